@@ -7,7 +7,8 @@ from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer import catalogs
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.formats import bind
 from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.catalogs import CatalogTable
     from snapshot_explorer.storage import ExternalFiles
 
 _SHOWN = 3
@@ -37,6 +39,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     limits: Limits = DEFAULT,
     relocate: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
+    catalog: str | None = None,
+    catalog_options: Mapping[str, Any] | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
@@ -44,7 +48,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db/orders`. For an Iceberg table also one of its metadata
-            files, which is then read even if there are newer ones. With `spark`, the table's name.
+            files, which is then read even if there are newer ones. With `spark` or `catalog`, the table's name.
         branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
             that ends there.
         format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
@@ -61,18 +65,26 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             catalog says where the table is. Its files are read with `storage_options`, not with the session's
             credentials. An Iceberg table is opened at the metadata file that the catalog names; open it again for
             newer commits.
+        catalog: The URI of an Iceberg REST catalog such as `http://host:8181`, or the name of a catalog that is
+            configured for pyiceberg: `path` is then a name such as `shop.orders`. The table is opened at the metadata
+            file that the catalog names; open it again for newer commits. Needs the extra `catalogs`. Without
+            `storage_options`, the credentials for S3 that the catalog returns are used.
+        catalog_options: Properties of the catalog, as pyiceberg names them: `token`, `credential`, `warehouse`, ...
+            They are never shown.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
         UnsupportedFeatureError: This kind of table is not supported.
-        InvalidArgumentError: `external_files` is neither `allow` nor `refuse`.
-        StorageError: The storage refused the request or did not respond.
-        MissingDependencyError: The storage needs a package that is not installed.
+        InvalidArgumentError: `external_files` is neither `allow` nor `refuse`, or the name or the catalog is not valid.
+        StorageError: The storage or the catalog refused the request or did not respond.
+        MissingDependencyError: The storage or the catalog needs a package that is not installed.
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
-    if spark is not None:
-        path, format = _in_catalog(spark, os.fspath(path), format)  # noqa: A001 - as above
+    if spark is not None or catalog is not None or catalog_options is not None:
+        named = _in_catalog(os.fspath(path), spark, catalog, catalog_options)
+        path, format = named.path, format or named.format  # noqa: A001 - as above
+        storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)
     folder, metadata_file = found or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
@@ -86,12 +98,19 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)
 
 
-def _in_catalog(spark: SparkSession, name: str, format: str | None) -> tuple[str, str]:  # noqa: A002 - as above
-    """Return path and format of a table that is named in a session's catalog."""
-    from snapshot_explorer.engines.spark.catalogs import locate  # noqa: PLC0415 - only where there is a session
+def _in_catalog(
+    name: str, spark: SparkSession | None, catalog: str | None, catalog_options: Mapping[str, Any] | None
+) -> CatalogTable:
+    """Return where a table is that is named in a session's catalog, or in another one."""
+    if catalog is None:
+        if spark is None or catalog_options is not None:
+            raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")
+        from snapshot_explorer.engines.spark.catalogs import locate  # noqa: PLC0415 - only where there is a session
 
-    table = locate(spark, name)
-    return table.path, format or table.format
+        return locate(spark, name)
+    if spark is not None:
+        raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
+    return catalogs.locate(catalog, name, catalog_options)
 
 
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:

@@ -6,11 +6,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer import Snapshot, Table
+from snapshot_explorer import Snapshot, Table, samples
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter import commands
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.model import TableSchema
+from tests.support import rest_catalogs
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -82,6 +83,23 @@ def test_open_takes_storage_options_from_a_variable_and_never_shows_them(shell, 
     cell = shell.run(f"%snapshot open {path} as orders --options options")
 
     assert "HUSH" not in f"{cell.stdout}{cell.stderr}{cell.shown}{cell.said}{cell.error}"
+
+
+def test_open_asks_a_catalog_for_a_name(shell):
+    with rest_catalogs.served(rest_catalogs.loaded(f"{samples.path('shipments')}/metadata/{rest_catalogs.FILE}")) as (
+        uri,
+        _,
+    ):
+        shell["login"] = {"token": "HUSH"}
+        cell = shell.ok(f"%snapshot open shop.shipments --catalog {uri} --catalog-options login")
+        said = shell.fails(f"%snapshot open shop.none --catalog {uri} --catalog-options nothing")
+
+    assert cell.result is shell["shipments"]
+    assert "HUSH" not in f"{cell.stdout}{cell.stderr}{cell.shown}"
+    assert said == (
+        "--catalog-options must be a variable that contains a dict. Variables with a dict: login. "
+        "Define it first: catalog_options = {...}."
+    )
 
 
 def test_open_takes_a_handle_made_in_python(shell, path):

@@ -6,36 +6,20 @@ Only SQL is sent, so it works over Spark Connect, and with any catalog that answ
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import (
-    InvalidArgumentError,
-    StorageError,
-    TableNotFoundError,
-    UnsupportedFeatureError,
-)
+from snapshot_explorer.catalogs import CatalogTable, name_parts
+from snapshot_explorer.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
-_PART = re.compile(r"`((?:[^`]|``)+)`|([\w-]+)")
 _PROPERTY = re.compile(r"(?:^\[|[,\[])path=([^,\]]+)")
 _FORMATS = ("delta", "paimon", "iceberg")
 _LONGEST = 300
 """The characters of a catalog's own message that an error quotes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogTable:
-    """A table as a catalog describes it."""
-
-    path: str
-    """Its folder or, of an Iceberg table, its current metadata file."""
-    format: str
-    """paimon, delta or iceberg."""
 
 
 def locate(spark: SparkSession, name: str) -> CatalogTable:
@@ -51,7 +35,8 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         UnsupportedFeatureError: It is a table of another format.
         StorageError: The catalog did not answer; the message quotes what it said.
     """
-    quoted = _quoted(name)
+    parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
+    quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     details = _details(_ask(spark, f"DESCRIBE TABLE EXTENDED {quoted}", name))
     kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
     if "VIEW" in kind:
@@ -70,22 +55,6 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     if not path:
         raise TableNotFoundError(f"Spark's catalog does not say where {name} is. Open it by its path.")
     return CatalogTable(path=path, format=provider)
-
-
-def _quoted(name: str) -> str:
-    parts, end = [], 0
-    while found := _PART.match(name, end):
-        parts.append(f"`{found[1] or found[2]}`")
-        end = found.end()
-        if end == len(name):
-            return ".".join(parts)
-        if name[end] != ".":
-            break
-        end += 1
-    raise InvalidArgumentError(
-        f"{name!r} is not the name of a table. With spark=, give its name in the catalog, such as shop.orders; "
-        "without, its path."
-    )
 
 
 def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object]]:

@@ -43,6 +43,7 @@ from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable, RowChanges
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import parse_location
 
 _AT_ONCE = 2_000
 """The most commits whose entries are in memory at the same time."""
@@ -417,7 +418,7 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
     if not is_metadata_file(name):
         return None
     if "://" not in text:
-        folder = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 - text, and URLs stay as they are
+        folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs stay as they are
     root, slash, inner = folder.rpartition("/")
     return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 

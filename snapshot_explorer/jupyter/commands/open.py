@@ -24,7 +24,7 @@ def _open(invocation: Invocation) -> Table:
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
     chosen_name, limits = arguments.get("as"), arguments.get("limits")
-    folder = path.rpartition(".")[2] if arguments.has("spark") else path
+    folder = path.rpartition(".")[2] if arguments.has("spark") or arguments.has("catalog") else path
     name = chosen_name or (path if handle else invocation.tables.free_name(folder.strip("`")))
     if not name.isidentifier():
         raise UsageError(
@@ -39,6 +39,8 @@ def _open(invocation: Invocation) -> Table:
             storage_options=dict_of(invocation, "options"),
             relocate=dict_of(invocation, "relocate"),
             spark=_session() if arguments.has("spark") else None,
+            catalog=arguments.get("catalog"),
+            catalog_options=dict_of(invocation, "catalog-options"),
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
             limits=DEFAULT if limits is None else parse_limits(limits),
         )
@@ -91,6 +93,7 @@ OPEN = Command(
         "%snapshot open {path} as orders --options minio",
         "%snapshot open s3://lake/shop/shipments/metadata/v7.metadata.json as shipments",
         "%snapshot open shop.orders --spark --options minio",
+        "%snapshot open shop.orders --catalog http://catalog:8181 --catalog-options login",
     ),
     arguments=(
         Argument(
@@ -114,6 +117,19 @@ OPEN = Command(
         Option(
             flags=("--spark",),
             meaning="PATH is a name in the catalog of the active Spark session, such as shop.orders",
+        ),
+        Option(
+            flags=("--catalog",),
+            metavar="URI",
+            meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders; also a catalog by its name in "
+            "pyiceberg's configuration",
+        ),
+        Option(
+            flags=("--catalog-options",),
+            metavar="VARIABLE",
+            value_type="dict",
+            is_secret=True,
+            meaning="a variable with a dict of the catalog's properties, such as token, credential and warehouse",
         ),
         STORAGE_OPTIONS,
         Option(

@@ -128,4 +128,7 @@ def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
         return value
     dicts = dict_variables(invocation.variables)
     have = f"Variables with a dict: {', '.join(dicts)}." if dicts else "No variable contains a dict."
-    raise UsageError(f"--{option} must be a variable that contains a dict. {have} Define it first: {option} = {{...}}.")
+    example = option.replace("-", "_")
+    raise UsageError(
+        f"--{option} must be a variable that contains a dict. {have} Define it first: {example} = {{...}}."
+    )

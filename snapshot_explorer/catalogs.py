@@ -1,0 +1,276 @@
+"""Tables by their names in a catalog, which pyiceberg's client asks: Iceberg REST catalogs, and others that it reads.
+
+The catalog only returns where the current metadata file is, and credentials for it. This package reads the rest itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    MissingDependencyError,
+    SnapshotExplorerError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.iceberg import split_metadata_path
+from snapshot_explorer.storage.failures import Mask, error_chain, error_text
+from snapshot_explorer.storage.location import parse_location, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([\w-]+)")
+_REST = re.compile(r"(https?://)(?:([^/?#@\s]*)@)?([^/?#@\s][^?#@\s]*)", re.IGNORECASE)
+_NAME = re.compile(r"[\w.-]+")
+_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+_PUBLIC = frozenset({"type", "uri"})
+"""Properties of a catalog whose values are no secrets, apart from user and password in a URI."""
+_SEPARATORS = re.compile(r"[:\s]+")
+"""What stands between an id and its secret, and between `Bearer` and its token."""
+_ABSENT = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIdentifierError"})
+"""The names of pyiceberg's errors for a table that does not exist."""
+_ADVICE = (
+    (
+        frozenset({"UnauthorizedError", "ForbiddenError", "AuthorizationExpiredError", "OAuthError"}),
+        "Check the token or the credential in catalog_options.",
+    ),
+    (
+        frozenset({"ServerError", "ServiceUnavailableError", "TooManyRequestsError"}),
+        "Try again later, or look into the log of the catalog's server.",
+    ),
+    (frozenset({"SSLError"}), "Check the certificates, and ssl in catalog_options."),
+    (frozenset({"ConnectionError", "Timeout"}), "Check the URI and the network, then try again."),
+)
+"""What to check after an error, by the names of its class and bases. The first match counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogTable:
+    """A table as a catalog describes it."""
+
+    path: str
+    """Its folder or, of an Iceberg table, its current metadata file."""
+    format: str
+    """paimon, delta or iceberg."""
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The credentials that the catalog returned, as options of fsspec; None if it returned none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """What pyiceberg's client is made from."""
+
+    shown: str
+    """The URI without user and password, or the name in pyiceberg's configuration."""
+    name: str
+    """The name for the client."""
+    properties: Mapping[str, Any] = field(repr=False)
+    """The properties for the client."""
+    secrets: tuple[str, ...] = field(repr=False)
+    """Texts that no message may contain, besides the values of the properties."""
+
+
+def name_parts(name: str, advice: str) -> tuple[str, ...]:
+    """Return the parts of a table's name, without the backticks that odd parts need, as in Spark SQL.
+
+    Raises:
+        InvalidArgumentError: It is not the name of a table. The message ends with the advice.
+    """
+    parts, end = [], 0
+    while found := _PART.match(name, end):
+        parts.append(found[2] or found[1].replace("``", "`"))
+        end = found.end()
+        if end == len(name):
+            return tuple(parts)
+        if name[end] != ".":
+            break
+        end += 1
+    raise InvalidArgumentError(f"{shortened(repr(name))} is not the name of a table. {advice}")
+
+
+def locate(catalog: str, name: str, options: Mapping[str, Any] | None = None) -> CatalogTable:
+    """Return where a catalog says that the current metadata file of an Iceberg table is. Two requests to the catalog.
+
+    Args:
+        catalog: The URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration.
+        name: Namespace and name, such as `shop.orders`, with backticks around odd parts.
+        options: Properties of the catalog for pyiceberg, such as `token`, `credential` and `warehouse`. Never shown.
+
+    Raises:
+        InvalidArgumentError: The name or the catalog is not valid.
+        TableNotFoundError: The catalog has no such table.
+        StorageError: The catalog did not answer, or refused.
+        UnsupportedFeatureError: The catalog does not name a metadata file.
+        MissingDependencyError: pyiceberg, or a package that it needs for the catalog, is not installed.
+    """
+    parts = name_parts(name, "With catalog=, give namespace and name, such as shop.orders; without, the table's path.")
+    if len(parts) == 1:
+        raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
+    settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
+    mask = _mask(settings)
+    failure: SnapshotExplorerError
+    try:
+        with _client(settings) as client:
+            table = client.load_table(parts)
+        location, vended = table.metadata_location, _vended(table)
+    except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
+        failure = _failure(error, settings.shown, name, mask)
+    else:
+        if location and split_metadata_path(location):
+            return CatalogTable(path=location, format="iceberg", storage_options=_s3fs_options(location, vended))
+        found = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
+        failure = UnsupportedFeatureError(
+            f"The catalog {settings.shown} names {found} of {name}. Files named *.metadata.json are read."
+        )
+    raise failure  # not above: the client's error, which holds requests with secrets, would be its context
+
+
+def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
+    """Return the settings for the URI of a REST catalog. Its user and password become HTTP basic authentication."""
+    found = _REST.fullmatch(catalog)
+    if found is None:
+        raise InvalidArgumentError(
+            "catalog must be the URI of an Iceberg REST catalog, such as http://host:8181, without a query; or the "
+            "name of a catalog in pyiceberg's configuration. Everything else goes into catalog_options."
+        )
+    user, _, password = (unquote(part) for part in (found[2] or "").partition(":"))
+    uri = found[1] + found[3]
+    basic = {"auth": {"type": "basic", "basic": {"username": user, "password": password}}} if user else {}
+    return _Settings(
+        shown=uri.rstrip("/"),
+        # The name of a configured catalog would add that one's properties, secrets included, to requests to this URI.
+        name="snapshot_explorer",
+        # Only the location of the answer is used, so the server may leave out most snapshots.
+        properties={**basic, **options, "snapshot-loading-mode": "refs", "type": "rest", "uri": uri},
+        secrets=(user, password),
+    )
+
+
+def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
+    """Return the settings of a catalog in pyiceberg's configuration."""
+    if not _NAME.fullmatch(catalog):
+        raise InvalidArgumentError(
+            "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
+        )
+    try:
+        from pyiceberg.utils.config import Config
+
+        config = Config()
+        properties, known = config.get_catalog_config(catalog), config.get_known_catalogs()
+    except ImportError as error:
+        raise _missing(error) from None
+    except Exception as error:  # noqa: BLE001 - the parser of the user's file may raise anything
+        failure = type(error).__name__
+    else:
+        if properties or options:
+            return _Settings(shown=catalog, name=catalog, properties={**(properties or {}), **options}, secrets=())
+        has = f"it has {', '.join(sorted(known))}" if known else "it names none"
+        raise InvalidArgumentError(
+            f"pyiceberg's configuration has no catalog {catalog}; {shortened(has)}. Give one of them, or the URI of an "
+            "Iceberg REST catalog."
+        )
+    raise InvalidArgumentError(f"pyiceberg's configuration cannot be read: {failure}. Check .pyiceberg.yaml.")
+
+
+def _mask(settings: _Settings) -> Mask:
+    uri = settings.properties.get("uri")
+    hidden = parse_location(uri).hidden if isinstance(uri, str) and "://" in uri else ()
+    values = {name: value for name, value in settings.properties.items() if name not in _PUBLIC}
+    return Mask(values, (*settings.secrets, *hidden, *_parts_of_secrets(values)))
+
+
+def _parts_of_secrets(properties: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parts of `id:secret` and `Bearer token`: a server may repeat one of them."""
+    for name, value in properties.items():
+        if isinstance(value, str) and ("credential" in name or name.startswith("header.")):
+            yield from _SEPARATORS.split(value)
+
+
+def _client(settings: _Settings) -> Catalog:
+    """Return pyiceberg's client. It asks a REST catalog for its configuration."""
+    from pyiceberg.catalog import load_catalog
+
+    client = load_catalog(settings.name, **settings.properties)
+    load = client._load_file_io  # noqa: SLF001 - there is no public way to stop what the next lines stop
+
+    def load_known_class(properties: Mapping[str, Any] | None = None, location: str | None = None) -> object:
+        # pyiceberg imports and calls what this property names, and everyone who writes to the table can set it.
+        return load({key: value for key, value in (properties or {}).items() if key != "py-io-impl"}, location)
+
+    vars(client)["_load_file_io"] = load_known_class
+    return client
+
+
+def _vended(table: Table) -> Mapping[str, Any]:
+    """Return the properties for the storage that the catalog and the user gave.
+
+    Not those of the table's metadata: everyone who writes to the table can set them, and they would choose where
+    credentials are sent.
+    """
+    own = table.metadata.properties
+    others = {name: value for name, value in table.io.properties.items() if own.get(name) != value}
+    return {**table.catalog.properties, **table.config, **others}
+
+
+def _s3fs_options(location: str, properties: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return options of s3fs for Iceberg's properties; None if there are none, or the storage is another one."""
+
+    def first(*names: str) -> str | None:
+        return next((str(properties[name]) for name in names if properties.get(name)), None)
+
+    def is_true(name: str) -> bool:
+        return str(properties.get(name)).lower() == "true"
+
+    if not _S3.match(location):
+        return None
+    key, secret = (first(f"s3.{name}", f"client.{name}") for name in ("access-key-id", "secret-access-key"))
+    keys = {"key": key, "secret": secret, "token": first("s3.session-token", "client.session-token")}
+    client = {"endpoint_url": first("s3.endpoint"), "region_name": first("s3.region", "client.region")}
+    style = "path" if is_true("s3.path-style-access") else "virtual" if is_true("s3.force-virtual-addressing") else None
+    options: dict[str, Any] = {
+        **(keys if key and secret else {}),
+        "anon": is_true("s3.anonymous") or None,
+        "profile": first("s3.profile-name", "client.profile-name"),
+        "client_kwargs": {name: value for name, value in client.items() if value} or None,
+        "config_kwargs": {"s3": {"addressing_style": style}} if style else None,
+    }
+    return {name: value for name, value in options.items() if value} or None
+
+
+def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
+    if isinstance(error, ImportError):
+        return _missing(error)
+    names = {one.__name__ for one in type(error).__mro__}
+    said = _said(error, mask)
+    if "NotInstalledError" in names:
+        return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {said}.")
+    if names & _ABSENT:
+        return TableNotFoundError(f"The catalog {shown} has no table {name}: {said}. Check the namespace and the name.")
+    advice = (text for classes, text in _ADVICE if names & classes)
+    return StorageError(
+        f"The catalog {shown} did not return where {name} is: {said}. "
+        + next(advice, "Check the URI and catalog_options.")
+    )
+
+
+def _said(error: Exception, mask: Mask) -> str:
+    """Return the system's reason for a failed connection, otherwise what the catalog or its client said."""
+    reasons = [one.strerror for one in error_chain(error) if isinstance(one, OSError) and one.strerror]
+    return shortened(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
+
+
+def _missing(error: ImportError) -> MissingDependencyError:
+    if error.name and error.name.partition(".")[0] != "pyiceberg":
+        return MissingDependencyError(f"pyiceberg needs a package that is not installed: {shortened(str(error))}.")
+    return MissingDependencyError(
+        "catalog= needs pyiceberg, which is not installed. Install it with: pip install 'snapshot-explorer[catalogs]'."
+    )

@@ -1,0 +1,65 @@
+"""An Iceberg REST catalog on the loopback interface that answers with what a test gives it."""
+
+import contextlib
+import gzip
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from snapshot_explorer import samples
+
+CONFIG = {"defaults": {}, "overrides": {}}
+FILE = "v23.gz.metadata.json"
+"""A metadata file of the sample, which has newer ones."""
+
+
+def loaded(location, *, config=None, properties=None, credentials=()):
+    """What a catalog answers that has the sample `shipments` at the location of a metadata file."""
+    metadata = json.loads(gzip.decompress(Path(samples.path("shipments"), "metadata", FILE).read_bytes()))
+    metadata["properties"] |= properties or {}
+    return {
+        "metadata-location": location,
+        "metadata": metadata,
+        "config": config or {},
+        "storage-credentials": list(credentials),
+    }
+
+
+def refused(status, message, kind="Refused"):
+    """An error of a catalog, as its answer and its status."""
+    return {"error": {"message": message, "type": kind, "code": status}}, status
+
+
+@contextlib.contextmanager
+def served(table, config=CONFIG):
+    """Yield the URI of a catalog with shop.shipments, and the requests as (path, Authorization).
+
+    An answer is the body, as JSON or text, or a pair of body and status.
+    """
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            path = self.path.partition("?")[0]
+            requests.append((self.path, self.headers["Authorization"]))
+            answer = {"/v1/config": config, "/v1/namespaces/shop/tables/shipments": table}.get(
+                path, refused(404, f"Table does not exist: {path.rpartition('/')[2]}", "NoSuchTableException")
+            )
+            body, status = answer if isinstance(answer, tuple) else (answer, 200)
+            content = (body if isinstance(body, str) else json.dumps(body)).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", requests
+    finally:
+        server.shutdown()
+        server.server_close()
