@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
-_OFFERED = 200
+_OFFERED = 100
 """Versions that a list offers, the newest of those shown; any other can be typed."""
 _LONGEST = 60
 _MARKERS = ("a", "b")

@@ -1,4 +1,4 @@
-// Draws the timeline of an explorer from the traits `commits`, `a` and `b`, and reports which commit is clicked.
+// Draws the timeline of an explorer from the traits `commits`, `facts`, `a` and `b`, and reports which commit is clicked.
 // Everything that is seen is drawn from traits, at any time, at any width: no message can be missed.
 
 let INK = "#767676";  // the colour of the page's fainter text, once it is known
@@ -37,7 +37,7 @@ function array(kind, view) {
 }
 
 /** Return the commits that Python sent, with places on an axis; null before there are any. */
-function unpack(sent) {
+function unpack(sent, facts) {
   if (!sent || !sent.version) return null;
   const version = array("i", sent.version), added = array("i", sent.added), removed = array("i", sent.removed);
   const first = version.length ? version[0] : 0n;
@@ -47,13 +47,14 @@ function unpack(sent) {
     x: Float64Array.from(version, (one) => Number(one - first)),
     up: Float64Array.from(added, Number),
     down: Float64Array.from(removed, Number),
-    total: array("f", sent.total),
+    line: facts.line,
+    total: array("f", facts.total),
     kind: array("b", sent.kind),
     unknown: array("b", sent.unknown),
     readable: array("b", sent.readable),
     schema: array("b", sent.schema),
     time: array("f", sent.time),
-    jumps: new Map((sent.jumps ?? []).map(({ at, text }) => [at, text])),
+    jumps: new Map((facts.jumps ?? []).map(({ at, text }) => [at, text])),
   };
 }
 
@@ -158,9 +159,9 @@ class Timeline {
 
   /** Take what the kernel sent, and draw it. */
   take() {
-    const before = this.data;
-    this.data = unpack(this.model.get("commits"));
-    const { data } = this;
+    const before = this.data, data = unpack(this.model.get("commits"), this.model.get("facts"));
+    if (data && data.total.length !== data.count) return;  // the rest is about to come
+    this.data = data;
     if (!data || !before || before.first !== data.first || before.count !== data.count) this.view = null;
     this.cursor = null;
     this.fillings = null;
@@ -721,6 +722,7 @@ function render({ model, el }) {
   const timeline = new Timeline(model, root);
   const take = () => timeline.take(), mark = () => { timeline.name(); timeline.draw(); };
   model.on("change:commits", take);
+  model.on("change:facts", take);
   model.on("change:zone", mark);
   model.on("change:a", mark);
   model.on("change:b", mark);
@@ -729,6 +731,7 @@ function render({ model, el }) {
     timeline.themes.disconnect();
     window.removeEventListener("keydown", timeline.keys, true);
     model.off("change:commits", take);
+    model.off("change:facts", take);
     model.off("change:zone", mark);
     model.off("change:a", mark);
     model.off("change:b", mark);

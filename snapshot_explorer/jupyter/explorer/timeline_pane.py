@@ -29,6 +29,7 @@ class TimelinePane(anywidget.AnyWidget):
 
     _esm = Unicode().tag(sync=True)
     commits = Dict(help="The commits, as `timeline_columns` returns them; empty before they are known.").tag(sync=True)
+    facts = Dict(help="The line and the anomalies of the same commits, which are known later.").tag(sync=True)
     a = Unicode(help="The version of marker A, as text: browsers cannot hold each 64-bit number.").tag(sync=True)
     b = Unicode(help="The version of marker B.").tag(sync=True)
 
@@ -65,7 +66,9 @@ class TimelinePane(anywidget.AnyWidget):
         self.picture = timeline(commits, y=measure, title=title, total=total, branches=facts.branches)
         self._versions = {str(version): version for version in commits["version"].to_pylist()}
         with self.hold_sync():
-            self.commits = timeline_columns(commits, y=measure, facts=facts)
+            columns = timeline_columns(commits, y=measure, facts=facts)
+            self.facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
+            self.commits = columns
             self.mark(a, b)
 
     def mark(self, a: int | None, b: int | None) -> None:

@@ -293,7 +293,7 @@ def test_the_line_is_the_size_of_the_table_at_each_version_where_commits_do_not_
     for measure, name in (("rows", "rows"), ("files", "files"), ("bytes", "size_bytes")):
         explorer.state.measure = measure
         explorer.wait()
-        drawn = explorer._timeline_pane.commits
+        drawn = explorer._timeline_pane.facts
 
         assert drawn["line"] == f"total {measure}"
         found = np.frombuffer(drawn["total"], np.float64).tolist()
@@ -305,18 +305,18 @@ def test_the_line_is_the_size_of_the_table_at_each_version_where_commits_do_not_
 
 
 def test_versions_where_a_number_jumps_are_marked_on_request(explorer, orders):
-    assert explorer._timeline_pane.commits["jumps"] == []
+    assert explorer._timeline_pane.facts["jumps"] == []
 
     labelled(explorer, "Mark anomalies").value = True
     explorer.wait()
 
-    jumps = explorer._timeline_pane.commits["jumps"]
+    jumps = explorer._timeline_pane.facts["jumps"]
     expected = orders.anomalies().to_arrow()
     assert {one["at"] + 1 for one in jumps} == set(expected["version"].to_pylist()) != set()
     assert expected["rule"][0].as_py() in jumps[0]["text"]
     labelled(explorer, "Mark anomalies").value = False
     explorer.wait()
-    assert explorer._timeline_pane.commits["jumps"] == []
+    assert explorer._timeline_pane.facts["jumps"] == []
 
 
 def test_only_the_tab_in_front_reads(explorer):

@@ -27,7 +27,7 @@ OPEN = """async ([module, state, background]) => {
   const set = (state) => {
     const before = traits;
     traits = received(state);
-    for (const name of ['commits', 'a', 'b']) if (name in traits) handlers[`change:${name}`]();
+    for (const name of ['commits', 'facts', 'a', 'b']) if (name in traits) handlers[`change:${name}`]();
   };
   window.timeline = {sent, set, end, handlers};
 }"""
@@ -57,7 +57,7 @@ def commits(count, first=0, **facts):
 def state(rows, a, b, **more):
     strip = TimelinePane(lambda *_: None)
     strip.draw(rows, measure="rows", title="", total=len(rows), facts=TableFacts(**more), a=a, b=b)
-    found = {name: getattr(strip, name) for name in ("commits", "a", "b")}
+    found = {name: getattr(strip, name) for name in ("commits", "facts", "a", "b")}
     strip.close()
     return json.dumps(found, default=lambda one: {"bytes": base64.b64encode(one).decode()})
 
