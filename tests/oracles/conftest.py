@@ -15,18 +15,24 @@ TIMEOUT_SECONDS = 900
 
 
 @pytest.fixture(scope="session")
-def oracle(tmp_path_factory, request):
+def environment():
+    """The folder that .ci/oracles makes."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        pytest.skip(MISSING)
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def oracle(environment, tmp_path_factory, request):
     """A callable `oracle(script, *arguments)`: the folder into which a script of this folder has written.
 
     The script is given the folder, which is empty, and the arguments. It runs once in a session, however many tests
     and workers ask. A script that fails fails each test that asks, with what it printed.
     """
-    environment = os.environ.get(VARIABLE)
-    if not environment:
-        pytest.skip(MISSING)
     import fcntl  # where .ci/oracles runs there is one
 
-    python = Path(environment) / "bin" / "python"
+    python = environment / "bin" / "python"
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
