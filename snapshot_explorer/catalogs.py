@@ -173,10 +173,10 @@ def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
     else:
         if properties or options:
             return _Settings(shown=catalog, name=catalog, properties={**(properties or {}), **options}, secrets=())
-        has = f"it has {', '.join(sorted(known))}" if known else "it names none"
+        has = f"Configured: {', '.join(sorted(known))}." if known else "None is configured."
         raise InvalidArgumentError(
-            f"pyiceberg's configuration has no catalog {catalog}; {shortened(has)}. Give one of them, or the URI of an "
-            "Iceberg REST catalog."
+            f"pyiceberg's configuration has no catalog {catalog}. {shortened(has)} Or give the URI of an Iceberg REST "
+            "catalog."
         )
     raise InvalidArgumentError(f"pyiceberg's configuration cannot be read: {failure}. Check .pyiceberg.yaml.")
 
@@ -257,7 +257,7 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
         return TableNotFoundError(f"The catalog {shown} has no table {name}: {said}. Check the namespace and the name.")
     advice = (text for classes, text in _ADVICE if names & classes)
     return StorageError(
-        f"The catalog {shown} did not return where {name} is: {said}. "
+        f"The catalog {shown} did not return the location of {name}: {said}. "
         + next(advice, "Check the URI and catalog_options.")
     )
 

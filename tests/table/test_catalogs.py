@@ -69,7 +69,12 @@ def test_a_property_of_the_table_makes_the_client_call_nothing(monkeypatch):
     ("answer", "config", "error", "said"),
     [
         (refused(404, "gone"), CONFIG, TableNotFoundError, "has no table shop.shipments: .*gone. Check the namespace"),
-        (refused(401, "who?"), CONFIG, StorageError, "shop.shipments is: .*who?.*Check the token or the credential"),
+        (
+            refused(401, "who?"),
+            CONFIG,
+            StorageError,
+            "location of shop.shipments: .*who?.*Check the token or the credential",
+        ),
         (refused(403, "not you"), CONFIG, StorageError, "not you. Check the token or the credential"),
         (refused(503, "busy"), CONFIG, StorageError, "busy. Try again later"),
         (("<html>login" + " page" * 500, 200), CONFIG, StorageError, "Check the URI and catalog_options."),
@@ -119,7 +124,7 @@ def test_the_name_of_a_catalog_is_looked_up_in_the_configuration_of_pyiceberg(mo
         table = open_table(NAME, catalog="prod")
         with pytest.raises(TableNotFoundError, match="The catalog prod has no table shop.none: .*not exist: none."):
             open_table("shop.none", catalog="prod")
-        with pytest.raises(InvalidArgumentError, match=r"has no catalog test; it has prod\. Give one of them"):
+        with pytest.raises(InvalidArgumentError, match=r"has no catalog test\. Configured: prod\. Or give"):
             open_table(NAME, catalog="test")
         open_table(NAME, catalog=uri)
 
