@@ -92,7 +92,7 @@ def touched_versions(
 
 
 def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, reference: TableVersion) -> Mask:
-    """Return which stays can have a row of the condition."""
+    """Return which ranges can have a row of the condition."""
     ruled_out = where.ruled_out(known.bounds)
     admits: Mask = ruled_out.is_null().to_numpy(zero_copy_only=False).astype(np.bool_)
     versions = np.asarray(known.lifetimes.versions, np.int64)

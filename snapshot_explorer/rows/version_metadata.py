@@ -14,7 +14,7 @@ from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.profiling.column_numbers import rows_over, stays_of
+from snapshot_explorer.rows.profiling.column_numbers import ranges_of, rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,8 +80,8 @@ class MetadataCondition:
         if self.named:
             found = read_statistics(source.format, sorted(self.named), versions[-1], title="")
             lifetimes = found.lifetimes
-            stays = stays_of(found)
-            more = {name: stays.numbers(name).null_count for name in sorted(self.named)}
+            ranges = ranges_of(found)
+            more = {name: ranges.numbers(name).null_count for name in sorted(self.named)}
         asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
         is_known = np.isin(asked, known)
         places = pa.array(np.searchsorted(known, asked[is_known]))

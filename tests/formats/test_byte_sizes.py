@@ -1,4 +1,4 @@
-"""Sizes as properties spell them."""
+"""Sizes as properties contain them."""
 
 import pytest
 from hypothesis import given

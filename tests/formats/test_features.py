@@ -74,7 +74,7 @@ _RAISED = {
         delta.SHREDDED_FILES: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
     },
     "formats/delta/test_deletion_vectors.py": {
-        delta.GREAT_DELETION_VECTORS: "test_a_vector_without_a_size_is_not_read",
+        delta.LARGE_DELETION_VECTORS: "test_a_vector_without_a_size_is_not_read",
         delta.OTHER_DELETION_VECTORS: "test_another_way_to_store_is_refused",
     },
     "formats/delta/test_delta.py": {
@@ -117,7 +117,7 @@ _RAISED = {
     },
     "formats/iceberg/test_opening.py": {
         iceberg.ENCRYPTED_METADATA: "test_an_encrypted_manifest_list_is_refused",
-        iceberg.GREAT_NUMBERS: "test_ids_beyond_64_bits_are_refused",
+        iceberg.LARGE_NUMBERS: "test_ids_beyond_64_bits_are_refused",
         iceberg.OTHER_FORMAT_VERSIONS: "test_other_format_versions_are_refused_by_name",
         iceberg.OTHER_MANIFEST_FORMATS: "test_a_manifest_in_parquet_is_refused_by_name",
     },
@@ -258,7 +258,7 @@ UNTESTED = {
     paimon.REMOVED_INDEXES: "no writer makes such index manifests: only streaming readers expect them",
     paimon.CHANGELOG_OF_LEVEL_0: "no test has such a changelog yet",
     paimon.DIFFERENCE_OF_BUCKET_COUNTS: "no test rescales buckets between two versions yet",
-    iceberg.GREAT_DELETION_VECTORS: "no test has so great a deletion vector yet",
+    iceberg.LARGE_DELETION_VECTORS: "no test has so great a deletion vector yet",
 }
 """Refused features that no test here raises, and why."""
 

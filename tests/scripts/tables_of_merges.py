@@ -61,7 +61,7 @@ def _array(**fields: str) -> dict[str, Any]:
 
 
 def row_type(**fields: str) -> dict[str, Any]:
-    """Return a ROW type as schema files spell it."""
+    """Return a ROW type as schema files write it."""
     listed = [{"id": index, "name": name, "type": kind} for index, (name, kind) in enumerate(fields.items())]
     return {"type": "ROW", "fields": listed}
 

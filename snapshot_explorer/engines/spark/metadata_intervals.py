@@ -1,4 +1,4 @@
-"""From RECORDS to live files and stays, in Spark: the rules of `formats` and of `lifetimes.growth`, as windows."""
+"""From RECORDS to live files and lifetimes, in Spark: the rules of `lifetimes.intervals`, as windows."""
 
 from __future__ import annotations
 

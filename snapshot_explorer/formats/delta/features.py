@@ -136,7 +136,7 @@ OTHER_DELETION_VECTORS = _refused(
         "The deletion vector of {path} has the unknown storage type {kind!r}. Read the rows with Delta's own engines."
     ),
 )
-GREAT_DELETION_VECTORS = _refused(
+LARGE_DELETION_VECTORS = _refused(
     name="deletion vectors of more than 256 MiB",
     area="rows",
     condition="the size of a deletion vector in an add action",
@@ -326,7 +326,7 @@ FEATURES: tuple[Feature, ...] = (
     PATHS,
     COLUMN_MAPPING_MODES,
     OTHER_DELETION_VECTORS,
-    GREAT_DELETION_VECTORS,
+    LARGE_DELETION_VECTORS,
     OLD_CALENDARS,
     UNKNOWN_TYPES,
     UNREAD_TYPES,

@@ -27,7 +27,7 @@ OTHER_FORMAT_VERSIONS = _refused(
         "engine that wrote it."
     ),
 )
-GREAT_NUMBERS = _refused(
+LARGE_NUMBERS = _refused(
     name="ids with more than 64 bits",
     area="metadata",
     condition="a number of a metadata file is not a signed integer of 64 bits",
@@ -141,7 +141,7 @@ EQUALITY_TYPES = _refused(
     checked=("iceberg.deletes.equality.check_columns",),
     message="An equality delete file compares the column {column!r} of type {type}, which is not supported. " + _ADVICE,
 )
-GREAT_DELETION_VECTORS = _refused(
+LARGE_DELETION_VECTORS = _refused(
     name="deletion vectors of more than 256 MiB",
     area="rows",
     condition="content_size_in_bytes of an entry",
@@ -205,7 +205,7 @@ EXPIRY_WITHOUT_GC = _refused(
 _METADATA: tuple[Feature, ...] = (
     FORMAT_VERSIONS,
     OTHER_FORMAT_VERSIONS,
-    GREAT_NUMBERS,
+    LARGE_NUMBERS,
     ENCRYPTED_METADATA,
     OTHER_MANIFEST_FORMATS,
 )
@@ -213,7 +213,7 @@ _ROWS: tuple[Feature, ...] = (
     SCHEMAS,
     DELETES,
     ROW_LINEAGE,
-    GREAT_DELETION_VECTORS,
+    LARGE_DELETION_VECTORS,
     EQUALITY_TYPES,
     VARIANTS,
     UNREAD_TYPES,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshot_explorer.formats.features import Feature, refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, spell
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, type_text
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
@@ -46,7 +46,7 @@ def check_table(schema: Schema, options: Mapping[str, str], version: int) -> Non
     for field in schema.fields:
         kind = _unread(field.type)
         if kind and not (evolving and field.type.root == "BLOB"):
-            raise refusal(_TYPES[kind.root], version=version, column=field.name, type=spell(kind))
+            raise refusal(_TYPES[kind.root], version=version, column=field.name, type=type_text(kind))
 
 
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:

@@ -298,7 +298,7 @@ class ExplorerState(HasTraits):
 
 
 def _spelled(text: str) -> str:
-    """Return a time as refs spell it."""
+    """Return a time as a ref."""
     return text if text.startswith("@") else f"@{text}"
 
 

@@ -36,17 +36,17 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Stays:
+class FileRanges:
     """Files that are live over ranges of positions among versions, with statistics."""
 
     first: Ints
     """The position of the version that each comes with."""
     last: Ints
-    """The position of the version that each is gone with; `count` where it stays."""
+    """The position of the version that each is gone with; `count` while it is live."""
     count: int
     """The number of versions."""
     bounds: Bounds
-    """The statistics of the columns, a row per stay; rows are those in the file."""
+    """The statistics of the columns, a row per range; rows are those in the file."""
     deleted: pa.Array
     """The rows of each file that a deletion vector of its own removes; null without one."""
 
@@ -128,9 +128,9 @@ def _mask(values: pa.Array) -> Mask:
     return filled.astype(np.bool_)
 
 
-def stays_of(found: FileStatistics) -> Stays:
+def ranges_of(found: FileStatistics) -> FileRanges:
     """Return the files of lifetimes with their statistics."""
-    return _stays(found.lifetimes, found.bounds)
+    return _ranges(found.lifetimes, found.bounds)
 
 
 def rows_over(lifetimes: FileLifetimes) -> pa.Array:
@@ -140,13 +140,13 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
     """
     rows = single_chunk(lifetimes.intervals.rows.column("rows"))
     nothing = pa.table({"": rows}).select([])
-    return _stays(lifetimes, Bounds(lower=nothing, upper=nothing, null_count=nothing, rows=rows)).rows
+    return _ranges(lifetimes, Bounds(lower=nothing, upper=nothing, null_count=nothing, rows=rows)).rows
 
 
-def _stays(lifetimes: FileLifetimes, bounds: Bounds) -> Stays:
+def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:
     rows, count = lifetimes.intervals.rows, len(lifetimes.versions)
     first, last = (rows.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
     # Where files have levels (Paimon), a deletion vector changes while its file stays.
     no_level = single_chunk(rows.column("level")).is_null()
     deleted = pc.if_else(no_level, single_chunk(rows.column("deleted_rows")), pa.scalar(None, pa.int64()))
-    return Stays(first=first, last=np.minimum(last, count), count=count, bounds=bounds, deleted=deleted)
+    return FileRanges(first=first, last=np.minimum(last, count), count=count, bounds=bounds, deleted=deleted)

@@ -18,7 +18,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.profiling.column_numbers import Stays, is_sortable
+from snapshot_explorer.rows.profiling.column_numbers import FileRanges, is_sortable
 from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import Source
 
 
-def read_stays(
+def read_ranges(
     source: Source, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
-) -> tuple[Stays, Mapping[str, list[str | None]]]:
-    """Return the groups of files that are read together as stays with exact statistics, and what is not known.
+) -> tuple[FileRanges, Mapping[str, list[str | None]]]:
+    """Return the groups of files that are read together as ranges with exact statistics, and what is not known.
 
     Args:
         source: The table.
@@ -41,7 +41,7 @@ def read_stays(
         columns: The columns.
 
     Returns:
-        The stays, and for each column and version why its numbers are unknown, None where they are exact.
+        The ranges, and for each column and version why its numbers are unknown, None where they are exact.
     """
     reader = _Reader(reference, columns)
     whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
@@ -62,7 +62,7 @@ def read_stays(
                 for name, there in names.items():
                     whys[name][place] = "no such column" if there is None else None
             reading.advance()
-    return reader.stays(len(versions)), whys
+    return reader.ranges(len(versions)), whys
 
 
 class _Reader:
@@ -76,7 +76,7 @@ class _Reader:
         self._parts: dict[str, list[pa.Table]] = {field.name: [_unknown(field)] for field in self._fields}
         self._open: dict[int, int] = {}
         """Since which place each of those of the last version is there."""
-        self._stays: list[tuple[int, int, int]] = []
+        self._ranges: list[tuple[int, int, int]] = []
 
     def read(self, version: TableVersion, place: int, names: Mapping[str, str | None]) -> None:
         """Read what a version has that none before it had."""
@@ -95,7 +95,7 @@ class _Reader:
 
     def _go_on(self, live: dict[int, int], place: int) -> None:
         for number in [one for one in self._open if one not in live]:
-            self._stays.append((number, self._open.pop(number), place))
+            self._ranges.append((number, self._open.pop(number), place))
         for number in live:
             self._open.setdefault(number, place)
 
@@ -108,10 +108,10 @@ class _Reader:
             self._parts[field.name].append(_unknown(field) if column is None else _numbers(column, field))
         return int(rows.num_rows)
 
-    def stays(self, count: int) -> Stays:
-        """Return the stays over so many versions."""
-        self._stays += [(number, begin, count) for number, begin in self._open.items()]
-        numbers, first, last = (np.asarray([stay[part] for stay in self._stays], np.int64) for part in range(3))
+    def ranges(self, count: int) -> FileRanges:
+        """Return the ranges over `count` versions."""
+        self._ranges += [(number, begin, count) for number, begin in self._open.items()]
+        numbers, first, last = (np.asarray([stay[part] for stay in self._ranges], np.int64) for part in range(3))
         chosen = pa.array(numbers)
         of_columns = {name: pa.concat_tables(parts).take(chosen) for name, parts in self._parts.items()}
         lower, upper, nulls = (
@@ -119,7 +119,7 @@ class _Reader:
         )
         rows = pa.array(self._rows, pa.int64()).take(chosen)
         bounds = Bounds(lower=lower, upper=upper, null_count=nulls, rows=rows)
-        return Stays(first=first, last=last, count=count, bounds=bounds, deleted=pa.nulls(len(rows), pa.int64()))
+        return FileRanges(first=first, last=last, count=count, bounds=bounds, deleted=pa.nulls(len(rows), pa.int64()))
 
 
 def _unknown(field: pa.Field) -> pa.Table:

@@ -20,8 +20,8 @@ from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture, last_part
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
-from snapshot_explorer.rows.profiling.column_numbers import is_sortable, stays_of
-from snapshot_explorer.rows.profiling.exact_numbers import read_stays
+from snapshot_explorer.rows.profiling.column_numbers import is_sortable, ranges_of
+from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 from snapshot_explorer.rows.source import column_names, deletes_over
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.lifetimes import FileStatistics
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-    from snapshot_explorer.rows.profiling.column_numbers import Stays
+    from snapshot_explorer.rows.profiling.column_numbers import FileRanges
     from snapshot_explorer.rows.source import Source
 
 
@@ -155,9 +155,9 @@ def profile_over(
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
     if exact:
-        stays, whys = read_stays(source, versions, newest, names)
+        ranges, whys = read_ranges(source, versions, newest, names)
         times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
-        found = {name: _of_column(stays, name, versions, times, why) for name, why in whys.items()}
+        found = {name: _of_column(ranges, name, versions, times, why) for name, why in whys.items()}
         return Profile(
             path=source.path,
             versions=versions,
@@ -171,12 +171,12 @@ def profile_over(
     every = known.lifetimes.versions
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     taken = tuple(every[place] for place in places.tolist())
-    stays = stays_of(known)
+    ranges = ranges_of(known)
     lacking = _lacking(source, known, newest, names)
     deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
     found = {
         name: _of_column(
-            stays, name, every, known.lifetimes.committed_at, _why(deleting, stays, name, newest, lacking[name])
+            ranges, name, every, known.lifetimes.committed_at, _why(deleting, ranges, name, newest, lacking[name])
         ).take(pa.array(places))
         for name in names
     }
@@ -209,11 +209,11 @@ _LACKING = "no such column"
 
 
 def _of_column(
-    stays: Stays, name: str, versions: Sequence[int], times: pa.Array, why: Sequence[str | None]
+    ranges: FileRanges, name: str, versions: Sequence[int], times: pa.Array, why: Sequence[str | None]
 ) -> pa.Table:
     """Return the numbers of a column at each version."""
-    numbers = stays.numbers(name)
-    rows = stays.rows
+    numbers = ranges.numbers(name)
+    rows = ranges.rows
     bounds = pa.array(why, pa.string())
     lacks = pc.fill_null(pc.equal(bounds, _LACKING), False)  # noqa: FBT003 - pyarrow's
     nulls, least, greatest = (
@@ -236,13 +236,13 @@ def _of_column(
 
 
 def _why(
-    deleting: Sequence[bool], stays: Stays, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
+    deleting: Sequence[bool], ranges: FileRanges, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
 ) -> list[str | None]:
     """Return for each version why which numbers of a column are bounds; None where all are exact.
 
     Args:
         deleting: For each version whether it has delete files.
-        stays: The files with their statistics.
+        ranges: The files with their statistics.
         name: The column.
         newest: The version that names it.
         lacking: The ranges of positions of versions that lack it.
@@ -251,11 +251,11 @@ def _why(
     kind = newest.arrow_schema.field(name).type
     is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
     fixed = "; ".join(reason for reason in (of_all, is_cut) if reason) or None
-    whys: list[str | None] = [fixed] * stays.count
+    whys: list[str | None] = [fixed] * ranges.count
     for place in np.flatnonzero(deleting).tolist():
         whys[place] = "rows, null_count, min, max: with rows that delete files remove"
     if not of_all and is_cut is None and is_sortable(kind):
-        for place in np.flatnonzero(stays.has_vectors).tolist():
+        for place in np.flatnonzero(ranges.has_vectors).tolist():
             whys[place] = "min, max: of rows too that deletion vectors remove"
     for begin, end in lacking:
         whys[begin:end] = [_LACKING] * (end - begin)

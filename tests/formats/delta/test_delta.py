@@ -351,7 +351,7 @@ def test_an_update_to_another_table_of_that_place_is_reported(tmp_path, caplog):
 
     assert after is not before
     reported = "Change in the table id detected while updating snapshot. \nPrevious snapshot = "
-    assert any(reported in message for message in caplog.messages)  # text would be as PySpark has every logger spell it
+    assert any(reported in message for message in caplog.messages)  # text would be as PySpark has every logger write it
 
 
 def test_a_listing_in_which_a_commit_is_not_to_be_seen_yet_is_made_again(memory_root, register):

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.types import Field, is_promotion, parse_type, spell
+from snapshot_explorer.formats.iceberg.metadata.types import Field, is_promotion, parse_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, stored_values
 
 NESTED = {
@@ -82,12 +82,12 @@ def test_a_schema_that_contradicts_the_format_is_refused(broken):
         parse_schema(broken)
 
 
-@pytest.mark.parametrize("spelled", ["geometry(OGC:CRS84)", "geography", "interval"])
-def test_a_type_that_is_not_read_is_named(spelled):
-    schema = parse_schema({"fields": [{"id": 1, "name": "a", "required": False, "type": spelled}]})
+@pytest.mark.parametrize("text", ["geometry(OGC:CRS84)", "geography", "interval"])
+def test_a_type_that_is_not_read_is_named(text):
+    schema = parse_schema({"fields": [{"id": 1, "name": "a", "required": False, "type": text}]})
 
-    assert spell(schema.fields[0].type) == spelled
-    with pytest.raises(UnsupportedFeatureError, match=spelled.partition("(")[0]):
+    assert type_text(schema.fields[0].type) == text
+    with pytest.raises(UnsupportedFeatureError, match=text.partition("(")[0]):
         arrow_schema(schema)
 
 
@@ -100,7 +100,7 @@ def test_types_are_promoted_only_where_every_value_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("spelled", "stored", "expected"),
+    ("text", "stored", "expected"),
     [
         ("boolean", b"\1", True),
         ("int", struct.pack("<i", -5), -5),
@@ -122,10 +122,10 @@ def test_types_are_promoted_only_where_every_value_is_kept():
         ("binary", b"abc", b"abc"),
     ],
 )
-def test_a_binary_single_value_is_decoded_by_its_type_and_length(spelled, stored, expected):
+def test_a_binary_single_value_is_decoded_by_its_type_and_length(text, stored, expected):
     values = pa.array([None, b"", stored, None], pa.binary())
 
-    assert single_values(values, parse_type(spelled))[2].as_py() == expected
+    assert single_values(values, parse_type(text))[2].as_py() == expected
 
 
 def test_a_day_of_a_column_that_became_a_timestamp_is_its_midnight():
@@ -135,7 +135,7 @@ def test_a_day_of_a_column_that_became_a_timestamp_is_its_midnight():
 
 
 @pytest.mark.parametrize(
-    ("spelled", "default", "expected"),
+    ("text", "default", "expected"),
     [
         ("decimal(9,2)", "14.20", Decimal("14.20")),
         ("date", "2017-11-16", date(2017, 11, 16)),
@@ -145,14 +145,14 @@ def test_a_day_of_a_column_that_became_a_timestamp_is_its_midnight():
         ("boolean", False, False),
     ],
 )
-def test_a_default_is_decoded_by_its_type(spelled, default, expected):
-    field = Field(id=1, name="a", type=parse_type(spelled))
+def test_a_default_is_decoded_by_its_type(text, default, expected):
+    field = Field(id=1, name="a", type=parse_type(text))
 
     assert default_value(field, json.dumps(default)).as_py() == expected
 
 
 @pytest.mark.parametrize(
-    ("spelled", "default", "nanos"),
+    ("text", "default", "nanos"),
     [
         ("timestamp", "1969-12-31T23:59:59.999999", -1_000),
         ("timestamptz", "1970-01-01T01:00:00+01:00", 0),
@@ -160,14 +160,14 @@ def test_a_default_is_decoded_by_its_type(spelled, default, expected):
         ("timestamptz_ns", "1970-01-01T00:00:00.000000001+00:00", 1),
     ],
 )
-def test_a_default_timestamp_keeps_every_digit(spelled, default, nanos):
-    found = default_value(Field(id=1, name="a", type=parse_type(spelled)), json.dumps(default))
+def test_a_default_timestamp_keeps_every_digit(text, default, nanos):
+    found = default_value(Field(id=1, name="a", type=parse_type(text)), json.dumps(default))
 
-    assert found.value * (1 if spelled.endswith("_ns") else 1_000) == nanos
+    assert found.value * (1 if text.endswith("_ns") else 1_000) == nanos
 
 
 @pytest.mark.parametrize(
-    ("spelled", "default"),
+    ("text", "default"),
     [
         ("int", "5"),
         ("decimal(9,2)", "1.234"),
@@ -176,9 +176,9 @@ def test_a_default_timestamp_keeps_every_digit(spelled, default, nanos):
         ("int", 2**40),
     ],
 )
-def test_a_default_of_another_type_is_refused(spelled, default):
+def test_a_default_of_another_type_is_refused(text, default):
     with pytest.raises(CorruptTableError, match="The default of the column 'a'"):
-        default_value(Field(id=1, name="a", type=parse_type(spelled)), json.dumps(default))
+        default_value(Field(id=1, name="a", type=parse_type(text)), json.dumps(default))
 
 
 def test_partition_values_take_the_type_of_their_field():

@@ -37,13 +37,13 @@ READ = {
 }
 
 
-def value(spelled):
-    return None if spelled is None else READ[spelled[0]](spelled[2:])
+def value(text):
+    return None if text is None else READ[text[0]](text[2:])
 
 
-def array(spelled, kind):
+def array(text, kind):
     """The value as an array of one, or None where Arrow's type cannot hold it."""
-    wanted, found = arrow_type(kind), value(spelled)
+    wanted, found = arrow_type(kind), value(text)
     if pa.types.is_timestamp(wanted):
         number = None if found is None else found // NANOS[wanted.unit]
         if number is not None and abs(number) >= 2**63:

@@ -13,8 +13,8 @@ from snapshot_explorer.formats.paimon.metadata.schema import (
     arrow_type,
     parse_schema,
     parse_type,
-    spell,
     table_schema,
+    type_text,
 )
 
 DOCUMENTED = {
@@ -73,7 +73,7 @@ def test_older_versions_had_other_defaults(version, options):
 
 
 @pytest.mark.parametrize(
-    ("spelled", "shown", "arrow"),
+    ("text", "shown", "arrow"),
     [
         ("BOOLEAN", "BOOLEAN", pa.bool_()),
         ("INTEGER", "INT", pa.int32()),
@@ -95,22 +95,22 @@ def test_older_versions_had_other_defaults(version, options):
         ("INT MULTISET", "MULTISET<INT>", pa.map_(pa.int32(), pa.int32())),
     ],
 )
-def test_types_are_read_and_spelled(spelled, shown, arrow):
-    kind = parse_type(spelled)
+def test_types_are_read_and_shown(text, shown, arrow):
+    kind = parse_type(text)
 
-    assert spell(kind) == shown
+    assert type_text(kind) == shown
     assert arrow is None or arrow_type(kind) == arrow
     assert arrow_type(kind) is not None
 
 
-@pytest.mark.parametrize("spelled", ["GEOMETRY(4326)", "SOMETHING", "TIMESTAMP WITH TIME ZONE"])
-def test_types_that_are_not_read_are_refused_by_name(spelled):
-    with pytest.raises(UnsupportedFeatureError, match=spelled.replace("(", r"\(").replace(")", r"\)")):
-        parse_type(spelled)
+@pytest.mark.parametrize("text", ["GEOMETRY(4326)", "SOMETHING", "TIMESTAMP WITH TIME ZONE"])
+def test_types_that_are_not_read_are_refused_by_name(text):
+    with pytest.raises(UnsupportedFeatureError, match=text.replace("(", r"\(").replace(")", r"\)")):
+        parse_type(text)
 
 
 @pytest.mark.parametrize(
-    "spelled",
+    "text",
     [
         "",
         "INT INT",
@@ -124,8 +124,8 @@ def test_types_that_are_not_read_are_refused_by_name(spelled):
         "INT;",
     ],
 )
-def test_what_is_no_type_is_broken(spelled):
-    raw = DOCUMENTED | {"fields": [{"id": 0, "name": "x", "type": spelled}]}
+def test_what_is_no_type_is_broken(text):
+    raw = DOCUMENTED | {"fields": [{"id": 0, "name": "x", "type": text}]}
 
     with pytest.raises(CorruptTableError, match="schema/schema-1 is not a readable Paimon schema"):
         parse(raw)

@@ -62,7 +62,7 @@ def test_nulls_are_words_and_names_are_in_the_order_of_java_strings():
 
 
 @pytest.mark.parametrize(
-    ("spelled", "printed"),
+    ("text", "printed"),
     [
         ("INT NOT NULL", "INT NOT NULL"),
         ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
@@ -72,5 +72,5 @@ def test_nulls_are_words_and_names_are_in_the_order_of_java_strings():
         ("MULTISET<INT>", "MULTISET<INT>"),
     ],
 )
-def test_a_type_is_printed_as_java_prints_it(spelled, printed):
-    assert java_type(parse_type(spelled)) == printed
+def test_a_type_is_printed_as_java_prints_it(text, printed):
+    assert java_type(parse_type(text)) == printed

@@ -16,7 +16,7 @@ from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, wi
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, spell
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, type_text
 from snapshot_explorer.formats.features import refusal
 
 _FIELD_ID = b"PARQUET:field_id"
@@ -120,7 +120,7 @@ def padded(values: pa.Array, field: Field) -> pa.Array:
 
 
 def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=spell(kind))
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
 
 
 def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Origin) -> pa.Array:
@@ -140,7 +140,7 @@ def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Ori
 
 def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{spell(element)}>")
+        raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{type_text(element)}>")
     if not isinstance(values, pa.ListArray):
         values = values.cast(pa.list_(values.type.value_type))
     return with_items(values, target, conform(values.values, element, origin))

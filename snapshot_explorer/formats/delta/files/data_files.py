@@ -23,7 +23,7 @@ from snapshot_explorer.formats.delta.files.absent_columns import Expected, check
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact, padded
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
-from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, spell
+from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -230,12 +230,12 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
         raise
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
-            f"The column {field.name!r} of the data file {path} cannot be read as {spell(field.type)}: {error}. Leave "
-            "the column out with columns=[...], or read it with Delta's own engines."
+            f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}. "
+            "Leave the column out with columns=[...], or read it with Delta's own engines."
         ) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise CorruptTableError(
-            f"The column {field.name!r} of the data file {path} cannot be read as {spell(field.type)}: {error}."
+            f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
         ) from error
 
 

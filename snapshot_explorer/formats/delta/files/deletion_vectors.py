@@ -101,7 +101,7 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
     if not is_whole or size < _LEAST_BYTES or cardinality < 0:
         raise CorruptBytesError(f"its size is {size} and its cardinality {cardinality}")
     if size > _MOST_BYTES:
-        raise refusal(features.GREAT_DELETION_VECTORS, path=data_path, size=size, most=_MOST_BYTES)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size, most=_MOST_BYTES)
 
 
 def relative_file(text: str) -> str:

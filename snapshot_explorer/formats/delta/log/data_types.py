@@ -255,14 +255,14 @@ def field_ids(kind: DataType, stored: str | None = None) -> FieldIds:
     return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (kind.key, kind.element) if part))
 
 
-def spell(kind: DataType) -> str:
+def type_text(kind: DataType) -> str:
     """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
     if kind.root == "decimal":
         return f"decimal({kind.precision},{kind.scale})"
     if kind.root == "struct":
-        return f"struct<{','.join(f'{field.name}:{spell(field.type)}' for field in kind.fields)}>"
+        return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in kind.fields)}>"
     if kind.root in ("array", "map"):
-        return f"{kind.root}<{','.join(spell(part) for part in (kind.key, kind.element) if part)}>"
+        return f"{kind.root}<{','.join(type_text(part) for part in (kind.key, kind.element) if part)}>"
     return kind.root
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_allowed, is_known, parts, spell
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_allowed, is_known, parts, type_text
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.features import Feature, refusal
@@ -33,7 +33,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
     _check_names(schema)
     for name, field in _walk(schema.fields, ""):
         if not is_known(field.type):
-            raise refusal(features.UNKNOWN_TYPES, column=name, type=spell(field.type))
+            raise refusal(features.UNKNOWN_TYPES, column=name, type=type_text(field.type))
         _check_changes(name, field)
         if field.id is None and schema.mode == "id":
             raise CorruptTableError(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, spell
+from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, type_text
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import Column, TableSchema
@@ -138,7 +138,7 @@ def table_schema(metadata: Metadata) -> TableSchema:
             Column(
                 id=field.id,
                 name=field.name,
-                type=field.declared or spell(field.type),
+                type=field.declared or type_text(field.type),
                 nullable=field.nullable,
                 comment=field.comment,
             )

@@ -19,7 +19,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.columns import padded
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, type_text
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.features import refusal
@@ -86,7 +86,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
             place = int(np.flatnonzero(of_rows == error.position)[0])
             raise CorruptTableError(
                 f"The file {files.column('path')[place].as_py()} is in the partition "
-                f"{field.name}={texts[error.position]!r}, which is not a {spell(field.type)}. The log is damaged; "
+                f"{field.name}={texts[error.position]!r}, which is not a {type_text(field.type)}. The log is damaged; "
                 "compare it with a copy of the table."
             ) from error
     names = schema.partition_columns
@@ -137,7 +137,7 @@ def typed(texts: list[str | None], kind: DataType) -> pa.Array:
     """
     parse = _PARSERS.get(kind.root)
     if parse is None:
-        raise refusal(features.PARTITION_TYPES, type=spell(kind))
+        raise refusal(features.PARTITION_TYPES, type=type_text(kind))
     wanted = arrow_type(kind)
     values: list[object] = []
     for position, text in enumerate(texts):

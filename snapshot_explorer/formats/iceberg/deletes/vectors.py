@@ -58,7 +58,7 @@ def vector_of(location: str, offset: int | None, size_bytes: int | None, cardina
             "table."
         )
     if size_bytes > _MAX_BYTES:
-        raise refusal(features.GREAT_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
+        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
     return Vector(location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality)
 
 

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
 
 Constants = Mapping[int, pa.Scalar]
@@ -114,14 +114,15 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
             raise
         except UnsupportedFeatureError as error:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} of the data file {how.path} cannot be read as {spell(field.type)}: "
+                f"The column {field.name!r} of the data file {how.path} cannot be read as {type_text(field.type)}: "
                 f"{error}. Leave the column out with columns=[...], or read it with Iceberg's own readers."
             ) from error
         except (pa.ArrowException, KeyError, ValueError) as error:
             if "out of range" in str(error) and pa.types.is_timestamp(arrow_type(field.type)):
                 raise
             raise CorruptTableError(
-                f"The column {field.name!r} of the data file {how.path} cannot be read as {spell(field.type)}: {error}."
+                f"The column {field.name!r} of the data file {how.path} cannot be read as {type_text(field.type)}: "
+                f"{error}."
             ) from error
     return found
 
@@ -160,7 +161,7 @@ def _conform(values: pa.Array, field: Field, source: FileField, how: Projection)
 
 
 def _other_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=spell(kind))
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
 
 
 def _struct(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:

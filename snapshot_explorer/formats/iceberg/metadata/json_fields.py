@@ -106,10 +106,10 @@ def integer(value: Any, path: str, field: str) -> int:
     """
     if type(value) is int:
         if not _LEAST <= value <= _GREATEST:
-            raise refusal(features.GREAT_NUMBERS, path=path, value=value, field=field)
+            raise refusal(features.LARGE_NUMBERS, path=path, value=value, field=field)
         return value
     if isinstance(value, float) and abs(value) >= _GREATEST:
-        raise refusal(features.GREAT_NUMBERS, path=path, value=value, field=field)
+        raise refusal(features.LARGE_NUMBERS, path=path, value=value, field=field)
     raise wrong(path, field, "an integer", value)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field, parse_fields, spell, walk
+from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field, parse_fields, type_text, walk
 from snapshot_explorer.model import Column, TableSchema
 
 
@@ -92,7 +92,7 @@ def table_schema(schema: Schema, partition_ids: Iterable[int] = ()) -> TableSche
             Column(
                 id=field.id,
                 name=field.name,
-                type=spell(field.type),
+                type=type_text(field.type),
                 nullable=not field.required,
                 comment=field.doc,
             )

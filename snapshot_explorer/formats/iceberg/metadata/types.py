@@ -221,7 +221,7 @@ def is_nested(kind: DataType) -> bool:
     return kind.root in _NESTED
 
 
-def spell(kind: DataType) -> str:
+def type_text(kind: DataType) -> str:
     """Return a type in one line: long, decimal(10,2), fixed[16], list<string>, map<string,long>, struct<a:long>."""
     match kind.root:
         case "decimal":
@@ -229,9 +229,9 @@ def spell(kind: DataType) -> str:
         case "fixed":
             return f"fixed[{kind.length}]"
         case "struct":
-            return f"struct<{','.join(f'{field.name}:{spell(field.type)}' for field in kind.fields)}>"
+            return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in kind.fields)}>"
         case "list" | "map":
-            return f"{kind.root}<{','.join(spell(field.type) for field in kind.fields)}>"
+            return f"{kind.root}<{','.join(type_text(field.type) for field in kind.fields)}>"
     return kind.root
 
 

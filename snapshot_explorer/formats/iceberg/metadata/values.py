@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, type_text
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -204,7 +204,7 @@ def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
         if pa.types.is_binary(values.type) and kind.root not in ("string", "binary"):
             found = single_values(values, kind)
             if found.null_count > values.null_count:
-                raise pa.ArrowInvalid(f"a value of another length than {spell(kind)} has")
+                raise pa.ArrowInvalid(f"a value of another length than {type_text(kind)} has")
             return found
         if pa.types.is_integer(values.type) and pa.types.is_temporal(target):
             width = pa.int32() if pa.types.is_date32(target) else pa.int64()
@@ -212,8 +212,8 @@ def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
         return values.cast(target)
     except (pa.ArrowException, ValueError) as error:
         raise CorruptTableError(
-            f"A manifest has partition values of {values.type} where the schema has {spell(kind)}: {error}. It may be "
-            "damaged; compare it with a copy of the table."
+            f"A manifest has partition values of {values.type} where the schema has {type_text(kind)}: {error}. It may "
+            "be damaged; compare it with a copy of the table."
         ) from error
 
 
@@ -234,7 +234,7 @@ def default_value(field: Field, text: str) -> pa.Scalar:
         return pa.scalar(_from_json(orjson.loads(text), field.type), arrow_type(field.type))
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, pa.ArrowException) as error:
         raise CorruptTableError(
-            f"The default of the column {field.name!r}, {text[:100]}, is not a {spell(field.type)} ({error}). The "
+            f"The default of the column {field.name!r}, {text[:100]}, is not a {type_text(field.type)} ({error}). The "
             "table's metadata file may be damaged; compare it with a copy of the table."
         ) from error
 

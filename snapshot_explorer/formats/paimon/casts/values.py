@@ -26,7 +26,7 @@ from snapshot_explorer.formats.paimon.casts.text import (
     timestamp_of,
     timestamp_text,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, DataType, arrow_type, spell
+from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, DataType, arrow_type, type_text
 
 
 class NotCastableError(ValueError):
@@ -137,7 +137,7 @@ def timestamp_to_time(values: pa.Array, source: DataType, target: DataType) -> p
     """Return the time of day. Raise for a TIMESTAMP before 1970, for which Paimon returns negative times."""
     millis, _ = _millis(values)
     if source.root == "TIMESTAMP" and bool(np.any((millis < 0) & (millis % _DAY_MS != 0))):
-        raise NotCastableError(f"a time before 1970 is not cast from {spell(source)} to {spell(target)}")
+        raise NotCastableError(f"a time before 1970 is not cast from {type_text(source)} to {type_text(target)}")
     return with_nulls((millis % _DAY_MS).astype(np.int32), values, arrow_type(target))
 
 
@@ -178,7 +178,7 @@ def _encode(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: Dat
     unit = _PER_UNIT[kind.unit]
     limit = np.iinfo(np.int64).max // unit - 1
     if unit > 1 and bool(np.any((millis > limit) | (millis < -limit))):
-        raise NotCastableError(f"a timestamp does not fit {spell(target)}, which has 64 bits of {kind.unit}")
+        raise NotCastableError(f"a timestamp does not fit {type_text(target)}, which has 64 bits of {kind.unit}")
     return with_nulls(millis * unit + nanos // (1_000_000 // unit), values, kind)
 
 
@@ -233,7 +233,7 @@ def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
         return rule(values, source, target)
     except pa.ArrowInvalid as error:
         raise NotCastableError(
-            f"a value does not fit when cast from {spell(source)} to {spell(target)}: {error}"
+            f"a value does not fit when cast from {type_text(source)} to {type_text(target)}: {error}"
         ) from error
 
 
@@ -385,7 +385,7 @@ def _text_to(function: Callable[[str, DataType], object]) -> Rule:
                 return None if value is None else function(str(value), target)
             except UnprovenError as error:
                 raise NotCastableError(
-                    f"{str(value)[:60]!r} is not cast from {spell(source)} to {spell(target)}"
+                    f"{str(value)[:60]!r} is not cast from {type_text(source)} to {type_text(target)}"
                 ) from error
 
         return each(values, _parsed_type(target), convert).view(arrow_type(target))

@@ -29,7 +29,7 @@ from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, spell
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, type_text
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -288,7 +288,7 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
             if "out of range" in str(error):
                 raise
             raise CorruptTableError(
-                f"The column {field.name!r} of the data file {file.path} cannot be read as {spell(field.type)}: "
+                f"The column {field.name!r} of the data file {file.path} cannot be read as {type_text(field.type)}: "
                 f"{error}."
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([_nullable(field) for field in fields]))

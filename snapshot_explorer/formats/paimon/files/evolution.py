@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_item
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, spell
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, type_text
 
 _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 
@@ -82,7 +82,7 @@ def _check(source: DataType, target: DataType, name: str) -> None:
             return
     elif source.root not in _NESTED and target.root not in _NESTED and castable(source, target):
         return
-    raise refusal(features.CASTS, column=name, before=spell(source), after=spell(target))
+    raise refusal(features.CASTS, column=name, before=type_text(source), after=type_text(target))
 
 
 def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.paimon.merge.engines import (
 )
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, spell
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, type_text
 from snapshot_explorer.formats.paimon.readable import flag
 
 _IGNORE_DELETE = (
@@ -227,7 +227,7 @@ def check_function(function: Function, column: str, kind: DataType, version: int
     }.get(function.name, False)
     if not reads:
         raise refusal(
-            features.AGGREGATE_FUNCTIONS, version=version, function=function.name, column=column, type=spell(kind)
+            features.AGGREGATE_FUNCTIONS, version=version, function=function.name, column=column, type=type_text(kind)
         )
 
 

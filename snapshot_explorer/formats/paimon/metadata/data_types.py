@@ -308,7 +308,7 @@ def field_ids(kind: DataType, number: int | None = None) -> FieldIds:
     return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if kind.root == "MULTISET" else tuple(parts))
 
 
-def spell(kind: DataType) -> str:
+def type_text(kind: DataType) -> str:
     """Return the SQL text of a type, without the outer NOT NULL."""
     if kind.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
         if kind.length == GREATEST_LENGTH:
@@ -328,4 +328,4 @@ def spell(kind: DataType) -> str:
 
 
 def _spell_item(kind: DataType) -> str:
-    return spell(kind) + ("" if kind.nullable else " NOT NULL")
+    return type_text(kind) + ("" if kind.nullable else " NOT NULL")

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.paimon.metadata.data_types import (
     arrow_type,
     parse_fields,
     parse_type,
-    spell,
+    type_text,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -35,8 +35,8 @@ __all__ = [
     "arrow_type",
     "parse_schema",
     "parse_type",
-    "spell",
     "table_schema",
+    "type_text",
 ]
 
 
@@ -161,7 +161,7 @@ def table_schema(schema: Schema) -> TableSchema:
             Column(
                 id=column.id,
                 name=column.name,
-                type=spell(column.type),
+                type=type_text(column.type),
                 nullable=column.type.nullable,
                 comment=column.description,
             )

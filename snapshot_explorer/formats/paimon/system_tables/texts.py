@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, legacy_text, sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, spell
+from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, type_text
 
 _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
@@ -140,7 +140,7 @@ def _java_type(kind: DataType) -> str:
         return f"{kind.root}<{', '.join(java_type(part) for part in (kind.key, kind.element) if part)}>"
     if kind.root == "TIMESTAMP_LTZ":
         return f"TIMESTAMP({kind.precision}) WITH LOCAL TIME ZONE"
-    return spell(kind)
+    return type_text(kind)
 
 
 def _quoted(text: str) -> str:
