@@ -86,25 +86,35 @@ class Busy:
             factory: Makes widgets.
             cancel: Stops the current work.
         """
-        self._factory = factory
-        self._what = factory.html()
-        self.box = factory.row(self._what, factory.button("Cancel", "Stop reading; keep the current view", cancel))
+        self._factory, self._cancel = factory, cancel
+        self._what: widgets.HTML | None = None
+        self.box = factory.row()
         self.hide()
 
     def show(self, what: str) -> None:
         """Show the current work."""
-        self._what.value = text_html(what)
+        self._text().value = text_html(what)
         self._factory.show(self.box, shown=True)
 
     def expect(self, is_busy: Callable[[], bool]) -> None:
         """Show after a short delay that something is being read."""
+        self._text()
         loop = running_loop()
         if loop is not None:
             loop.call_later(_PATIENCE, lambda: self.show("Reading ...") if is_busy() else None)
 
+    def _text(self) -> widgets.HTML:
+        """Return the place of the text, which is made with the button when something is read first."""
+        if self._what is None:
+            self._what = self._factory.html()
+            button = self._factory.button("Cancel", "Stop reading; keep the current view", self._cancel)
+            self.box.children = (self._what, button)
+        return self._what
+
     def hide(self) -> None:
         """Show that nothing is going on."""
-        self._what.value = ""
+        if self._what is not None:
+            self._what.value = ""
         self._factory.show(self.box, shown=False)
 
 

@@ -206,7 +206,7 @@ def test_new_commits_of_a_live_table_are_followed(notebook, lab):
     notebook.page.get_by_role("button", name="Stop", exact=True).click()
     notebook.run(1)
 
-    assert notebook.text(1) == ["1 3\n"]
+    assert notebook.text(1) == ["2 3\n"]
     assert not notebook.page.get_by_label("Follow new commits").is_checked()
 
 

@@ -369,8 +369,8 @@ def test_a_bisection_that_reads_much_is_announced_and_asked_for_again(orders, sh
 
 def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypatch):
     gate, shown = threading.Event(), []
-    bisect = type(explorer.table).bisect
-    monkeypatch.setattr(bisecting.Busy, "show", lambda _, what: shown.append(what))
+    bisect, show = type(explorer.table).bisect, bisecting.Busy.show
+    monkeypatch.setattr(bisecting.Busy, "show", lambda busy, what: (shown.append(what), show(busy, what)))
     explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
     explorer.wait()
     pressed(explorer, "Bisect")
