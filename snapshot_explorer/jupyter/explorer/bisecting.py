@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.page.panes import Busy, code_html, error_html, text_html
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render.cells import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
     from snapshot_explorer.rows import Bisection, Reading
 
 _PLACE = "bisect"

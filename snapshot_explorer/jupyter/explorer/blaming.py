@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from snapshot_explorer.jupyter.explorer.panes import Pane
-from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
+from snapshot_explorer.jupyter.explorer.page.panes import Pane
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render import Line
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _PLACE = "blame"
 

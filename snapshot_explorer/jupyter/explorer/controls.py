@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from traitlets import TraitError
 
 from snapshot_explorer.jupyter.cost import ENGINES
-from snapshot_explorer.jupyter.explorer.panes import error_html
+from snapshot_explorer.jupyter.explorer.page.panes import error_html
 from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_ORDERS, FILTERS, HEALTH, MEASURES, ROW_KINDS
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import cut, moment
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
 
 _OFFERED = 100
 """Versions that a list offers, the newest of those shown; any other can be typed."""

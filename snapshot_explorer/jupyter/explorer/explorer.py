@@ -14,12 +14,25 @@ from traitlets import TraitError
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
+from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
-from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, PageActions, action_button
-from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, head_html
+from snapshot_explorer.jupyter.explorer.page.page_actions import FILE_FORMATS, PageActions, action_button
+from snapshot_explorer.jupyter.explorer.page.panes import Busy, code_html, error_html, head_html
+from snapshot_explorer.jupyter.explorer.page.static_view import (
+    LIVE,
+    STYLE,
+    head,
+    newest_commit,
+    static_html,
+    static_text,
+    static_view,
+)
+from snapshot_explorer.jupyter.explorer.page.timeline_facts import FactsReader
+from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
+from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.reading import (
     Log,
     TableSize,
@@ -29,20 +42,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     with_known_readability,
 )
 from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.static_view import (
-    LIVE,
-    STYLE,
-    head,
-    newest_commit,
-    static_html,
-    static_text,
-    static_view,
-)
-from snapshot_explorer.jupyter.explorer.timeline_facts import FactsReader
-from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
-from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.views import ViewHandlers, Views
-from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
 
-    from snapshot_explorer.jupyter.explorer.grid_rows import Opens
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.jupyter.explorer import rows
+from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.page.panes import Busy, code_html, error_html, text_html
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from snapshot_explorer.jupyter.cost import Cost
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "variable")
 """The traits of the state that loading depends on."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer import compared, lens, rows, version_views
-from snapshot_explorer.jupyter.explorer.panes import Pane
+from snapshot_explorer.jupyter.explorer.contents import compared, lens, rows, version_views
+from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.page.panes import Pane
 from snapshot_explorer.jupyter.explorer.state import PAGED, ExplorerState
-from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b", "zone")),

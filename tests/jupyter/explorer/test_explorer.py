@@ -16,7 +16,7 @@ import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.static_view import static_text
+from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
 from tests.support.explorers import all_widgets, labelled, pressed, told
 from tests.support.fault_search import tables

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
-from snapshot_explorer.jupyter.explorer.grid_rows import Arrangement, arranged, grid_rows, page_of
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement, arranged, grid_rows, page_of
+from snapshot_explorer.jupyter.explorer.page.grid_pane import GridPane
 
 LARGE = 2**63 - 1
 ROWS = pa.table(

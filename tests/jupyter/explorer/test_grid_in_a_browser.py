@@ -7,8 +7,8 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.page.grid_pane import GridPane
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, grid]) => {

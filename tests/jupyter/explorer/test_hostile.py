@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.version_views import _details
+from snapshot_explorer.jupyter.explorer.contents.version_views import _details
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.explorers import grid_of
 from tests.support.paimon.table_builder import PaimonTable

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 
 COLUMNS = {
     "whole": pa.array([-(2**63), 0, 2**63 - 1]),

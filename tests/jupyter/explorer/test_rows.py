@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, bisecting, view_requests
-from snapshot_explorer.jupyter.explorer.static_view import static_text
+from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import text
 from tests.support.delta.table_builder import DeltaTable, remove

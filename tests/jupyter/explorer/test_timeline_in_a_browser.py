@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.timeline_pane import TimelinePane
+from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
 from snapshot_explorer.render.timeline_columns import TableFacts
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"

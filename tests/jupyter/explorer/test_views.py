@@ -11,8 +11,8 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.grid_rows import Arrangement
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 from tests.support.explorers import all_widgets, grid_of, labelled, pressed, told
 from tests.support.paimon.table_builder import PaimonTable

@@ -10,8 +10,15 @@ import pyarrow as pa
 from traitlets import Dict, Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.jupyter.explorer.grid_rows import MOST_ROWS, Arrangement, GridRows, Opens, arranged, page_of
-from snapshot_explorer.jupyter.explorer.scripts import script
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
+    MOST_ROWS,
+    Arrangement,
+    GridRows,
+    Opens,
+    arranged,
+    page_of,
+)
+from snapshot_explorer.jupyter.explorer.page.scripts import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable

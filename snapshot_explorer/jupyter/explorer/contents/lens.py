@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
     _Row = Mapping[str, Any]
 

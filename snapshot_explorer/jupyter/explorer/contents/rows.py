@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
 _MOST_COLUMNS = 50
 _DRAWN = 20

@@ -9,7 +9,7 @@ from importlib.resources import files
 @cache
 def script(name: str) -> str:
     """Return the text of a module of this package, such as grid.js."""
-    lines = files("snapshot_explorer.jupyter.explorer").joinpath(name).read_text("utf-8").splitlines()
+    lines = files("snapshot_explorer.jupyter.explorer.page").joinpath(name).read_text("utf-8").splitlines()
     bare = (line.strip() for line in lines)
     return "\n".join(line for line in bare if line and not line.startswith("//") and not _is_comment(line))
 

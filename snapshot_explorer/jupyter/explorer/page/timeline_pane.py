@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 from traitlets import Dict, Unicode, default
 
-from snapshot_explorer.jupyter.explorer.scripts import script
+from snapshot_explorer.jupyter.explorer.page.scripts import script
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 

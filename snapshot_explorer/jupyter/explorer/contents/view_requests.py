@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.compare import Comparison
     from snapshot_explorer.health import Health
-    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import cut
@@ -18,7 +18,7 @@ from snapshot_explorer.render.cells import cut
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
 
 _SHOWN_DETAILS = 60

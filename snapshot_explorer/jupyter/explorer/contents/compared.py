@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer.changed_rows import changed_rows
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.lens import direction
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
+from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.lens import direction
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 
 if TYPE_CHECKING:
     from snapshot_explorer.frames import Frame
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
 _NOTHING = {
     "commits": "No commits lie between.",

@@ -6,8 +6,8 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer.grid_pane import GridPane
-from snapshot_explorer.jupyter.explorer.page_actions import FILE_FORMATS, action_button
+from snapshot_explorer.jupyter.explorer.page.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.page.page_actions import FILE_FORMATS, action_button
 from snapshot_explorer.jupyter.explorer.work import running_loop
 from snapshot_explorer.render import Grid, html
 from snapshot_explorer.visible import visible
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import ipywidgets as widgets
 
-    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows, Opens
-    from snapshot_explorer.jupyter.explorer.view_requests import ViewResult
-    from snapshot_explorer.jupyter.explorer.widget_factory import WidgetFactory
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows, Opens
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
+    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
     from snapshot_explorer.render import Drawing
 
 _INK = "var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit))"

@@ -12,7 +12,7 @@ from traitlets import Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames.exports import flat
-from snapshot_explorer.jupyter.explorer.scripts import script
+from snapshot_explorer.jupyter.explorer.page.scripts import script
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.jupyter.cost import Cost, Limits
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.lens import direction
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.lens import direction
-from snapshot_explorer.jupyter.explorer.row_conditions import row_conditions
-from snapshot_explorer.jupyter.explorer.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.rows.diffs.diff_plan import counted
 from snapshot_explorer.rows.diffs.row_changes import AFTER, DELETED, INSERTED
 from snapshot_explorer.rows.diffs.row_diff import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
-    from snapshot_explorer.jupyter.explorer.grid_rows import GridRows
-    from snapshot_explorer.jupyter.explorer.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
