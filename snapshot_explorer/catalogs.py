@@ -76,7 +76,7 @@ class _Settings:
     properties: Mapping[str, Any] = field(repr=False)
     """The properties for the client."""
     secrets: tuple[str, ...] = field(repr=False)
-    """Texts that no message may contain, besides the values of the properties."""
+    """Texts that no message may contain, in addition to the values of the properties."""
 
 
 def name_parts(name: str, advice: str) -> tuple[str, ...]:

@@ -331,7 +331,7 @@ READABILITY = pa.schema(
         _column("missing_bytes", pa.int64(), "size of the missing files", "bytes"),
     ]
 )
-"""What is looked for, besides data files and deletion vectors or the files that hold them:
+"""What is looked for, in addition to data files and deletion vectors or the files that hold them:
 
 - Paimon: base and delta manifest lists and index manifests; of the manifests those of the deltas, which are read. Not
   the merged manifests of a base list, and not index files.

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.rows.diffs import changed_splits
+from snapshot_explorer.rows import changed_splits
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.iceberg.table_builder import IcebergTable

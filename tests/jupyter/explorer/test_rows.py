@@ -7,7 +7,8 @@ import time
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.jupyter.explorer import Explorer, bisecting, view_requests
+from snapshot_explorer.jupyter.explorer import Explorer, bisecting
+from snapshot_explorer.jupyter.explorer.contents import view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import text
