@@ -132,7 +132,7 @@ def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
     compared.wait()
 
     error = compared._views.panes["compare"].error
-    assert error.startswith("Unknown column 'colour'.")
+    assert error.startswith("Unknown column 'colour' in key.")
     assert "\n" not in error
 
 
