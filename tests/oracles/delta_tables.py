@@ -4,8 +4,8 @@
 
 Runs in the environment of .ci/oracles. Leaves `tables/NAME/`, `expected/NAME/VERSION.json` and `expected/NAME.json` as
 `support.delta.connector` describes them, `deltalake/NAME/VERSION.json` with what the library deltalake reads, in
-`vacuumed/` what `delta_vacuum.py` writes, in the same session, and `located.json` with where our own `locate` finds a
-table that the session's catalog knows.
+`vacuumed/` what `delta_vacuum.py` writes, in the same session, and `described.json` with how the session's catalog
+describes a table.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import json
 import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 
-from snapshot_explorer.engines.spark.catalogs import locate
 from tests.oracles import delta_vacuum
 from tests.support.delta import (
     connector,
@@ -48,7 +46,8 @@ def main() -> None:
         connector.write_all(spark, chosen, out / "tables", out / "expected")
         vacuumed.result()
     spark.sql(f"create table orders using delta location '{out / 'named' / 'orders'}' as select 1L as id")
-    (out / "located.json").write_text(json.dumps(asdict(locate(spark, "default.`orders`"))))
+    described = spark.sql("describe table extended default.`orders`").collect()
+    (out / "described.json").write_text(json.dumps([row.asDict() for row in described]))
     spark.stop()
     deltalake_rows.read_all(out / "tables", out / "deltalake")
 

@@ -11,6 +11,7 @@ import pytest
 from snapshot_explorer import open_table
 from tests.support.oracles import delta_answers as answers
 from tests.support.oracles.delta_chosen import NAMES, SEED
+from tests.support.spark_catalogs import DescribingSession
 
 OVERFLOWS = "deltalake 1.6.6 reads INT96 as nanoseconds, which end in 1677 and 2262"
 DIFFERENT = {"types_vectors_mapped": OVERFLOWS}
@@ -69,7 +70,9 @@ def test_where_deltalake_reads_a_version_it_reads_what_delta_reads(written, name
 
 
 def test_a_table_is_found_by_its_name_in_the_catalog(written):
-    located = json.loads((written / "located.json").read_text())
+    described = json.loads((written / "described.json").read_text())
 
-    assert located["format"] == "delta"
-    assert open_table(located["path"]).current.to_arrow().to_pydict() == {"id": [1]}
+    table = open_table("default.orders", spark=DescribingSession(described))
+
+    assert table.format == "delta"
+    assert table.current.to_arrow().to_pydict() == {"id": [1]}

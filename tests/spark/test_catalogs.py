@@ -5,6 +5,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from tests.support.spark_catalogs import DescribingSession
 
 DELTA = (
     ("payment_id", "bigint"),
@@ -18,32 +19,9 @@ DELTA = (
 """What DESCRIBE TABLE EXTENDED answers with Delta's connector 4.4."""
 
 
-class Answering:
-    """A session whose catalog answers with recorded rows: Delta's connector does not fit this PySpark."""
-
-    def __init__(self, rows):
-        self.rows = rows
-        self.asked = []
-
-    def sql(self, query):
-        self.asked.append(query)
-        return self
-
-    def collect(self):
-        return [Row(name, kind) for name, kind in self.rows]
-
-
-class Row(dict):
-    def __init__(self, name, kind):
-        super().__init__(col_name=name, data_type=kind)
-
-    def asDict(self):  # noqa: N802 - PySpark's name
-        return dict(self)
-
-
 def test_a_table_is_opened_by_its_name():
     path = samples.path("payments")
-    spark = Answering([(name, kind.format(path=path)) for name, kind in DELTA])
+    spark = DescribingSession([{"col_name": name, "data_type": kind.format(path=path)} for name, kind in DELTA])
 
     table = open_table("shop.`pay``ments`", spark=spark)
 
@@ -66,7 +44,7 @@ def test_views_and_tables_of_other_formats_are_refused(here):
 
 @pytest.mark.parametrize("name", ["", "a b", "shop.", "orders; drop table orders", "'orders'", "/data/orders"])
 def test_what_is_no_name_is_never_sent(name):
-    spark = Answering([])
+    spark = DescribingSession([])
 
     with pytest.raises(InvalidArgumentError, match="is not the name of a table"):
         open_table(name, spark=spark)
