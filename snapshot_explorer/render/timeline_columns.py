@@ -44,7 +44,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
 
     `version`, `added` and `removed` are int64, `total` is float64 with NaN where it is not known; `kind` (an index
     into `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are one byte each, and `time` is float64
-    in milliseconds. `told` contains the tooltip of each commit; for many commits it is null, and the page makes it,
+    in milliseconds. `tooltips` has the text of each commit; for many commits it is null, and the page makes it,
     with `names`.
 
     Args:
@@ -105,8 +105,8 @@ def _flags(history: History) -> list[dict[str, object]]:
 def _commit_texts(history: History) -> dict[str, object]:
     """Return the tooltip of each commit; for many commits, the values that the page formats."""
     if not history.is_long:
-        return {"told": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
-    return {"told": None, "names": _names(history.rows)}
+        return {"tooltips": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
+    return {"tooltips": None, "names": _names(history.rows)}
 
 
 def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:

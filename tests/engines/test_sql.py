@@ -352,7 +352,7 @@ def test_columns_that_differ_in_case_only_are_refused_by_name():
 
 
 def test_the_plan_is_read_as_duckdb_writes_it():
-    """Guards against a DuckDB that names its scans otherwise: all columns would be told as not read."""
+    """Guards against a DuckDB that names its scans otherwise: all columns would be reported as not read."""
     connection = duckdb.connect()
     connection.register("t", ROWS)
 

@@ -457,7 +457,7 @@ def test_changes_of_data_evolution_are_refused(memory_root):
 
 
 class NoDetail:
-    """What a split of an unpartitioned table needs to be told apart by its partition: nothing."""
+    """What a split of an unpartitioned table needs to be distinguished by its partition: nothing."""
 
 
 def test_partitions_beside_hidden_ones_are_refused():

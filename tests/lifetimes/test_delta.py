@@ -144,7 +144,7 @@ def test_lifetimes_of_any_history_agree_with_a_plain_replay(tmp_path_factory, st
     anew, grown = lifetimes_of(root), lifetimes_of(root, known)
 
     assert set(history.at) <= set(grown.versions)
-    # Older versions of which a checkpoint is left can be told too.
+    # Older versions of which a checkpoint is left are returned too.
     assert set(history.at) <= set(anew.versions)
     for lifetimes in (anew, grown):
         for version, live in history.at.items():

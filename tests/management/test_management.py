@@ -14,7 +14,7 @@ from snapshot_explorer.model import Listing, Validation
 
 @dataclass
 class Log:
-    """A table's log in memory, with a clock that only moves when told to."""
+    """A table's log in memory, with a clock that only moves when advanced."""
 
     versions: tuple[int, ...] = ()
     checkpoint: int | None = None

@@ -54,7 +54,7 @@ explorer = %snapshot explore
 """.strip().splitlines():
     shell.run_cell(cell).raise_error()
 names = shell.user_ns
-told = [
+summary = [
     str(shell.run_cell(cell).error_in_exec)
     for cell in (
         "orders.current.to_spark()",
@@ -67,7 +67,7 @@ print("", json.dumps({
     "rows": len(names["rows"]),
     "count": int(names["sums"]["n"][0]),
     "versions": [names[name].current.version for name in names["paths"]],
-    "spark": told,
+    "spark": summary,
 }), sep="\\n")
 '''
 MISSING = "Spark needs pyspark, which is not installed. Install it with: pip install 'snapshot-explorer[spark]'."

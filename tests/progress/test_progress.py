@@ -9,7 +9,7 @@ from snapshot_explorer.progress import TerminalLine, listen, show_progress, step
 
 
 class Heard:
-    """Keeps what it is told."""
+    """Keeps the calls."""
 
     def __init__(self):
         self.said = []

@@ -17,7 +17,7 @@ EVIL = "<b>$x$</b> & <a href='javascript:alert(1)'>"
 
 
 def commits(*rows):
-    """Return COMMITS of some facts; what is not told is plain."""
+    """Return COMMITS of some facts; everything else is plain."""
     plain_facts = {
         "committed_at": 1_767_225_600_000,
         "readable": "yes",

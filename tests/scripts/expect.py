@@ -43,7 +43,7 @@ def _snapshots(folder: Path) -> list[int]:
 
 
 def read(spark: Any, name: str, version: str) -> pa.Table:
-    """Return the rows that Paimon reads, as Arrow with zone-less and UTC timestamps told apart."""
+    """Return the rows that Paimon reads, as Arrow with zone-less and UTC timestamps distinguished."""
     frame = spark.sql(f"SELECT * FROM p.d.`{name}` VERSION AS OF {version}")
     batches = frame._collect_as_arrow()
     if not batches:

@@ -27,14 +27,14 @@ spark.dataSource.register(source.with_storage_options(options) if options else s
 
 
 def run():
-    told = {"rows": spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")}
+    frames = {"rows": spark.read.format("snapshot").option("version", "17").load(path).filter("amount > 0")}
     if options:
         table = snapshot_explorer.open_table(path, storage_options=options)
-        told["to_spark"] = table.at(17).to_spark(spark, where="amount > 0")
-        told["lifetimes"] = table.lifetimes(engine="spark", spark=spark)
-        told["changes"] = table.file_changes(engine="spark", spark=spark)
-        told["files"] = table.current.files(engine="spark", spark=spark)
-    for name, frame in told.items():
+        frames["to_spark"] = table.at(17).to_spark(spark, where="amount > 0")
+        frames["lifetimes"] = table.lifetimes(engine="spark", spark=spark)
+        frames["changes"] = table.file_changes(engine="spark", spark=spark)
+        frames["files"] = table.current.files(engine="spark", spark=spark)
+    for name, frame in frames.items():
         frame.explain(True)
         print(f"{name}:", frame.count())
 

@@ -5,7 +5,7 @@ import ipywidgets
 from snapshot_explorer.render import text
 
 
-def told(explorer, place):
+def shown_text(explorer, place):
     """Return what a place shows, as text; its error where there is one."""
     pane = explorer._views.panes[place]
     return pane.error or text(pane.drawing)

@@ -1,4 +1,4 @@
-"""Rows that deletion vectors remove, in what is told of versions; and rows that nothing counts."""
+"""Rows that deletion vectors remove, in what is returned about versions; and rows that nothing counts."""
 
 import pytest
 

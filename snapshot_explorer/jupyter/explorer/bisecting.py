@@ -125,7 +125,7 @@ def outcome(bisection: Bisection) -> str:
     commit = bisection.commit
     facts = [] if commit is None else [commit.operation or commit.kind, f"by {commit.user}" if commit.user else ""]
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
-    told = " ".join(word for word in facts if word)
+    words = " ".join(word for word in facts if word)
     before = "" if bisection.last_good is None else f" At version {bisection.last_good} it does not hold."
-    first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {told}." if told else ".")
+    first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
     return " ".join([f"{first}{before} {how} B is set to it.", *bisection.notes])

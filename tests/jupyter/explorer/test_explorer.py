@@ -18,7 +18,7 @@ from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from tests.support.explorers import all_widgets, labelled, pressed, told
+from tests.support.explorers import all_widgets, labelled, pressed, shown_text
 from tests.support.fault_search import tables
 from tests.support.faults import Fault, Store, registered
 from tests.support.loops import on_a_loop
@@ -54,7 +54,7 @@ def test_times_stand_beside_utc_in_a_zone_that_is_set(explorer, shell):
     labelled(explorer, "Time zone").value = "Asia/Kolkata"
     explorer.wait()
     assert "2026-11-14 07:30:00 Asia/Kolkata" in explorer._head.value
-    assert "local time     2026-11-14 07:30:00 Asia/Kolkata" in told(explorer, "commit")
+    assert "local time     2026-11-14 07:30:00 Asia/Kolkata" in shown_text(explorer, "commit")
     assert explorer._timeline_pane.zone == "Asia/Kolkata"
     labelled(explorer, "Time zone").value = "Mars"
     assert "'Mars' is not a time zone." in explorer.state.note
@@ -446,7 +446,7 @@ def test_a_folder_that_disappears_is_reported_and_what_is_known_stays_until_it_c
     table, explorer = growing
     act = explorer.refresh if how == "refresh" else explorer._poll
     before, markers = explorer.state.commits, (explorer.state.a, explorer.state.b)
-    shown = told(explorer, "commit")
+    shown = shown_text(explorer, "commit")
     table.filesystem.mv(table.root, f"{table.root}-away", recursive=True)
 
     for _ in range(2):
@@ -457,7 +457,7 @@ def test_a_folder_that_disappears_is_reported_and_what_is_known_stays_until_it_c
     assert "shows no version any more" in said
     assert (explorer.state.versions, explorer.state.commits) == ((1, 2), before)
     assert (explorer.state.a, explorer.state.b) == markers
-    assert told(explorer, "commit") == shown
+    assert shown_text(explorer, "commit") == shown
     assert "Nothing has been committed" not in " ".join(all_text(explorer))
 
     table.filesystem.mv(f"{table.root}-away", table.root, recursive=True)

@@ -13,7 +13,7 @@ from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import text
 from tests.support.delta.table_builder import DeltaTable, remove
-from tests.support.explorers import all_widgets, grid_of, labelled, pressed, told
+from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -34,7 +34,7 @@ def payments():
 
 def changes(explorer):
     """Return the lines of the rows that are shown."""
-    return [line for line in told(explorer, "compare").splitlines() if line[:2] in ("~ ", "+ ", "- ")]
+    return [line for line in shown_text(explorer, "compare").splitlines() if line[:2] in ("~ ", "+ ", "- ")]
 
 
 def blamed(explorer):
@@ -55,7 +55,7 @@ def is_seen(widget):
 
 
 def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, orders):
-    said, diff = told(compared, "compare"), orders.diff_rows(7, 8)
+    said, diff = shown_text(compared, "compare"), orders.diff_rows(7, 8)
 
     counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
     assert said.startswith(f"Rows of version 7 and version 8: {counts}\n")
@@ -94,7 +94,7 @@ def test_columns_that_no_updated_row_changes_are_hidden(compared):
     labelled(compared, "Hide unchanged columns").value = True
     compared.wait()
 
-    said = told(compared, "compare")
+    said = shown_text(compared, "compare")
 
     assert "columns that no updated row changes." in said
     head = next(line for line in said.splitlines() if line.startswith("change "))
@@ -106,7 +106,7 @@ def test_inserted_rows_have_no_column_to_hide(compared):
     compared.state.hide_unchanged, compared.state.row_kind = True, "inserted"
     compared.wait()
 
-    said = told(compared, "compare")
+    said = shown_text(compared, "compare")
 
     assert "No column is hidden: inserted and deleted rows have no unchanged columns." in said
     assert "channel" in said
@@ -115,14 +115,14 @@ def test_inserted_rows_have_no_column_to_hide(compared):
 def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     payments.state.a, payments.state.tab, payments.state.compared = 5, "compare", "rows"
     payments.wait()
-    assert "Whole rows are compared: there is no primary key." in told(payments, "compare")
+    assert "Whole rows are compared: there is no primary key." in shown_text(payments, "compare")
     assert payments.code == "payments.diff_rows(5, 21)"
     assert payments.state.blame == ""
 
     labelled(payments, "Key").value = "payment_id"
     payments.wait()
 
-    assert "pending → settled" in told(payments, "compare")
+    assert "pending → settled" in shown_text(payments, "compare")
     assert payments.code == "payments.diff_rows(5, 21, key=['payment_id'])"
     assert payments.state.blame == '"payment_id" = 4'
 
@@ -140,7 +140,7 @@ def test_versions_with_the_same_rows_are_reported_as_such(compared):
     compared.state.a = 8
     compared.wait()
 
-    assert told(compared, "compare").startswith("Rows of version 8 and version 8: no row differs\n")
+    assert shown_text(compared, "compare").startswith("Rows of version 8 and version 8: no row differs\n")
 
 
 def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders, shell):
@@ -150,18 +150,18 @@ def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders,
     explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
     explorer.wait()
 
-    said = told(explorer, "compare")
+    said = shown_text(explorer, "compare")
     assert said.startswith("Rows of version 5 and version 18: not read yet\n")
     assert orders.diff_plan(5, 18).announcement in " ".join(said.split())
     assert is_seen(pane.read)
 
     pressed(explorer, "Compare rows")
-    assert "24 inserted, 16 deleted, 8 updated" in told(explorer, "compare")
+    assert "24 inserted, 16 deleted, 8 updated" in shown_text(explorer, "compare")
     assert not is_seen(pane.read)
 
     explorer.state.b = 17
     explorer.wait()
-    assert "not read yet" in told(explorer, "compare")
+    assert "not read yet" in shown_text(explorer, "compare")
     explorer.state.tab = "commit"
     explorer.close()
 
@@ -184,16 +184,16 @@ def test_comparing_rows_is_cancelled_and_can_be_asked_for_again(orders, shell, m
     explorer.wait()
 
     button(pane.box, "Compare rows").click()
-    assert "not read yet" in told(explorer, "compare")
+    assert "not read yet" in shown_text(explorer, "compare")
     button(pane.busy.box, "Cancel").click()
     explorer.wait()
 
     assert explorer.state.rows_read is None
-    assert "not read yet" in told(explorer, "compare")
+    assert "not read yet" in shown_text(explorer, "compare")
     assert is_seen(pane.read)
     is_slow.append(False)
     pressed(explorer, "Compare rows")
-    assert "24 inserted" in told(explorer, "compare")
+    assert "24 inserted" in shown_text(explorer, "compare")
     explorer.close()
 
 
@@ -211,7 +211,7 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
     pane = explorer._views.panes["compare"]
 
     assert pane.grid.grid["count"] == sum(len(rows) for rows in heads(explorer).values())
-    assert "The first 1,000 of 1,2" in told(explorer, "compare")
+    assert "The first 1,000 of 1,2" in shown_text(explorer, "compare")
     assert len(changes(explorer)) == 50
     sent = []
     pane.grid.send = sent.append
@@ -230,7 +230,7 @@ def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_pat
     state.key, state.hide_unchanged = ["id"], True
     explorer.wait()
 
-    said = told(explorer, "compare")
+    said = shown_text(explorer, "compare")
 
     assert "The first 1,000 of 1,200 updated rows are shown" in said
     assert "Hidden: 1 column that none of the first 1,000 updated rows changes." in said

@@ -1,4 +1,4 @@
-"""The module that draws the explorer's timeline, in a real chromium without Jupyter: what is seen, told and sent."""
+"""The module that draws the explorer's timeline, in a real chromium without Jupyter: what is shown and sent."""
 
 import base64
 import json
@@ -87,8 +87,8 @@ def at(page, share):
     return box["x"] + box["width"] * share, box["y"] + 100
 
 
-def told(page):
-    return page.locator(".sx-told").inner_text()
+def shown_text(page):
+    return page.locator(".sx-tooltip").inner_text()
 
 
 def test_bars_and_markers_are_seen_on_light_and_dark(page):
@@ -152,7 +152,7 @@ def test_keys_move_along_commits_choose_and_zoom(page):
 
     assert [one["click"] for one in page.evaluate("window.timeline.sent")] == ["101", "298"]
     assert int(page.locator(CANVAS).get_attribute("data-drawn")) < 200
-    assert told(page).startswith("version 298\n")
+    assert shown_text(page).startswith("version 298\n")
     page.keyboard.press("Escape")
     assert page.locator(CANVAS).get_attribute("data-drawn") == "300"
 
@@ -185,9 +185,9 @@ def test_hostile_text_is_shown_as_it_is(page):
 
     page.mouse.move(*at(page, 0.9))
 
-    assert f"+ append {EVIL} by {EVIL[:39]}" in told(page)
-    assert f"tags {EVIL}" in told(page)
-    assert f"branches {EVIL}" in told(page)
+    assert f"+ append {EVIL} by {EVIL[:39]}" in shown_text(page)
+    assert f"tags {EVIL}" in shown_text(page)
+    assert f"branches {EVIL}" in shown_text(page)
     assert page.locator("#here img, #here b").count() == 0
     assert page.evaluate("window.hit") is None
 
@@ -202,7 +202,7 @@ def test_ten_thousand_commits_are_drawn_together_and_described_one_by_one(page):
     page.locator(CANVAS).focus()
     page.keyboard.press("ArrowLeft")
 
-    assert told(page).split("\n") == [
+    assert shown_text(page).split("\n") == [
         *("50 commits of 50 versions: versions 4950 to 4999", "rows +3,725 -4,000", "", "The nearest:"),
         *("version 4999", "? UTC", "+ append", "rows +99 -80", "total rows 4,999"),
     ]
@@ -223,7 +223,7 @@ def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
 
     page.locator(CANVAS).focus()
     page.keyboard.press("ArrowRight")
-    assert told(page).split("\n")[-1] == "anomaly: rows changed by 6,000,000"
+    assert shown_text(page).split("\n")[-1] == "anomaly: rows changed by 6,000,000"
     page.get_by_role("button", name="1 cut: draw in full").click()
 
     assert page.evaluate(COLOUR, GREEN) * 5 < cut

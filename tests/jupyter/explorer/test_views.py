@@ -14,12 +14,12 @@ from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
-from tests.support.explorers import all_widgets, grid_of, labelled, pressed, told
+from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
 from tests.support.paimon.table_builder import PaimonTable
 
 
 def test_the_commit_is_reported_with_what_is_stored_of_it(explorer):
-    said = told(explorer, "commit")
+    said = shown_text(explorer, "commit")
 
     assert "identifier     9223372036854775807" in said
     assert "baseManifestList       manifest-list-" in said
@@ -31,7 +31,7 @@ def test_what_an_operation_counted_stands_by_itself():
     explorer.state.b = 18
     explorer.wait()
 
-    said = told(explorer, "commit")
+    said = shown_text(explorer, "commit")
 
     assert "What the operation counted:" in said
     assert re.search(r"numDeletedRows +11\n", said)
@@ -55,7 +55,7 @@ def test_the_lens_shows_what_became_of_each_manifest(explorer, orders):
     explorer.state.tab, explorer.state.a = "manifests", 9
     explorer.wait()
 
-    lines = told(explorer, "manifests").splitlines()
+    lines = shown_text(explorer, "manifests").splitlines()
 
     assert "2 added, 2 merged away, 1 rewritten." in lines[1]
     assert lines[2] == "Forward from version 9 (A) to version 18 (B): + is new in B, - is gone from B."
@@ -70,7 +70,7 @@ def test_the_lens_turned_round_shows_what_is_added_as_removed(explorer, orders):
     explorer.state.tab, explorer.state.a, explorer.state.b = "manifests", 18, 9
     explorer.wait()
 
-    lines = told(explorer, "manifests").splitlines()
+    lines = shown_text(explorer, "manifests").splitlines()
 
     assert "2 added, 3 removed." in lines[1]
     assert lines[1].endswith("= carried over   + added   - removed")
@@ -84,7 +84,7 @@ def test_the_lens_shows_a_manifest_of_both_in_one_line_of_its_lane(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
 
-    lines = told(explorer, "manifests").splitlines()
+    lines = shown_text(explorer, "manifests").splitlines()
 
     (line,) = [line for line in lines if line.startswith("= manifest-") and line[:40] == line[61:101]]
     place = lines.index(line)
@@ -99,7 +99,7 @@ def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
     explorer.wait()
 
     assert explorer._controls.manifest.value == explorer.state.manifest == path
-    assert told(explorer, "entries").startswith("Entries of manifest-")
+    assert shown_text(explorer, "entries").startswith("Entries of manifest-")
 
 
 def test_a_manifest_is_opened_down_to_its_entries(explorer):
@@ -111,8 +111,8 @@ def test_a_manifest_is_opened_down_to_its_entries(explorer):
     explorer.wait()
 
     assert label.startswith(("+ ", "= "))
-    assert told(explorer, "entries").startswith("Entries of manifest-")
-    assert "bucket-" in told(explorer, "entries")
+    assert shown_text(explorer, "entries").startswith("Entries of manifest-")
+    assert "bucket-" in shown_text(explorer, "entries")
     assert ".entries(&#x27;manifest-" in explorer._views.panes["entries"].footer.value
 
 
@@ -124,18 +124,18 @@ def test_many_manifests_that_are_carried_over_are_counted_until_they_are_wanted(
     explorer.state.tab = "manifests"
     explorer.wait()
 
-    lines = told(explorer, "manifests").splitlines()
+    lines = shown_text(explorer, "manifests").splitlines()
     (line,) = [line for line in lines if "carried over" in line and line.startswith("= ")]
     assert line.split() == ["=", "7", "carried", "over", "=", "8", "carried", "over"]
     labelled(explorer, "Show carried over").value = True
     explorer.wait()
 
-    assert sum(line.startswith("= manifest-") for line in told(explorer, "manifests").splitlines()) == 8
+    assert sum(line.startswith("= manifest-") for line in shown_text(explorer, "manifests").splitlines()) == 8
     page = explorer._views.panes["manifests"].content.value
     (path, *_) = re.findall('data-sx="open" data-sx-value="([^"]*)"', page)
     explorer._actions._handle_custom_msg({"open": path}, [])
     explorer.wait()
-    assert told(explorer, "entries").startswith("Entries of manifest-")
+    assert shown_text(explorer, "entries").startswith("Entries of manifest-")
     explorer._actions._handle_custom_msg({"open": "no/such"}, [])
     assert explorer.state.manifest == path
     assert 'data-sx="' not in explorer._repr_mimebundle_()["text/html"]
@@ -168,7 +168,7 @@ def test_the_checkpoint_of_a_delta_table_is_its_base():
     explorer.state.tab = "manifests"
     explorer.wait()
 
-    said = told(explorer, "manifests")
+    said = shown_text(explorer, "manifests")
 
     assert "= 00000000000000000020.checkpoint.parquet" in said
     assert "+ 00000000000000000021.json" in said
@@ -189,7 +189,7 @@ def test_parts_of_the_comparison_are_reported(explorer, part, expected):
     explorer.state.tab, explorer.state.a, explorer.state.compared = "compare", 17, part
     explorer.wait()
 
-    assert expected in told(explorer, "compare")
+    assert expected in shown_text(explorer, "compare")
     assert explorer.code.startswith("orders.compare(17, 18)")
 
 
@@ -197,7 +197,7 @@ def test_rows_are_previewed_as_asked(explorer, orders):
     explorer.state.tab, explorer.state.columns, explorer.state.where = "data", ["order_id", "amount"], "amount > 250"
     explorer.wait()
 
-    said = told(explorer, "data")
+    said = shown_text(explorer, "data")
 
     assert "The cost of reading all rows: 41 rows (before any merge), 2 files, 4.9 kB." in said
     assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=200)"
@@ -343,7 +343,7 @@ def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
     assert (pane.grid.grid["count"], len(rows)) == (60, 60)
     state.partition = "nothing"
     explorer.wait()
-    assert "0 of 60 files are in partitions that hold 'nothing'." in told(explorer, "files")
+    assert "0 of 60 files are in partitions that hold 'nothing'." in shown_text(explorer, "files")
     explorer.close()
 
 
@@ -367,7 +367,7 @@ def test_files_of_a_partition_are_chosen_by_its_text():
     explorer.wait()
 
     expected = table.current.files(partition).num_rows
-    assert f"{expected} of {table.current.files().num_rows} files are in partitions" in told(explorer, "files")
+    assert f"{expected} of {table.current.files().num_rows} files are in partitions" in shown_text(explorer, "files")
     explorer.close()
 
 
@@ -381,7 +381,7 @@ def test_the_line_of_code_gives_the_files_that_are_shown_in_their_order(text, co
     state.tab, state.partition, state.file_order, state.descending = "files", text, column, falling
     explorer.wait()
 
-    shown = [path[-20:] for path in re.findall(r"\S+\.parquet", told(explorer, "files"))]
+    shown = [path[-20:] for path in re.findall(r"\S+\.parquet", shown_text(explorer, "files"))]
     given = [str(path)[-20:] for path in eval(explorer.code)["path"]]
 
     assert len(given) > 1
@@ -394,7 +394,7 @@ def test_health_is_reported(explorer):
     explorer.state.tab = "health"
     explorer.wait()
 
-    assert "In good order: nothing to do." in told(explorer, "health")
+    assert "In good order: nothing to do." in shown_text(explorer, "health")
 
 
 def test_what_can_be_read_is_reported_in_runs():
@@ -402,7 +402,7 @@ def test_what_can_be_read_is_reported_in_runs():
     explorer.state.tab, explorer.state.health = "health", "readability"
     explorer.wait()
 
-    lines = told(explorer, "health").splitlines()
+    lines = shown_text(explorer, "health").splitlines()
 
     assert lines[2].split() == ["readable", "from", "to", "versions"]
     assert lines[4].split() == ["yes", "0", "21", "22"]
@@ -437,7 +437,7 @@ def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_mi
     explorer.state.tab, explorer.state.health = "health", "readability"
     explorer.wait()
 
-    lines = [line.split() for line in told(explorer, "health").splitlines()]
+    lines = [line.split() for line in shown_text(explorer, "health").splitlines()]
 
     assert ["metadata", "1", "21", "21"] in lines
     assert ["yes", "0", "0", "1"] in lines
@@ -448,10 +448,10 @@ def test_retention_is_reported_or_that_it_is_not_there(explorer, orders):
     explorer.state.tab, explorer.state.health, explorer.state.keep = "health", "retention", "3d"
     explorer.wait()
 
-    assert "etention" in told(explorer, "health")
+    assert "etention" in shown_text(explorer, "health")
     assert "retention(keep=&#x27;3d&#x27;)" in explorer._views.panes["health"].footer.value
     labelled(explorer, "Keep last").value = 4
     explorer.wait()
     assert explorer.state.keep_last == 4
-    assert "keep at least 4 versions (as asked)" in " ".join(told(explorer, "health").split())
+    assert "keep at least 4 versions (as asked)" in " ".join(shown_text(explorer, "health").split())
     assert "retention(keep=&#x27;3d&#x27;, keep_last=4)" in explorer._views.panes["health"].footer.value

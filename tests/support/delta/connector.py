@@ -181,7 +181,7 @@ def prune(table: Path, scenario: Scenario) -> None:
 
 
 def arrow(frame: Any) -> pa.Table:
-    """Return a frame's rows as Arrow, with zone-less and UTC timestamps told apart."""
+    """Return a frame's rows as Arrow, with zone-less and UTC timestamps distinguished."""
     batches = frame._collect_as_arrow()
     return pa.Table.from_batches(batches) if batches else pa.table({column: pa.nulls(0) for column in frame.columns})
 

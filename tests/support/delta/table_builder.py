@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 BASE_MILLIS = 1_767_225_600_000
-"""2026-01-01: commit v is made v minutes later unless told otherwise."""
+"""2026-01-01: commit v is made v minutes later unless another time is given."""
 
 FIELDS = (("id", "long"), ("name", "string"))
-"""The columns of a table that is not told otherwise: Delta's names of types."""
+"""The columns of a table without other columns: Delta's names of types."""
 
 _TYPES = {
     "byte": pa.int8(),

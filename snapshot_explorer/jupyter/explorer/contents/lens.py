@@ -129,8 +129,8 @@ def _item(row: _Row | None) -> Item | None:
     if row is None:
         return None
     counts = [f"{sign}{row[name]:,}" for sign, name in (("+", "added_files"), ("-", "removed_files")) if row[name]]
-    told = [*counts, *([size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
-    return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), description="  ".join(told), opens=row["path"])
+    parts = [*counts, *([size(row["size_bytes"])] if row["size_bytes"] is not None else [])]
+    return Item(sign=SIGNS[row["status"]], name=_name(row["path"]), description="  ".join(parts), opens=row["path"])
 
 
 def _name(path: str) -> str:

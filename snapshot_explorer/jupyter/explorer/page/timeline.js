@@ -26,9 +26,9 @@ const STYLE = `
 .sx-timeline button:focus-visible { outline: 2px solid #0072B2; }
 .sx-timeline button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .sx-timeline [hidden] { display: none; }
-.sx-timeline .sx-told { position: absolute; z-index: 10; pointer-events: none; background: #333; color: #fff;
+.sx-timeline .sx-tooltip { position: absolute; z-index: 10; pointer-events: none; background: #333; color: #fff;
   border: 1px solid #767676; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
-.sx-timeline .sx-told::first-line { font-weight: bold; }`;
+.sx-timeline .sx-tooltip::first-line { font-weight: bold; }`;
 
 const views = { f: Float64Array, i: BigInt64Array, b: Uint8Array };
 function array(kind, view) {
@@ -122,7 +122,7 @@ class Timeline {
     this.model = model;
     this.hidden = new Set();
     this.view = null;    // the first and the last place that are shown, if not all are
-    this.cursor = null;  // the commit that is told
+    this.cursor = null;  // the commit whose tooltip is shown
     this.drag = null;
     root.classList.add("sx-timeline");
     const style = document.createElement("style");
@@ -130,9 +130,9 @@ class Timeline {
     this.root = root;
     this.legend = element("div", "sx-legend");
     this.canvas = element("canvas");
-    this.told = element("div", "sx-told");
-    this.told.hidden = true;
-    this.told.setAttribute("role", "status");
+    this.tooltip = element("div", "sx-tooltip");
+    this.tooltip.hidden = true;
+    this.tooltip.setAttribute("role", "status");
     Object.assign(this.canvas, { tabIndex: 0 });
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute("aria-roledescription", "timeline");
@@ -143,7 +143,7 @@ class Timeline {
       else this.canvas.dataset.lmSuppressShortcuts = "true";
     };
     window.addEventListener("keydown", this.keys, true);
-    root.append(style, this.legend, this.canvas, this.told);
+    root.append(style, this.legend, this.canvas, this.tooltip);
     this.ink = this.canvas.getContext("2d");
     INK = getComputedStyle(root).color || INK;
     this.take();
@@ -165,7 +165,7 @@ class Timeline {
     if (!data || !before || before.first !== data.first || before.count !== data.count) this.view = null;
     this.cursor = null;
     this.fillings = null;
-    this.told.hidden = true;
+    this.tooltip.hidden = true;
     this.name();
     this.list();
     this.draw();
@@ -535,7 +535,7 @@ class Timeline {
 
   commit(i) {
     const { data } = this;
-    if (data.told) return data.told[i];
+    if (data.tooltips) return data.tooltips[i];
     const kind = data.kinds[data.kind[i]], thousands = (number) => number.toLocaleString("en-US");
     const time = Number.isNaN(data.time[i]) ? "?" : new Date(data.time[i]).toISOString().slice(0, 19).replace("T", " ");
     const counts = data.unknown[i] ? " not known" : ` +${thousands(data.added[i])} -${thousands(data.removed[i])}`;
@@ -549,11 +549,11 @@ class Timeline {
   tell(i) {
     this.cursor = i;
     this.draw();
-    this.told.hidden = i === null;
+    this.tooltip.hidden = i === null;
     if (i === null || !this.at) return;
-    this.told.textContent = this.lines(i);
+    this.tooltip.textContent = this.lines(i);
     const x = this.at(this.data.x[i]), isRight = x > this.root.clientWidth / 2;
-    Object.assign(this.told.style, {
+    Object.assign(this.tooltip.style, {
       top: `${this.canvas.offsetTop + 24}px`,
       left: isRight ? "auto" : `${x + 14}px`,
       right: isRight ? `${this.root.clientWidth - x + 14}px` : "auto",
