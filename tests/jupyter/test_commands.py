@@ -151,16 +151,17 @@ def test_tables_marks_the_current_one(orders, path):
     assert orders.ok("%snapshot tables").result["current"].to_pylist() == ["*", None]
 
 
-def test_tables_with_a_path_lists_the_tables_below_that_folder(orders, path):
-    orders["folder"] = path.rpartition("/")[0]
+def test_tables_with_a_path_lists_the_tables_below_that_folder(shell, memory_root):
+    filesystem, root = memory_root
+    PaimonTable(filesystem, f"{root}/shop.db/orders").commit()
+    shell["folder"] = f"memory://{root}"
 
-    found = orders.ok(f"%snapshot tables {orders['folder']} --depth 1").result
+    (row,) = shell.ok(f"%snapshot tables memory://{root} --depth 2").result.to_dict()
 
-    row = next(one for one in found.to_dict() if path.endswith(one["name"]))
-    assert (row["format"], row["version"]) == ("paimon", 5)
-    assert row["size_bytes"] > 0
-    assert orders.ok("%snapshot tables folder --no-sizes").result["size_bytes"].null_count == found.num_rows
-    assert "--depth" in orders.fails("%snapshot tables folder --depth few")
+    assert (row["name"], row["format"], row["version"]) == ("shop.db/orders", "paimon", 1)
+    assert row["size_bytes"] is not None
+    assert shell.ok("%snapshot tables folder --no-sizes").result["size_bytes"].null_count == 1
+    assert "--depth" in shell.fails("%snapshot tables folder --depth few")
 
 
 def test_log_is_history_newest_first(orders):
