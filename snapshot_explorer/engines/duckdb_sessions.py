@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import duckdb
 
@@ -51,12 +51,17 @@ def query_cursor(paths: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
     Args:
         paths: The files. Their names contain no quotes.
     """
-    return _querying(os.getpid(), tuple(sorted(set(paths)))).cursor()
+    return _instances_of_queries(os.getpid())(tuple(sorted(set(paths)))).cursor()
 
 
-@lru_cache(maxsize=2)
-def _querying(process: int, paths: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-    del process  # as in _instance
+@cache
+def _instances_of_queries(process: int) -> Callable[[tuple[str, ...]], duckdb.DuckDBPyConnection]:
+    """Return a function that opens an instance, and keeps the last two of this process."""
+    del process  # as in _instance: a cache that both share would close the parent's instance in its child
+    return lru_cache(maxsize=2)(_opened_for)
+
+
+def _opened_for(paths: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
     listed = ", ".join(f"'{path}'" for path in paths)
     return opened(_QUERIES, f"SET allowed_paths = [{listed}]", "SET enable_external_access = false")
 

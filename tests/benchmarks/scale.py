@@ -1,6 +1,6 @@
 """Measure what every call costs on very large tables: processor seconds and peak memory, each in a process of its own.
 
-    python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL,CALL]
+    python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL;CALL]
 
 Tables of 1 million live files and of 100,000 commits, of both formats, all metadata; with `--quick` a hundredth of
 that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB, which takes

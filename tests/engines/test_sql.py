@@ -2,6 +2,9 @@
 
 import datetime as dt
 import json
+import os
+import signal
+import time
 from decimal import Decimal
 
 import duckdb
@@ -363,3 +366,23 @@ def test_the_plan_is_read_as_duckdb_writes_it():
         scan = scan["children"][0]
     assert scan["name"].strip().endswith("ARROW_SCAN")
     assert scan["extra_info"]["Projections"] == "i"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")  # newer Pythons warn of it, and Spark's workers are forked
+def test_a_forked_process_queries_without_its_parents_instances(tmp_path):
+    parent = [str(tmp_path / name) for name in ("a", "b")]
+    for path in parent:
+        duckdb_sessions.query_cursor([path])
+    child = os.fork()
+    if child == 0:
+        for number in range(3):  # one more than are kept
+            duckdb_sessions.query_cursor([f"{tmp_path}/{number}"]).execute("select 1").fetchall()
+        os._exit(0)
+    deadline = time.monotonic() + 60  # only ends a hang
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    assert ended == (child, 0)
