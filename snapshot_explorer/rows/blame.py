@@ -48,12 +48,7 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
         request: Which rows, and how they are compared.
         between: Some versions, consecutive ones; all for None.
     """
-    versions = source.versions()
-    if between is not None:
-        chosen = frozenset(between)
-        versions = tuple(version for version in versions if version in chosen)
-    if not versions:
-        raise SnapshotNotFoundError(f"None of the versions asked for of {source.path} can be read.")
+    versions = source.versions_of(between)
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
     given = None if request.where is None else condition(request.where, schema)

@@ -100,6 +100,21 @@ class Source:
             raise SnapshotNotFoundError(f"{self.path} has no version yet: nothing has been committed to it.")
         return found
 
+    def versions_of(self, between: Sequence[int] | None) -> tuple[int, ...]:
+        """Return those of some versions whose rows can be read, ascending; of all versions for None. One listing.
+
+        Raises:
+            SnapshotNotFoundError: There is none.
+        """
+        versions = self.versions()
+        if between is None:
+            return versions
+        chosen = frozenset(between)
+        found = tuple(version for version in versions if version in chosen)
+        if not found:
+            raise SnapshotNotFoundError(f"None of the versions asked for of {self.path} can be read.")
+        return found
+
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema of each version: in one pass where the format can, otherwise one by one."""
         if isinstance(self.format, SupportsSchemaHistory) and not set(versions) & set(self.listing().commitless):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from tests.support.spark_catalogs import DescribingSession
 
 DELTA = (
@@ -40,6 +40,17 @@ def test_views_and_tables_of_other_formats_are_refused(here):
     with pytest.raises((TableNotFoundError, UnsupportedFeatureError), match="seen is a"):
         open_table("seen", spark=here)
     here.catalog.dropTempView("seen")
+
+
+def test_a_refusal_of_the_catalog_is_not_a_missing_table():
+    errors = pytest.importorskip("pyspark.errors")
+
+    class Refusing:
+        def sql(self, query):
+            raise errors.AnalysisException("[INSUFFICIENT_PERMISSIONS] User lacks SELECT on shop.orders.")
+
+    with pytest.raises(StorageError, match=r"could not say where shop\.orders is: \[INSUFFICIENT_PERMISSIONS\]"):
+        open_table("shop.orders", spark=Refusing())
 
 
 @pytest.mark.parametrize("name", ["", "a b", "shop.", "orders; drop table orders", "'orders'", "/data/orders"])

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.catalogs import CatalogTable, name_parts
-from snapshot_explorer.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,9 +63,14 @@ def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object
     try:
         return [row.asDict() for row in spark.sql(query).collect()]
     except AnalysisException as error:
-        raise TableNotFoundError(
-            f"Spark's catalog has no table {name}: {_first_line(error)} Check the name with SHOW TABLES."
-        ) from None
+        said = _first_line(error)
+        # Catalogs raise it for a lack of permissions too.
+        if "NOT_FOUND" in said:
+            failure: SnapshotExplorerError = TableNotFoundError(
+                f"Spark's catalog has no table {name}: {said} Check the name with SHOW TABLES."
+            )
+        else:
+            failure = StorageError(f"Spark's catalog could not say where {name} is: {said}")
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = StorageError(f"Spark's catalog could not say where {name} is: {_first_line(error)}")
     raise failure

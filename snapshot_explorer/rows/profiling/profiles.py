@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.engines.conditions import unknown_column
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
@@ -146,12 +146,7 @@ def profile_over(
         call: The call that gives the result.
         rules: What counts as a jump.
     """
-    versions = source.versions()
-    if between is not None:
-        chosen = frozenset(between)
-        versions = tuple(version for version in versions if version in chosen)
-    if not versions:
-        raise SnapshotNotFoundError(f"None of the versions asked for of {source.path} can be read.")
+    versions = source.versions_of(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
     if exact:
