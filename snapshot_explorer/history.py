@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import get_args
+from typing import Protocol, get_args, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,8 @@ _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
 _LARGE_PAGE = 512
 """Commits per read otherwise. Progress is reported after each read."""
+_VERY_LARGE_PAGE = 1 << 16
+"""Commits per read if they are all in one file, which has been read."""
 _MAINTENANCE_KINDS = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no data."""
 _STAT = (
@@ -41,6 +43,14 @@ _STAT = (
     "removed_bytes",
     "total_rows",
 )
+
+
+@runtime_checkable
+class SupportsCommitsOfOneFile(Protocol):
+    """A format whose commits are all in one file."""
+
+    has_commits_in_one_file: bool
+    """Whether they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +216,8 @@ def _pages(
 ) -> Iterator[pa.Table]:
     """Yield the matching commits, a page at a time."""
     max_commits = _max_commits(versions, commit_filter, limit)
-    page = _PAGE if limit is not None and not commit_filter.passes_all else _LARGE_PAGE
+    large = _VERY_LARGE_PAGE if isinstance(table_format, SupportsCommitsOfOneFile) else _LARGE_PAGE
+    page = _PAGE if limit is not None and not commit_filter.passes_all else large
     for start in range(0, max_commits, page):
         some = versions[start : min(start + page, max_commits)]
         commits = table_format.commits(some)

@@ -56,6 +56,7 @@ class Iceberg:
 
     name: ClassVar[str] = "iceberg"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    has_commits_in_one_file: bool = True
 
     def __init__(
         self,

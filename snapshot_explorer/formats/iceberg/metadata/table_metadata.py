@@ -81,8 +81,7 @@ class Snapshots(Mapping[int, Snapshot]):
 
     def column(self, name: str, ids: Iterable[int]) -> list[Any]:
         """Return a field of some snapshots, in the order of the ids."""
-        column, places = self._columns[name], self._places
-        return [column[places[one]] for one in ids]
+        return list(map(self._columns[name].__getitem__, map(self._places.__getitem__, ids)))
 
     def __getitem__(self, one: int) -> Snapshot:
         place = self._places[one]
