@@ -47,6 +47,7 @@ SCOPES = {
 """The files that take longest, the longest first, by how their names begin. Files of a scope run in one worker:
 they share a Spark session, a browser or a server. Every other file is a scope of its own and takes seconds."""
 BRING = {
+    "sessions": "SNAPSHOT_EXPLORER_SPARK=connect pytest tests/spark, then =cluster (.ci/run runs a part of both)",
     "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",
     "spark": "apt-get install openjdk-17-jre-headless (Java 17 or newer on the PATH, or in JAVA_HOME)",
     "browser": "apt-get install chromium",

@@ -2,6 +2,7 @@
 
 import uuid
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,19 +110,24 @@ def assert_figures_mirrored(there, back):
     assert bars[0]["added files"] == bars[1]["removed files"]
 
 
-def assert_as_read(table_format, comparison):
+def plain_reading(table_format):
+    """Return a function that reads a version once: level and rows of each file, and the list of each manifest."""
+
+    @cache
+    def read(version):
+        resolved = table_format.version(version)
+        files, manifests = resolved.files(), resolved.manifests()
+        path, level, rows = (files[name].to_pylist() for name in ("path", "level", "rows"))
+        lists = dict(zip(manifests["path"].to_pylist(), manifests["list"].to_pylist(), strict=True))
+        return dict(zip(path, zip(level, rows, strict=True), strict=True)), lists
+
+    return read
+
+
+def assert_as_read(read, comparison):
     """Check files and manifests against the two versions, taken apart plainly."""
     older, newer = sorted((comparison.a, comparison.b))
-    live = [
-        {
-            path: (level, rows)
-            for path, level, rows in zip(
-                *(table_format.version(version).files()[name].to_pylist() for name in ("path", "level", "rows")),
-                strict=True,
-            )
-        }
-        for version in (comparison.a, comparison.b)
-    ]
+    live = [read(version)[0] for version in (comparison.a, comparison.b)]
     reported = comparison.files.to_dict()
     assert {row["path"] for row in reported if row["change"] == "removed"} == live[0].keys() - live[1].keys()
     assert {row["path"] for row in reported if row["change"] == "added"} == live[1].keys() - live[0].keys()
@@ -135,8 +141,7 @@ def assert_as_read(table_format, comparison):
     assert sum(row["added_files"] for row in partitions) == summary["added"]["files"]
     assert sum(row["net_rows"] for row in partitions) == summary["in B"]["rows"] - summary["in A"]["rows"]
     assert sum(row["net_bytes"] for row in partitions) == summary["in B"]["size_bytes"] - summary["in A"]["size_bytes"]
-    lists = [table_format.version(version).manifests().to_pylist() for version in (older, newer)]
-    before, after = ({row["path"]: row["list"] for row in rows} for rows in lists)
+    before, after = (read(version)[1] for version in (older, newer))
     for row in comparison.manifests.to_dict():
         is_both = row["path"] in before and row["path"] in after
         assert (row["status"] == "carried over") == is_both
@@ -153,13 +158,14 @@ def states(table_format):
 def test_versions_of_tables_that_paimon_wrote_differ_as_plain_reading_says(name):
     table_format = Paimon(Storage(str(TABLES / name)))
     versions = states(table_format)
+    read = plain_reading(table_format)
     lifetimes = read_lifetimes(table_format, title="")
     pairs = {*pairwise(versions[-3:]), (versions[0], versions[-1])} if versions else set()
 
     for a, b in pairs:
         there, back = compared(table_format, a, b), compared(table_format, b, a)
-        assert_as_read(table_format, there)
-        assert_as_read(table_format, back)
+        assert_as_read(read, there)
+        assert_as_read(read, back)
         assert_mirrored(there, back)
         difference = lifetimes.difference(a, b)
         moved = sum(row["level_before"] not in (None, row["level"]) for row in there.files.to_dict())
@@ -240,7 +246,7 @@ def test_versions_of_any_history_differ_as_plain_reading_says(steps, data):
 
     there, back = (compared(opened(table), *pair) for pair in ((a, b), (b, a)))
 
-    assert_as_read(opened(table), there)
+    assert_as_read(plain_reading(opened(table)), there)
     assert_mirrored(there, back)
     assert (a == b) == (not len(there.commits))
     if a == b:

@@ -1,4 +1,8 @@
-"""The tests of this folder pass alike on a session of every kind."""
+"""The tests of this folder pass alike on a session of every kind.
+
+.ci/run runs a part of them again over Connect and on a cluster. In other runs only test_processes.py has a Connect
+server, and test_failures.py a cluster.
+"""
 
 import os
 import signal
@@ -15,16 +19,8 @@ from tests.support import spark_clusters
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
 """What starts all that it needs by itself, and so need not run in every kind."""
-EVERYWHERE = ("test_source", "asked_for and kind", "any_kind", "any_thread")
+EVERYWHERE = ("test_source", "any_kind", "any_thread")
 """What runs in every kind each time. All of the folder does with SNAPSHOT_EXPLORER_SPARK=connect, or cluster."""
-
-
-def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
-    kind = type(spark).__module__
-
-    assert ("connect" in kind) == (spark_mode == "connect")
-    if spark_mode != "connect":
-        assert spark.sparkContext.master.startswith("spark://" if spark_mode == "cluster" else "local[")
 
 
 @contextmanager
@@ -58,6 +54,8 @@ def started(tmp_path_factory):
         yield found
 
 
+@pytest.mark.sessions
+@pytest.mark.skipif("SNAPSHOT_EXPLORER_NO_SKIPS" not in os.environ, reason="two minutes, for .ci/run")
 @pytest.mark.parametrize("mode", ["connect", "cluster"])
 def test_every_test_passes_in_another_kind_of_session(mode, started):
     process, output, report = started[mode]

@@ -39,6 +39,14 @@ def table(tmp_path):
     return PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"), by_name=True)
 
 
+def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
+    kind = type(spark).__module__
+
+    assert ("connect" in kind) == (spark_mode == "connect")
+    if spark_mode != "connect":
+        assert spark.sparkContext.master.startswith("spark://" if spark_mode == "cluster" else "local[")
+
+
 @pytest.mark.parametrize("case", ["delta/types/4", "paimon/append_parquet/3", "paimon/odd_names/2"])
 def test_rows_are_those_that_the_writer_reads(read, case):
     expected = json.loads((DATA / "expected" / f"{case}.json").read_text())
