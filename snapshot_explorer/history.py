@@ -18,7 +18,6 @@ from snapshot_explorer.model import Kind
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.cells import moment
-from snapshot_explorer.render.figures import last_part
 from snapshot_explorer.render.timeline import timeline
 
 _RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
@@ -126,7 +125,7 @@ def history_frame(
     rows: pa.Table,
     *,
     stat: bool,
-    path: str,
+    name: str,
     branch: str | None,
     total: int | None,
     limit: int | None,
@@ -136,16 +135,16 @@ def history_frame(
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     """
-    of_branch = f", branch {branch}" if branch else ""
+    title = f"History of {name}{f', branch {branch}' if branch else ''}"
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
         jumps = with_marks(rows, anomalies)["jumps"]
         rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    depict = partial(timeline, heading=f"History of {last_part(path)}{of_branch}", anomalies=anomalies)
+    depict = partial(timeline, heading=title, anomalies=anomalies)
     return Frame(
         rows,
-        title=f"History of {path}{of_branch}",
+        title=title,
         noun="versions",
         total=total,
         drawn=names,

@@ -81,8 +81,10 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
     """
+    name = None
     if spark is not None or catalog is not None or catalog_options is not None:
-        named = _in_catalog(os.fspath(path), spark, catalog, catalog_options)
+        name = os.fspath(path)
+        named = _in_catalog(name, spark, catalog, catalog_options)
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)
@@ -95,7 +97,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         if not hint:
             raise
         raise TableNotFoundError(f"{error} {hint}") from None
-    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage)
+    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
 
 
 def _in_catalog(

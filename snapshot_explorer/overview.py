@@ -33,7 +33,12 @@ _COLUMNS = 50
 """The maximum number of columns on the card."""
 
 
-def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, path: str) -> Frame:
+def last_part(path: str) -> str:
+    """Return the last part of a path: the name of a table that no catalog names."""
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, name: str) -> Frame:
     """Return tags with their versions and commit times as a frame."""
     rows = pa.table(
         {
@@ -42,10 +47,10 @@ def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, path: str)
             "committed_at": pa.array(times, frames.UTC_MILLIS),
         }
     )
-    return Frame(rows, title=f"Tags of {path}", noun="tags")
+    return Frame(rows, title=f"Tags of {name}", noun="tags")
 
 
-def branches_frame(branches: Sequence[Branch], *, path: str) -> Frame:
+def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
     """Return branches as a frame."""
     rows = pa.table(
         {
@@ -54,13 +59,13 @@ def branches_frame(branches: Sequence[Branch], *, path: str) -> Frame:
             "newest_version": pa.array([one.newest_version for one in branches], pa.int64()),
         }
     )
-    return Frame(rows, title=f"Branches of {path}", noun="branches")
+    return Frame(rows, title=f"Branches of {name}", noun="branches")
 
 
-def card(path: str, facts: Mapping[str, object], columns: Sequence[str]) -> Drawing:
+def card(name: str, facts: Mapping[str, object], columns: Sequence[str]) -> Drawing:
     """Return the card of a table: facts by name, except those that are None, and column names."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
-    return Drawing(title=path, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+    return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
 
 
 def overview_facts(

@@ -45,10 +45,12 @@ class Snapshot:
         resolved: TableVersion,
         listing: Listing | None = None,
         *,
+        name: str | None = None,
         readability: KnownReadability | None = None,
     ) -> None:
         """Bind to a version. `Table.at` creates snapshots, which share what `Table.readability` found."""
         self._path = path
+        self._name = name or path
         self._format = table_format
         self.resolved = resolved
         """The `formats.TableVersion`. Not part of the stable interface."""
@@ -316,14 +318,14 @@ class Snapshot:
         """Return the snapshot as a drawing: its commit, files and schema."""
         if self.version is None:
             return Drawing(
-                title=f"{self._path} has no version yet",
+                title=f"{self._name} has no version yet",
                 parts=(Line("Nothing has been committed. The schema is:"), *self.schema.drawing().parts),
             )
         try:
             parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts)
         except SnapshotExplorerError as error:
             parts = (Line(str(error)),)
-        return Drawing(title=f"{self._path} at version {self.version}", parts=parts)
+        return Drawing(title=f"{self._name} at version {self.version}", parts=parts)
 
     def _facts(self) -> Pairs:
         commit, live = self.commit, self.live_files()

@@ -16,7 +16,7 @@ from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history, with_recorded_times
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.overview import branches_frame, card, overview_facts, tags_frame
+from snapshot_explorer.overview import branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
 from snapshot_explorer.render import Drawing, mimebundle
@@ -78,6 +78,7 @@ class Table:
         branch: str | None,
         staleness_limit: timedelta,
         storage: Storage | None = None,
+        name: str | None = None,
     ) -> None:
         """Load the newest snapshot."""
         self._storage = storage
@@ -90,6 +91,8 @@ class Table:
         self._readability = KnownReadability()
         self.path = path
         """The location of the table, without secrets."""
+        self.name = name or last_part(path)
+        """The name of the table: the last part of its path, or its name in a catalog."""
         self.format = table_format.name
         """The name of the format."""
         self.branch = branch
@@ -126,7 +129,9 @@ class Table:
         version = resolve(parse_ref(ref, tags=history.tags), history)
         if version == self.current.version:
             return self.current
-        return Snapshot(self.path, self._format, self._format.version(version), readability=self._readability)
+        return Snapshot(
+            self.path, self._format, self._format.version(version), name=self.name, readability=self._readability
+        )
 
     def time_note(self, ref: int | str | datetime | Ref) -> str | None:
         """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
@@ -198,7 +203,7 @@ class Table:
             rows = with_recorded_times(rows)
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
-            rows, stat=stat, path=self.path, branch=self.branch, total=total, limit=limit, anomalies=marks
+            rows, stat=stat, name=self.name, branch=self.branch, total=total, limit=limit, anomalies=marks
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
@@ -210,7 +215,7 @@ class Table:
         """
         found = read_history(self._format, versions, CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
-        return history_frame(rows, stat=False, path=self.path, branch=self.branch, total=None, limit=None)
+        return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)
 
     @overload
     def lifetimes(
@@ -241,7 +246,7 @@ class Table:
         """
         if metadata.is_spark(engine):
             return metadata.lifetimes(self._format, spark, cache_dir=cache_dir)
-        known, title = self._lifetimes, f"File lifetimes of {self.path}"
+        known, title = self._lifetimes, f"File lifetimes of {self.name}"
         if cache_dir is None:
             self._lifetimes = read_lifetimes(self._format, known, title=title)
         else:
@@ -273,7 +278,7 @@ class Table:
         is_spark, versions = metadata.is_spark(engine), VersionResolver(self, self._format).changed(between)
         if is_spark:
             return metadata.changes(self._format, versions, spark)
-        return Frame(self._format.changes(versions), title=f"Changes of {self.path}", noun="changes")
+        return Frame(self._format.changes(versions), title=f"Changes of {self.name}", noun="changes")
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
@@ -287,7 +292,7 @@ class Table:
         first, last = (self.at(ref).resolved for ref in (a, b))
         readability, table_format = self._readability, self._format
         return Comparison(
-            self.path,
+            self.name,
             table_format,
             first,
             last,
@@ -306,7 +311,7 @@ class Table:
             SnapshotNotFoundError: No version matches, or its list of files has expired.
             CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
-        return read_health(self.at(ref).resolved, path=self.path)
+        return read_health(self.at(ref).resolved, name=self.name)
 
     def health_history(self, between: str | None = None) -> Frame:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.
@@ -319,7 +324,7 @@ class Table:
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         versions = None if between is None else VersionResolver(self, self._format).between(between)
-        return health_history(self._format, self.lifetimes(), versions, path=self.path)
+        return health_history(self._format, self.lifetimes(), versions, name=self.name)
 
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
@@ -337,7 +342,7 @@ class Table:
             UnsupportedFeatureError: The result cannot be determined exactly.
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
-        return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, path=self.path)
+        return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
     def readability(self) -> Frame:
         """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
@@ -348,7 +353,7 @@ class Table:
         Paimon, that of the manifests. Opens no data file.
         """
         lifetimes, listing = self.lifetimes(), self._format.listing(0)
-        found = readability_frame(self._format, lifetimes, listing, path=self.path)
+        found = readability_frame(self._format, lifetimes, listing, name=self.name)
         self._readability.rows = found.to_arrow()
         return found
 
@@ -359,7 +364,7 @@ class Table:
     def tags(self) -> Frame:
         """Return the tags, sorted by name: tag, version, committed_at. Reads one small file per tag."""
         tags = self.tag_versions()
-        return tags_frame(tags, self.committed_at(list(tags.values())), path=self.path)
+        return tags_frame(tags, self.committed_at(list(tags.values())), name=self.name)
 
     def branches(self) -> Frame:
         """Return the branches other than the main one, sorted: branch, forked_version, newest_version.
@@ -370,7 +375,7 @@ class Table:
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        return branches_frame(self._format.branches(), path=self.path)
+        return branches_frame(self._format.branches(), name=self.name)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
@@ -405,10 +410,10 @@ class Table:
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
-            return Frame(self._format.inspect(name), title=f"{name} of {self.path}")
+            return Frame(self._format.inspect(name), title=f"{name} of {self.name}")
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
-        title = f"{name} of {self.path}" + ("" if version is None else f" at version {version}")
+        title = f"{name} of {self.name}" + ("" if version is None else f" at version {version}")
         rows = snapshot.resolved.inspect(name)
         is_whole = found.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
@@ -710,7 +715,7 @@ class Table:
         Arguments and errors as `diff_rows`.
         """
         first, last = (self.at(ref).resolved for ref in (a, b))
-        request = DiffRequest(key=key, columns=columns, where=where, branch=self.branch)
+        request = DiffRequest(key=key, columns=columns, where=where, branch=self.branch, name=self.name)
         return plan_diff(self.path, self._format, first, last, request)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
@@ -719,7 +724,7 @@ class Table:
         `select * from this version as of 17 except select * from this`. `snapshot_explorer.sql` describes all forms,
         engines, results and errors, and accepts several tables.
         """
-        names = {"this": self} | {self.path.rstrip("/").rsplit("/", 1)[-1]: self}
+        names = {"this": self} | {last_part(self.path): self}
         return sql(query, names, engine=engine, spark=spark)
 
     def tag_versions(self) -> Mapping[str, int]:
@@ -785,6 +790,7 @@ class Table:
         known, current = self.cached, self.current
         newest, schema, files = current.version, current.cached_schema(), current.cached_files()
         facts = {
+            "path": self.path,
             "format": self.format,
             "format version": current.cached_format_version(),
             "branch": self.branch,
@@ -795,7 +801,7 @@ class Table:
             "commit times": copied_note(known.commits) if self.format == "delta" else None,
             "next": None if newest is None else "%snapshot log, %snapshot diff, %snapshot explore",
         }
-        return card(self.path, facts, known.columns)
+        return card(self.name, facts, known.columns)
 
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""
@@ -808,15 +814,16 @@ class Table:
         """Return what questions about many versions read."""
         return Source(
             path=self.path,
+            name=self.name,
             branch=self.branch,
             format=self._format,
             lifetimes=self.lifetimes,
-            snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version)),
+            snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version), name=self.name),
         )
 
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         newest = self._format.version(listing.latest)
-        return Snapshot(self.path, self._format, newest, listing, readability=self._readability)
+        return Snapshot(self.path, self._format, newest, listing, name=self.name, readability=self._readability)
 
 
 def _renamed(old: str, new: str) -> None:

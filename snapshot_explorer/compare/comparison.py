@@ -32,7 +32,7 @@ from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.differences import difference_figure
-from snapshot_explorer.render.figures import Picture, last_part
+from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.visible import logger_of
 
@@ -94,7 +94,7 @@ class Comparison:
 
     def __init__(
         self,
-        path: str,
+        name: str,
         table_format: TableFormat,
         a: TableVersion,
         b: TableVersion,
@@ -105,7 +105,7 @@ class Comparison:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
-            path: The table's location, for titles.
+            name: The name of the table, for titles.
             table_format: The table.
             a: The version to compare with.
             b: The version that is described.
@@ -113,7 +113,7 @@ class Comparison:
             commits: Returns COMMITS of versions; by default the format's.
         """
         self._read_commits = commits or table_format.commits
-        self._path = path
+        self._name = name
         self._format = table_format
         self._a, self._b = a, b
         self.a, self.b = _number_of(a), _number_of(b)
@@ -246,7 +246,7 @@ class Comparison:
         parts: list[Part] = []
         for name in self._shown or _DRAWN:
             parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
-        return Drawing(title=self._title(self._path), parts=tuple(parts))
+        return Drawing(title=self._title(self._name), parts=tuple(parts))
 
     def picture(self) -> Picture:
         """Return a figure of files and bytes by part and by partition, with the comparison.
@@ -261,7 +261,7 @@ class Comparison:
 
     def _figure(self) -> go.Figure:
         summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
-        return difference_figure(summary, partitions, title=self._title(last_part(self._path)))
+        return difference_figure(summary, partitions, title=self._title(self._name))
 
     def __repr__(self) -> str:
         return text(self.drawing())

@@ -40,7 +40,7 @@ _DRAWN = (
 
 
 def health_history(
-    table_format: TableFormat, lifetimes: FileLifetimes, versions: Collection[int] | None, *, path: str
+    table_format: TableFormat, lifetimes: FileLifetimes, versions: Collection[int] | None, *, name: str
 ) -> Frame:
     """Return HEALTH_HISTORY of versions, newest first. Reads the newest settings, nothing else.
 
@@ -48,12 +48,12 @@ def health_history(
         table_format: The table.
         lifetimes: The lifetimes of its files.
         versions: The versions; None for all versions of the lifetimes. Others have no row.
-        path: The table's location, for the title.
+        name: The name of the table, for the title.
 
     Raises:
         UnsupportedFeatureError: The format has no settings for maintenance.
     """
-    title = f"Health of {path} over its versions"
+    title = f"Health of {name} over its versions"
     if not lifetimes.versions:
         return Frame(frames.HEALTH_HISTORY.empty_table(), title=title, noun="versions", drawn=_DRAWN)
     settings = with_health(table_format.version(None)).maintenance_settings()

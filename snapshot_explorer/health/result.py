@@ -44,7 +44,7 @@ class Health:
 
     def __init__(
         self,
-        path: str,
+        name: str,
         version: int,
         *,
         partitions: pa.Table,
@@ -55,15 +55,15 @@ class Health:
         """Create a result. Use `Table.health` to get one.
 
         Args:
-            path: The table's location, for the title.
+            name: The name of the table, for the title.
             version: The version.
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
             settings: The settings that thresholds derive from.
         """
-        self.path = path
-        """The table's location."""
+        self.name = name
+        """The table's name."""
         self.version = version
         """The version."""
         self.settings = settings
@@ -122,7 +122,7 @@ class Health:
             parts += [Line(f"{self._noun.capitalize()}, those with the most removable files first:"), self._worst()]
         if self.settings.runs_trigger is not None and len(self._levels):
             parts += [Line("Levels:"), *self.levels.drawing().parts]
-        return Drawing(title=self._title(f"Health of {self.path}"), parts=tuple(parts))
+        return Drawing(title=self._title(f"Health of {self.name}"), parts=tuple(parts))
 
     @property
     def _noun(self) -> str:
@@ -177,12 +177,12 @@ class SupportsHealth(Protocol):
         ...
 
 
-def read_health(version: TableVersion, *, path: str) -> Health:
+def read_health(version: TableVersion, *, name: str) -> Health:
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
         version: The version.
-        path: The table's location, for titles.
+        name: The name of the table, for titles.
 
     Raises:
         UnsupportedFeatureError: The format has no settings for maintenance.
@@ -190,12 +190,12 @@ def read_health(version: TableVersion, *, path: str) -> Health:
         CorruptTableError: A metadata file is missing or damaged; the message contains its path.
     """
     if version.number is None:
-        raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
+        raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")
     supported = with_health(version)
     groups = groups_of(supported.measured_files())
     settings = supported.maintenance_settings()
     return Health(
-        path,
+        name,
         version.number,
         partitions=partitions_frame(groups, settings),
         levels=levels_frame(groups),

@@ -128,11 +128,6 @@ def escaped(content: str) -> str:
     return escape(content, quote=False).replace("$", "&#36;")
 
 
-def last_part(path: str) -> str:
-    """Return what a table is called in the heading of a figure, which has one line: the last part of its path."""
-    return path.rstrip("/").rpartition("/")[2] or path
-
-
 def layout(title: str, /, **more: object) -> dict[str, object]:
     """Return a layout that reads in light and dark.
 

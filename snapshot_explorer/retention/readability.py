@@ -71,7 +71,7 @@ def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.index_in(readable, _RANKS)
 
 
-def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, path: str) -> Frame:
+def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str) -> Frame:
     """Return the READABILITY frame of every version of a listing, newest first.
 
     Lists each folder with data files; see `SupportsPresence`. Opens no file.
@@ -80,7 +80,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
         table_format: The table.
         lifetimes: The table's lifetimes, as new as the listing.
         listing: All versions of the table.
-        path: The table's location, for the title.
+        name: The name of the table, for the title.
     """
     known_versions = set(lifetimes.versions)
     known = [version for version in listing.versions if version in known_versions]
@@ -101,7 +101,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
         values.append({name: row.get(name) for name in frames.READABILITY.names})
     table = pa.Table.from_pylist(values, frames.READABILITY)
-    return Frame(table, title=f"Versions of {path} that can be loaded: {strip(table)}", noun="versions")
+    return Frame(table, title=f"Versions of {name} that can be loaded: {strip(table)}", noun="versions")
 
 
 def strip(rows: pa.Table) -> str:

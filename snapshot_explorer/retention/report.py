@@ -52,9 +52,9 @@ class Retention:
     Deletes nothing: `commands` contains the command for the engine.
     """
 
-    def __init__(self, path: str, expiry: Expiry) -> None:
+    def __init__(self, name: str, expiry: Expiry) -> None:
         """Create a report. Use `Table.retention` to get one."""
-        self._path = path
+        self._name = name
         self._expiry = expiry
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
         """Pairs of engine and command, which this package never runs; none for a table without versions."""
@@ -63,7 +63,7 @@ class Retention:
     def versions(self) -> Frame:
         """Return RETAINED: the fate of each version and the reason, newest first."""
         rows = self._expiry.versions.sort_by([("version", "descending")])
-        return Frame(rows, title=f"Versions of {self._path}", noun="versions")
+        return Frame(rows, title=f"Versions of {self._name}", noun="versions")
 
     @cached_property
     def lost(self) -> Frame:
@@ -75,7 +75,7 @@ class Retention:
     def freed(self) -> Frame:
         """Return FREED: the files that would be deleted."""
         rows = self._expiry.freed
-        return Frame(rows, title=f"Files of {self._path} that would go", noun="files", drawn=_non_empty_columns(rows))
+        return Frame(rows, title=f"Files of {self._name} that would go", noun="files", drawn=_non_empty_columns(rows))
 
     @cached_property
     def holders(self) -> Frame:
@@ -115,7 +115,7 @@ class Retention:
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
         parts += self._commands_drawn()
         parts += [Line(note) for note in self._expiry.notes]
-        return Drawing(title=f"Retention of {self._path}: what would go, nothing was deleted", parts=tuple(parts))
+        return Drawing(title=f"Retention of {self._name}: what would go, nothing was deleted", parts=tuple(parts))
 
     def __repr__(self) -> str:
         return text(self.drawing())
@@ -160,7 +160,7 @@ def retention_of(
     *,
     keep: str | timedelta | None,
     keep_last: int | None,
-    path: str,
+    name: str,
     now: datetime | None = None,
 ) -> Retention:
     """Return what a rule would delete from a table; see `Table.retention`.
@@ -175,7 +175,7 @@ def retention_of(
             f"Retention of {table_format.name} tables is not supported. Use the engine that expires its versions."
         )
     newest = lifetimes.versions[-1] if lifetimes.versions else None
-    return Retention(path, table_format.expiry(rule, lifetimes.to_arrow(), newest))
+    return Retention(name, table_format.expiry(rule, lifetimes.to_arrow(), newest))
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:

@@ -88,6 +88,8 @@ class Bisection:
 
     path: str
     """The table's location."""
+    name: str
+    """The table's name."""
     format: str
     """Its format."""
     condition: str
@@ -141,9 +143,9 @@ class Bisection:
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, how it was found, and the versions around it."""
         if self.version is None:
-            title = f"{self.condition} {self._where_not()} of {self.path}"
+            title = f"{self.condition} {self._where_not()} of {self.name}"
         else:
-            title = f"{self.condition} holds first at version {self.version} of {self.path}"
+            title = f"{self.condition} holds first at version {self.version} of {self.name}"
         rows = self._neighbours()
         grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
         notes = [Line(note) for note in self.notes]
@@ -490,6 +492,7 @@ def _result(
     first, last_good = found.first, found.last_good()
     return Bisection(
         path=source.path,
+        name=source.name,
         format=source.format.name,
         condition=condition if isinstance(condition, str) else _name(condition),
         version=first,
@@ -540,7 +543,7 @@ def _evaluated(source: Source, found: _Found) -> Frame:
         pa.array([found.notes.get(version) for version in versions], pa.string()),
     ]
     rows = pa.table(columns, schema=frames.BISECTED)
-    return Frame(rows, title=f"Versions of {source.path} that were evaluated", noun="versions")
+    return Frame(rows, title=f"Versions of {source.name} that were evaluated", noun="versions")
 
 
 def _times(source: Source, versions: Sequence[int]) -> Sequence[datetime | None]:

@@ -75,6 +75,8 @@ class Blame:
 
     path: str
     """The table's location."""
+    name: str
+    """The table's name."""
     format: str
     """Its format."""
     opened: str
@@ -106,7 +108,7 @@ class Blame:
     @property
     def frame(self) -> Frame:
         """Return the lines as a frame."""
-        return Frame(self.lines, title=f"What happened to rows of {self.path}", noun="changes of rows")
+        return Frame(self.lines, title=f"What happened to rows of {self.name}", noun="changes of rows")
 
     def to_arrow(self) -> pa.Table:
         """Return the lines as an Arrow table."""
@@ -143,7 +145,7 @@ class Blame:
         rows, marked = _drawn(self.lines.slice(0, _DRAWN_LINES))
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
-        title = f"What happened to rows of {self.path}{where}"
+        title = f"What happened to rows of {self.name}{where}"
         return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Line(self.call)))
 
     def _read_files(self) -> str:
@@ -172,6 +174,7 @@ def blame_of(
     lines = [_lines(rows, version, is_first=version == versions[0] and not is_whole) for version, rows in changes]
     return Blame(
         path=source.path,
+        name=source.name,
         format=source.format.name,
         opened=source.opened,
         request=request,

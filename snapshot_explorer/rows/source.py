@@ -56,6 +56,8 @@ class Source:
 
     path: str
     """Its location, without secrets."""
+    name: str
+    """Its name, for titles."""
     branch: str | None
     """Its branch; None for the main one."""
     format: TableFormat

@@ -62,7 +62,7 @@ def test_numbers_are_those_of_the_files_counted_by_hand(folder):
     assert {key: {name: found[key][name] for name in row} for key, row in expected.items()} == expected
     assert len(found) == len(expected) == health.partitions.num_rows
     assert sum(health.levels["files"].to_pylist()) in (0, len(files))
-    assert str(health).startswith(f"Health of {table.path} at version {table.current.version}\n")
+    assert str(health).startswith(f"Health of {table.name} at version {table.current.version}\n")
 
 
 @pytest.mark.parametrize("name", samples.names())
@@ -319,7 +319,7 @@ def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
         number = 1
 
     with pytest.raises(UnsupportedFeatureError, match="which has no settings for maintenance"):
-        read_health(Plain(), path="t")
+        read_health(Plain(), name="t")
 
 
 @pytest.mark.parametrize("schema", [frames.HEALTH_FINDINGS, frames.HEALTH_PARTITIONS, frames.HEALTH_LEVELS])

@@ -53,7 +53,7 @@ def test_the_title_of_a_history_has_the_branch(shell, written):
     branch.commit([(1, "a")])
     shell.ok(f"%snapshot open memory://{written.root} as dev --branch dev")
 
-    title = f"History of {shell['dev'].path}, branch dev"
+    title = f"History of {shell['dev'].name}, branch dev"
 
     assert shell.ok("%snapshot log").shown["text/plain"].startswith(title)
     assert shell["dev"].history().figure().layout.title.text.endswith(", branch dev")
@@ -156,7 +156,9 @@ def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
     shown = shell.ok(f"%snapshot open {samples.path('events')} as events").shown["text/plain"]
 
     lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[0] == "events"
     assert lines[1:-1] == [
+        f"path {shell['events'].path}",
         "format paimon",
         "newest version 15",
         "versions 15",
@@ -166,6 +168,31 @@ def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
         "partition keys day",
         "next %snapshot log, %snapshot diff, %snapshot explore",
     ]
+
+
+def test_titles_have_the_name_of_the_table_and_only_the_card_its_path(orders, path):
+    lines = ["log 2", "show", "diff 1", "diff 1 --rows", "manifests", "files", "health", "readability", "tags", "plan"]
+    lines += [
+        "bisect 'id > 3'",
+        "blame 'id = 1'",
+        "profile id",
+        "anomalies",
+        "inspect snapshots",
+        "timeline",
+        "branches",
+    ]
+    explorer = orders.ok("%snapshot explore").result.wait()
+
+    pages = {line: orders.ok(f"%snapshot {line}").shown["text/plain"] for line in lines}
+    card = orders.ok("%snapshot").shown["text/plain"]
+
+    name = path.rpartition("/")[2]
+    titled = {"log 2", "show", "diff 1", "health", "tags", "blame 'id = 1'", "profile id", "timeline"}
+    assert [line for line in titled if name not in pages[line].split("\n")[0]] == []
+    assert [line for line, page in pages.items() if path in page.split("\n")[0]] == []
+    assert card.split("\n")[0] == name
+    assert card.count(path) == 1
+    assert explorer.drawing().title == f"Explorer of {name}"
 
 
 def versions_offered(shell):

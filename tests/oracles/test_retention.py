@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oracle
 
 
 def predicted(table, *, now, keep, keep_last=None):
-    return retention_of(table._format, table.lifetimes(), keep=keep, keep_last=keep_last, path="t", now=now)
+    return retention_of(table._format, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
 
 
 def files_of(folder, *, but=()):

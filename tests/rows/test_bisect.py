@@ -167,7 +167,7 @@ def test_the_result_is_drawn_with_its_source_and_its_call(table):
     found = table.bisect("max(id) > 5", good=table.model.versions[1])
     shown = found._repr_mimebundle_()
 
-    assert shown["text/plain"].startswith(f"max(id) > 5 holds first at version {found.version} of {table.path}")
+    assert shown["text/plain"].startswith(f"max(id) > 5 holds first at version {found.version} of {table.name}")
     assert f").bisect('max(id) &gt; 5', good={table.model.versions[1]})" in shown["text/html"].replace("&#x27;", "'")
     assert "not monotone" not in shown["text/plain"]
     assert found.to_pandas().shape[0] == len(found.evaluated)
@@ -236,9 +236,9 @@ def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
     found = table.bisect("max(id) < 3", single_pass=False)
 
     assert found.version is None
-    assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.path}\n")
+    assert repr(found).startswith(f"max(id) < 3 does not hold at version {table.model.versions[-1]} of {table.name}\n")
     assert "If the condition held at one of them, search up to it: bad=VERSION." in repr(found)
-    assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.path}\n")
+    assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
 
 
 def test_a_good_version_where_the_condition_holds_is_named(table):

@@ -32,6 +32,7 @@ def test_a_table_is_opened_at_the_metadata_file_that_the_catalog_names(location)
 
     direct = open_table(HERE)
     assert (table.path, table.format, table.current.version) == (FOLDER, "iceberg", direct.current.version)
+    assert (table.name, direct.name) == (NAME, FOLDER.rpartition("/")[2])
     assert table.current.to_arrow() == direct.current.to_arrow()
     assert table.current.version < open_table(FOLDER).current.version
     assert [authorization for _, authorization in requests] == ["Bearer secret"] * 2

@@ -69,7 +69,7 @@ def test_lifetimes_draw_themselves_and_are_data(orders):
     lifetimes = orders.lifetimes()
 
     drawn = lifetimes._repr_mimebundle_()
-    assert f"File lifetimes of {orders.path}" in drawn["text/plain"]
+    assert f"File lifetimes of {orders.name}" in drawn["text/plain"]
     assert "data-4.parquet" in drawn["text/html"]
     assert duckdb.sql("select count(*) from lifetimes where removed_version is null").fetchall() == [(4,)]
     assert lifetimes.to_pandas()["added_version"].to_list() == [1, 2, 3, 4]

@@ -21,7 +21,7 @@ def test_a_history_has_a_figure(orders):
     made = orders.history().figure(y="files")
 
     assert list(made.data[0].x) == [1, 2, 3, 4]
-    assert made.layout.title.text == f"History of {orders.path.rpartition('/')[2]}"
+    assert made.layout.title.text == f"History of {orders.name}"
     assert "3 of 4 versions" in orders.history(limit=3).figure().layout.title.text
     with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes"):
         orders.history().figure(y="cows")
@@ -42,7 +42,7 @@ def test_a_comparison_has_a_figure_and_is_the_table_beside_it(orders):
     assert dict(zip(picture.figure.data[0].y, picture.figure.data[0].x, strict=True))["added"] == 2
     assert repr(picture) == repr(comparison)
     assert comparison.figure().to_json() == picture.figure.to_json()
-    assert picture.figure.layout.title.text == f"{orders.path.rpartition('/')[2]}: version 1 to 3"
+    assert picture.figure.layout.title.text == f"{orders.name}: version 1 to 3"
 
 
 def test_lifetimes_have_a_figure(orders):

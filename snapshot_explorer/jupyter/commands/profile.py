@@ -8,10 +8,12 @@ from snapshot_explorer.rows import Profile
 def _profile(invocation: Invocation) -> Profile:
     """Return rows, nulls and the range of columns at every version."""
     arguments = invocation.arguments
-    text = arguments.get("columns")
+    text, between = arguments.get("columns"), arguments.get("a..b")
+    if text is None and between is not None and ".." not in between:
+        text, between = between, None  # profile amount
     columns = None if text is None else column_names(text)
     _, table = invocation.table()
-    return table.profile_over(columns, arguments.get("a..b"), exact=arguments.has("exact"))
+    return table.profile_over(columns, between, exact=arguments.has("exact"))
 
 
 PROFILE = Command(
@@ -26,7 +28,12 @@ PROFILE = Command(
     ),
     arguments=(RANGE,),
     options=(
-        Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; by default all"),
+        Option(
+            flags=("--columns",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="the columns, also without the flag; by default all",
+        ),
         Option(flags=("--exact",), meaning="read the rows, each file once, where statistics are bounds or missing"),
         TABLE,
     ),

@@ -235,7 +235,7 @@ class Explorer(widgets.VBox):
         lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
         picture = self._timeline_pane.picture
         parts = () if picture is None else picture.drawing().parts
-        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.name}")
+        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.name}")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the widget, with a table and a picture for pages on which no widget lives."""
@@ -450,7 +450,7 @@ class Explorer(widgets.VBox):
         self._draw_head()
 
     def _lines(self) -> list[str]:
-        lines = head(self.table, self.name, self.state, self._log, self._table_size)
+        lines = head(self.table, self.state, self._log, self._table_size)
         return [*lines, "its files could not be counted"] if self._is_size_unknown else lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -147,14 +147,9 @@ class Views:
             self._shown.pop(place, None)
             pane.fail(sentence)
 
-        job = Job(run=lambda: self._named(view(self._cache, request)), done=done, failed=failed, shown=pane.busy.show)
+        job = Job(run=lambda: view(self._cache, request), done=done, failed=failed, shown=pane.busy.show)
         self._work.start(place, job)
         pane.busy.expect(lambda: self._work.is_busy(place))
-
-    def _named(self, found: ViewResult) -> ViewResult:
-        """Return a result with the table's name in the title in place of its path, which the source has."""
-        title = found.drawing.title.replace(self._cache.table.path, self._name)
-        return replace(found, drawing=replace(found.drawing, title=title))
 
     def _cancel(self, place: str) -> None:
         self._work.cancel(place)

@@ -68,6 +68,8 @@ class RowDiffPlan:
 
     path: str
     """The table's location."""
+    name: str
+    """The table's name."""
     format: str
     """The table's format."""
     a: Side
@@ -126,7 +128,7 @@ class RowDiffPlan:
     def drawing(self) -> Drawing:
         """Return how the plan looks."""
         return Drawing(
-            title=f"Row diff of {self.path}: version {self.a.number} to {self.b.number}, not read",
+            title=f"Row diff of {self.name}: version {self.a.number} to {self.b.number}, not read",
             parts=(
                 Line(self.announcement),
                 Pairs(
@@ -184,6 +186,8 @@ class DiffRequest:
     """A condition in SQL."""
     branch: str | None = None
     """The branch of the table, for the call that gives the diff."""
+    name: str = ""
+    """The name of the table, for titles."""
 
 
 def plan_diff(
@@ -221,6 +225,7 @@ def plan_diff(
     times = [_committed_at(table_format, number) for number in (a.number, b.number)]
     plan = RowDiffPlan(
         path=path,
+        name=request.name,
         format=table_format.name,
         a=Side(version=a, committed_at=times[0], splits=found.before),
         b=Side(version=b, committed_at=times[1], splits=found.after),

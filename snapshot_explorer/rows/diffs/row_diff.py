@@ -291,7 +291,7 @@ class RowDiff:
         counts = self.counts
         said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
-        title = f"Row diff of {plan.path}: version {plan.a.number} to {plan.b.number}"
+        title = f"Row diff of {plan.name}: version {plan.a.number} to {plan.b.number}"
         read = [f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b)]
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {said}.")

@@ -17,7 +17,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.figures import Picture, last_part
+from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
 from snapshot_explorer.rows.profiling.column_numbers import is_sortable, ranges_of
@@ -44,6 +44,8 @@ class Profile:
 
     path: str
     """The table's location."""
+    name: str
+    """The table's name."""
     versions: tuple[int, ...]
     """The versions, ascending."""
     columns: Mapping[str, pa.Table] = field(repr=False)
@@ -67,7 +69,7 @@ class Profile:
         places = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
         rows = rows.take(pa.array(places.T[::-1].ravel(), pa.int64()))
         drawn = frames.non_empty_columns(rows)
-        return Frame(rows, title=f"Columns of {self.path} over its versions", noun="columns of versions", drawn=drawn)
+        return Frame(rows, title=f"Columns of {self.name} over its versions", noun="columns of versions", drawn=drawn)
 
     @cached_property
     def anomalies(self) -> pa.Table:
@@ -104,7 +106,7 @@ class Profile:
         """Return rows, null rates and the range of each column as lines over versions, jumps marked."""
         return Picture(
             self.drawing(),
-            lambda: profile_figure(self.columns, self.anomalies, title=f"Columns of {last_part(self.path)}"),
+            lambda: profile_figure(self.columns, self.anomalies, title=f"Columns of {self.name}"),
         )
 
     def figure(self) -> go.Figure:
@@ -155,6 +157,7 @@ def profile_over(
         found = {name: _of_column(ranges, name, versions, times, why) for name, why in whys.items()}
         return Profile(
             path=source.path,
+            name=source.name,
             versions=versions,
             columns=found,
             format=source.format.name,
@@ -177,6 +180,7 @@ def profile_over(
     }
     return Profile(
         path=source.path,
+        name=source.name,
         versions=taken,
         columns=found,
         format=source.format.name,

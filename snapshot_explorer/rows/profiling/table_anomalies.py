@@ -44,7 +44,7 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
     return Frame(
         rows,
-        title=f"Anomalies of {source.path}",
+        title=f"Anomalies of {source.name}",
         noun="anomalies",
         drawn=frames.non_empty_columns(rows),
         limit=len(rows),

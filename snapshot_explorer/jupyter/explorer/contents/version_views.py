@@ -191,7 +191,7 @@ def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     page, pages = paged(readability, request.page)
     parts += [Line("Version by version, by what is there of its files:"), Grid(page, noun="versions", limit=PAGE)]
     return ViewResult(
-        drawing=Drawing(title=f"What of {cache.table.path} can be read", parts=tuple(parts)),
+        drawing=Drawing(title=f"What of {cache.table.name} can be read", parts=tuple(parts)),
         code=f"{request.name}.readability()",
         source=cache.cited(cache.table.current.version),
         pages=pages,

@@ -54,10 +54,10 @@ _EDGE_NAMES = 60
 """How near to an edge a name in the middle of its marker would be cut off."""
 
 
-def head(table: Table, name: str, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
+def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
     """Return what the table is, and what is known of it, in a few words each."""
     branch = f" branch {table.branch}" if table.branch else ""
-    lines = [f"{name} {table.format}{branch} {table.path}"]
+    lines = [f"{table.name} {table.format}{branch} {table.path}"]
     if log is None:
         return lines
     if not state.versions:
