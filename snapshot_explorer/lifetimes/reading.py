@@ -67,6 +67,15 @@ class SupportsLifetimeFiles(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsCommitDetails(Protocol):
+    """A format whose `commits` read more than the commits themselves."""
+
+    def commit_details(self, versions: Sequence[int]) -> pa.Table:
+        """Return version, committed_at and details of COMMITS."""
+        ...
+
+
 def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
@@ -133,8 +142,11 @@ def keep_lifetimes(
 
 
 def fingerprint_of(table_format: FileHistory, version: int) -> str:
-    """Return a fingerprint of a commit, which differs for other commits of its version. Costs the same as `commits`."""
-    commit = table_format.commits([version]).select(["version", "committed_at", "details"])
+    """Return a fingerprint of a commit, which differs for other commits of its version."""
+    if isinstance(table_format, SupportsCommitDetails):
+        commit = table_format.commit_details([version])
+    else:
+        commit = table_format.commits([version]).select(["version", "committed_at", "details"])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
@@ -50,10 +50,14 @@ log = logger_of(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 _NAME = attrgetter("name")
 _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
+_TOGETHER = 8
+"""The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -266,6 +270,39 @@ class Storage:
 
     def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:
         return self._file_names.among(address, most)
+
+    @overload
+    def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
+    @overload
+    def together(
+        self, first: Callable[[], A], second: Callable[[], B], third: Callable[[], C], /
+    ) -> tuple[A, B, C]: ...
+    @overload
+    def together(
+        self, first: Callable[[], A], second: Callable[[], B], third: Callable[[], C], fourth: Callable[[], D], /
+    ) -> tuple[A, B, C, D]: ...
+    @overload
+    def together(self, *reads: Callable[[], A]) -> tuple[A, ...]: ...
+    def together(self, *reads: Callable[[], object]) -> tuple[object, ...]:
+        """Return the results of functions that read, in order. They run concurrently where requests take long.
+
+        The last runs in the calling thread: the one that reads most, because an interrupt ends it.
+
+        Raises: the first error, in the order of the functions.
+        """
+        if self._connection().pool is None or len(reads) < 2:  # noqa: PLR2004 - one needs no thread
+            return tuple(read() for read in reads)
+        *others, last = reads
+        # Not the pool of the requests: a thread that waits for requests would take the place of one that makes them.
+        with ThreadPoolExecutor(min(len(others), _TOGETHER), "snapshot-explorer-reads") as pool:
+            futures = [pool.submit(read) for read in others]
+            try:
+                result = last()
+            except SnapshotExplorerError:
+                for future in futures:
+                    future.result()
+                raise
+            return (*(future.result() for future in futures), result)
 
     def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.

@@ -66,12 +66,15 @@ def counting(protocol="counted", *, latency=0.0):
 
     class CountingFileSystem(AbstractFileSystem):
         requests: ClassVar[list[Request]] = []
+        rounds = 0
+        """Requests that began while no other was under way: with a latency, the fewest times that it was waited for."""
         at_once = 0
         most_at_once = 0
 
         def _asked(self, kind, path, content=b""):
             kept = type(self)
             kept.requests.append(Request(kind, path.strip("/"), len(content)))
+            kept.rounds += not kept.at_once
             kept.at_once += 1
             kept.most_at_once = max(kept.most_at_once, kept.at_once)
             time.sleep(latency)

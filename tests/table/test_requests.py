@@ -88,16 +88,53 @@ def test_row_changes_read_the_newest_schema_once(counted, memory_root, where):
     assert schemas.count("list") == 1
 
 
-def test_the_size_of_a_data_file_is_taken_from_its_manifest(counted, memory_root):
+@pytest.fixture
+def orders(memory_root):
+    """The path of a copy of the sample `orders`, which has 18 versions, two tags and a branch."""
     filesystem, root = memory_root
     folder = Path(samples.path("orders"))
     for path in (path for path in folder.rglob("*") if path.is_file()):
         filesystem.pipe_file(f"{root}/orders/{path.relative_to(folder)}", path.read_bytes())
-    table = open_table(f"counted://{root}/orders")
+    return f"{root}/orders"
+
+
+def test_the_size_of_a_data_file_is_taken_from_its_manifest(counted, orders):
+    table = open_table(f"counted://{orders}")
 
     asked(counted, table.current.to_arrow)
 
     assert {request.kind for request in counted.requests if "/bucket-" in request.path} == {"get"}
+
+
+def test_independent_requests_are_made_at_the_same_time(register, orders):
+    from tests.support import filesystems
+
+    slow = register(filesystems.counting("slow", latency=0.01))
+    table = open_table(f"slow://{orders}")
+    questions = {
+        "versions": table.versions,
+        "plan": table.current.plan,
+        "history": table.history,
+        "lifetimes": table.lifetimes,
+        "retention": lambda: table.retention(keep="1d"),
+        "row_changes": lambda: table.row_changes(15, 17),
+    }
+    costs = {}
+    for name, question in questions.items():
+        slow.requests.clear()
+        slow.rounds = 0
+        question()
+        costs[name] = (len(slow.requests), slow.rounds)
+
+    most = {
+        "versions": (7, 3),
+        "plan": (7, 5),
+        "history": (62, 6),
+        "lifetimes": (53, 11),
+        "retention": (38, 13),
+        "row_changes": (16, 8),
+    }
+    assert {name: one for name, one in costs.items() if one[0] > most[name][0] or one[1] > most[name][1]} == {}
 
 
 def delta_history(commits, memory_root):

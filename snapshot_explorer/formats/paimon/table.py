@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from snapshot_explorer import frames
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
@@ -21,7 +22,7 @@ from snapshot_explorer.formats.paimon.maintenance.retention import (
     used,
 )
 from snapshot_explorer.formats.paimon.metadata.branches import branch_names, read_branches
-from snapshot_explorer.formats.paimon.metadata.commit_frames import read_commits
+from snapshot_explorer.formats.paimon.metadata.commit_frames import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
@@ -51,14 +52,19 @@ class Paimon:
     name: ClassVar[str] = "paimon"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
-    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table and a branch. One listing for a branch other than main, otherwise reads nothing.
+    def __init__(self, storage: Storage, *, branch: str | None = None, listed: Sequence[str] = (MAIN,)) -> None:
+        """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing.
+
+        Args:
+            storage: The table's storage.
+            branch: The branch; None for the main one.
+            listed: Branches that exist.
 
         Raises:
             TableNotFoundError: The branch does not exist; the message lists the existing ones.
         """
         self._storage = storage
-        if branch is not None and branch != MAIN and branch not in branch_names(storage):
+        if branch is not None and branch not in listed and branch not in branch_names(storage):
             there = ", ".join([MAIN, *branch_names(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
         layout = self._layout = Layout(branch)
@@ -123,12 +129,20 @@ class Paimon:
             CorruptTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
-        tags = self._history.tags_by_version() if snapshots else {}
-        parts = [
-            read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE], tags)
-            for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
-        ]
-        return pa.concat_tables(parts)
+        if not snapshots:
+            return frames.COMMITS.empty_table()
+        tags, parts = self._storage.together(
+            self._history.tags_by_version,
+            lambda: [
+                read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE])
+                for begin in range(0, len(snapshots), _AT_ONCE)
+            ],
+        )
+        return with_tags(pa.concat_tables(parts), tags)
+
+    def commit_details(self, versions: Sequence[int]) -> pa.Table:
+        """Return version, committed_at and details of COMMITS. Reads a small file for each that is not cached."""
+        return commit_details(self._history.snapshots(versions))
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
         """Return the CHANGES frame: per version the files of its delta, then, with `changelog`, of its changelog.
@@ -187,20 +201,33 @@ class Paimon:
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         """Return what `CALL sys.expire_snapshots` with a rule would delete; see `retention.expiry`.
 
-        Reads tags and consumers, the changelogs of the expired snapshots, and the changes of the other branches.
+        Reads tags and consumers, the changelogs of the expired snapshots, and concurrently the changes of the other
+        branches.
         """
-        options = self._schemas.newest().options
-        held = read_retention_state(self._storage, self._layout, self._history, options, newest)
-        others = [one for one in (MAIN, *branch_names(self._storage)) if one != (self._layout.branch or MAIN)]
-        branches = {name: Paimon(self._storage, branch=name) for name in others}
+        storage = self._storage
+        held, branches = storage.together(
+            lambda: read_retention_state(storage, self._layout, self._history, self._schemas, newest),
+            self._used_by_others,
+        )
         return expiry(
             rule,
             lifetimes,
             held,
-            changelogs=lambda snapshots: changes_of(self._storage, self._schemas, snapshots, ("changelog",)),
-            branches={name: used(one.listing, _files_of(one), one.changes) for name, one in branches.items()},
-            name=sql_name(self._storage.root, self._layout.branch),
+            changelogs=lambda snapshots: changes_of(storage, self._schemas, snapshots, ("changelog",)),
+            branches=branches,
+            name=sql_name(storage.root, self._layout.branch),
         )
+
+    def _used_by_others(self) -> dict[str, frozenset[str] | str]:
+        """Return for each other branch the paths of its data files, or the reason why they are unknown."""
+        names = [MAIN, *branch_names(self._storage)]
+        branches = [Paimon(self._storage, branch=name, listed=names) for name in names if name != self._branch]
+        paths = self._storage.together(*(partial(used, one.listing, _files_of(one), one.changes) for one in branches))
+        return {one._branch: files for one, files in zip(branches, paths, strict=True)}  # noqa: SLF001 - of this class
+
+    @property
+    def _branch(self) -> str:
+        return self._layout.branch or MAIN
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
         """Return which data files, manifest lists and index manifests of versions exist."""
@@ -222,6 +249,7 @@ class Paimon:
         """
         wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
         schemas = self._schemas.pinned()
+        self._storage.together(schemas.newest, lambda: self._history.present(wanted))
         newest = PaimonVersion(self._storage, None, layout=self._layout, history=self._history, schemas=schemas)
         return RowChanges(
             schema=newest.arrow_schema,

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
-from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of
+from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of, state_lists
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
@@ -164,8 +164,11 @@ class PaimonVersion:
         snapshot = self._snapshot
         if snapshot is None:
             return frames.FILES.empty_table(), None
-        schema, options = self._schema, self._newest_schema.options
-        state, partitions = filtered_state(self._storage, snapshot, schema, predicate, columns)
+        (schema, newest), lists = self._storage.together(
+            lambda: self._schemas.with_newest(snapshot.schema_id), lambda: state_lists(self._storage, snapshot)
+        )
+        options = newest.options
+        state, partitions = filtered_state(self._storage, snapshot, lists, schema, predicate, columns)
         paths = paths_of(self._storage, state.entries, partitions, schema, options, strict=False)
         vectors = vectors_in(self._storage, state.indexes, schema, options)
         frame = files_frame(state, version=snapshot.id, partitions=partitions, paths=paths, vectors=vectors)

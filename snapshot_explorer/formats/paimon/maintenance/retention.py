@@ -5,9 +5,11 @@ Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDel
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +40,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, parse_hint
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.system_tables.history_tables import consumers
 from snapshot_explorer.model import Listing
@@ -101,29 +104,36 @@ class _Rule:
 
 
 def read_retention_state(
-    storage: Storage, layout: Layout, history: History, options: Mapping[str, str], newest: int | None
+    storage: Storage, layout: Layout, history: History, schemas: Schemas, newest: int | None
 ) -> RetentionState:
     """Return the snapshots up to `newest`, with tags and consumers.
 
-    Five listings, two hints, and a small file for each tag, consumer and snapshot that is not cached.
+    Five listings, two hints, and a small file for each tag, consumer, and each snapshot and the newest schema where
+    they are not cached; concurrently.
 
     Raises:
         CorruptTableError: A file is damaged; the message names it.
         StorageError: The listing of the snapshots lacks some that an earlier one had.
         TableNotFoundError: All snapshots have disappeared.
     """
-    stored = history.stored()
+    schema, hints, waiting, stored = storage.together(
+        schemas.newest,
+        lambda: storage.read_present([layout.hint("snapshot", "EARLIEST")]),
+        lambda: consumers(storage, layout).to_pylist(),
+        history.stored,
+    )
+    if stored.damaged_tags:
+        raise stored.damaged_tags[0]
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
     read = {one.id: one for one in history.snapshots([*versions, *stored.changelogs])}
-    hint = parse_hint(storage.read_present([layout.hint("snapshot", "EARLIEST")])[0])
-    waiting = consumers(storage, layout).to_pylist()
+    hint = parse_hint(hints[0])
     return RetentionState(
         snapshots={version: read[version] for version in versions},
         earliest=hint if hint in versions and hint is not None else min(versions, default=0),
-        tags=history.tags(),
+        tags=stored.tags,
         changelogs={version: read[version] for version in stored.changelogs},
         consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
-        options=options,
+        options=schema.options,
     )
 
 
@@ -342,12 +352,11 @@ def _holders(
     newest = paths_of(lifetimes, live_at(lifetimes, latest))
     kept = paths_of(lifetimes, (first <= latest) & (removed > end)) - newest
     of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in held.tags.items()}
-    by_tags = frozenset[str]().union(*of_tags.values())
+    tags_of = Counter(chain.from_iterable(of_tags.values()))
     sizes = sizes_of(lifetimes)
-    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - by_tags)]
+    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - tags_of.keys())]
     for name, paths in of_tags.items():
-        others = frozenset[str]().union(*(some for other, some in of_tags.items() if other != name))
-        alone = paths - kept - others
+        alone = {path for path in paths - kept if tags_of[path] == 1}
         rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, exclusive=alone))
     now = frozenset(freed.column("path").to_pylist())
     for name, number in sorted(held.consumers.items()):

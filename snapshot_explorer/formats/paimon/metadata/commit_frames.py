@@ -55,14 +55,8 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
     return "metadata" if snapshot.file_kind == "changelog" else "yes"
 
 
-def read_commits(
-    storage: Storage,
-    history: History,
-    schemas: Schemas,
-    snapshots: Sequence[Snapshot],
-    tags: Mapping[int, Sequence[str]],
-) -> pa.Table:
-    """Return the COMMITS frame of snapshots, in their order; see `commits_frame`.
+def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind at once; where there are deletion vectors also their
     index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
@@ -80,24 +74,22 @@ def read_commits(
         left = read_changes(storage, now, "changelog", columns=_COUNTED)
         for index, one, known in zip(lost, now, left.known, strict=True):
             readable[index] = readable_of(one, known=known and one.file_kind == "changelog")
-    return commits_frame(snapshots, delta, readable, tags, states=states)
+    return commits_frame(snapshots, delta, readable, states=states)
 
 
 def commits_frame(
     snapshots: Sequence[Snapshot],
     delta: Changes,
     readable: Sequence[Readable],
-    tags: Mapping[int, Sequence[str]],
     *,
     states: IndexStates | None = None,
 ) -> pa.Table:
-    """Return the COMMITS frame. Counts are null for a commit whose delta no longer exists.
+    """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
 
     Args:
         snapshots: The snapshots.
         delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
         readable: Whether each can be loaded.
-        tags: The tags of versions.
         states: The deletion vectors before and after each; None where there are none.
     """
     counts = _counts(delta, len(snapshots))
@@ -109,9 +101,9 @@ def commits_frame(
         totals = [one.total for one in rows]
         for name, values in (("added", [one.added for one in rows]), ("removed", [one.removed for one in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
+    details = commit_details(snapshots)
+    columns |= {name: details.column(name) for name in details.column_names}
     columns |= {
-        "version": [one.id for one in snapshots],
-        "committed_at": [one.committed_at for one in snapshots],
         "readable": list(readable),
         "kind": [kind_of(one) for one in snapshots],
         "operation": [one.operation for one in snapshots],
@@ -120,10 +112,23 @@ def commits_frame(
         "schema_id": [one.schema_id for one in snapshots],
         "total_rows": totals,
         "watermark": [_watermark(one.watermark) for one in snapshots],
-        "tags": [list(tags.get(one.id, ())) for one in snapshots],
-        "details": [one.stored for one in snapshots],
+        "tags": [[] for _ in snapshots],
     }
     return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
+
+
+def commit_details(snapshots: Sequence[Snapshot]) -> pa.Table:
+    """Return the columns version, committed_at and details of COMMITS, for which only the snapshots are needed."""
+    rows = [[one.id, one.committed_at, one.stored] for one in snapshots]
+    schema = pa.schema([frames.COMMITS.field(name) for name in ("version", "committed_at", "details")])
+    return pa.table([list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []], schema=schema)
+
+
+def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]]) -> pa.Table:
+    """Return COMMITS with the tags of each version."""
+    place = frames.COMMITS.get_field_index("tags")
+    names = [list(tags.get(version, ())) for version in commits.column("version").to_pylist()]
+    return commits.set_column(place, frames.COMMITS.field(place), pa.array(names, frames.COMMITS.field(place).type))
 
 
 def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:

@@ -123,14 +123,16 @@ def read_state(
     storage: Storage,
     snapshot: Snapshot,
     *,
+    lists: Lists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
 ) -> State:
     """Return the live files of a version. Two rounds of concurrent reads: manifest lists, then manifests.
 
-    With `keep`, files of partitions in the skipped manifests may be missing, or included although deleted. With
-    `columns`, which contain `FILE_COLUMNS`, the entries have only these columns.
+    With `lists`, the version's `state_lists`, only the manifests are read. With `keep`, files of partitions in the
+    skipped manifests may be missing, or included although deleted. With `columns`, which contain `FILE_COLUMNS`, the
+    entries have only these columns.
 
     Raises:
         CorruptTableError: A file is missing, cut short or damaged; the message names it.
@@ -139,7 +141,7 @@ def read_state(
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
-    written = read_written(storage, snapshot, with_indexes=with_indexes, keep=keep, columns=columns)
+    written = read_written(storage, snapshot, lists=lists, with_indexes=with_indexes, keep=keep, columns=columns)
     alive = live(written.entries, is_partial=bool(written.unread))
     if not written.unread:
         _check_total(snapshot, alive)
@@ -150,12 +152,13 @@ def read_written(
     storage: Storage,
     snapshot: Snapshot,
     *,
+    lists: Lists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
 ) -> State:
     """Return all entries of a version's manifests, including DELETEs and the files they delete; see `read_state`."""
-    lists = state_lists(storage, snapshot)
+    lists = lists or state_lists(storage, snapshot)
     names = lists.manifests.column("name").to_pylist()
     kept = np.ones(len(names), np.bool_) if keep is None else keep(lists.manifests)
     listed = lists.manifests.filter(pa.array(kept))

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
@@ -43,6 +44,10 @@ class Stored:
     """Versions with only a long-lived changelog, ascending."""
     newest: Snapshot | None
     """The newest snapshot; of a branch without snapshots the newest tag."""
+    tags: Mapping[str, Snapshot]
+    """The readable tags by name, sorted."""
+    damaged_tags: tuple[CorruptTableError, ...]
+    """The errors of the others."""
     notes: tuple[str, ...]
     """Tolerated problems, a sentence each."""
 
@@ -127,34 +132,36 @@ class History:
             if not versions:
                 self._check_empty(hint)
                 return Listing(versions=(), identity=())
-            newest = self._read_newest(versions, hint)
+            newest, hint = self._read_newest(versions)
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
                 return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
         raise self._unstable_error()
 
-    def _read_newest(self, versions: Sequence[int], hint: int | None) -> Snapshot | None:
-        """Return the newest of the listed snapshots, None if it has vanished. Detects a rewritten history.
+    def _read_newest(self, versions: Sequence[int]) -> tuple[Snapshot | None, int | None]:
+        """Return the newest of the listed snapshots, None if it has vanished, and the hint.
+
+        Detects a rewritten history.
 
         Args:
             versions: The snapshots listed, ascending.
-            hint: The hint.
         """
         before, version = self._newest, versions[-1]
         requested = [version] + ([before.id] if before is not None and before.id != version else [])
         paths = [self._path(asked_for) for asked_for in requested]
-        contents = self._storage.read_present(paths)
+        content, *contents = self._storage.read_present([self._layout.hint("snapshot", "LATEST"), *paths])
+        hint = parse_hint(content)
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
             self._detect_rewrite(
                 newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions
             )
-        return newest
+        return newest, hint
 
     def all_from(self, start: int) -> Listing:
         """Return a listing of every version from `start` on: snapshots, versions kept only by a tag, and changelogs.
 
-        Three concurrent listings, and a small file per tag.
+        Two rounds of concurrent requests: three listings; then the hint, the newest snapshot and a small file per tag.
 
         Raises: as `newest`.
         """
@@ -179,25 +186,33 @@ class History:
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
             snapshots = self._numbers(listings[0], "snapshot")
-            tags, notes = self._read_tags([entry.name for entry in listings[1] if not entry.is_folder])
+            (tags, damaged), (newest, notes) = self._storage.together(
+                partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
+                partial(self._newest_listed, snapshots),
+            )
+            if snapshots and newest is None:
+                continue
             if not snapshots:
-                self._check_empty(None)
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
-            else:
-                hint = self._hint()
-                newest = self._read_newest(snapshots, hint)
-                if newest is None:
-                    continue
-                notes += self._inconsistencies(snapshots, hint)
             tagged = {tag.id for tag in tags.values()}
             return Stored(
                 snapshots=tuple(snapshots),
                 tagged=tuple(sorted(tagged)),
                 changelogs=tuple(sorted(set(self._numbers(listings[2], "changelog")).difference(snapshots, tagged))),
                 newest=newest,
-                notes=tuple(notes),
+                tags=tags,
+                damaged_tags=tuple(damaged),
+                notes=(*(str(error) for error in damaged), *notes),
             )
         raise self._unstable_error()
+
+    def _newest_listed(self, versions: Sequence[int]) -> tuple[Snapshot | None, list[str]]:
+        """Return the newest of the listed snapshots, None if it has vanished, and notes on the hint and the numbers."""
+        if not versions:
+            self._check_empty(None)
+            return None, []
+        newest, hint = self._read_newest(versions)
+        return newest, self._inconsistencies(versions, hint)
 
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
@@ -289,22 +304,22 @@ class History:
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
-    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[str]]:
-        """Return the readable tags, and a sentence for each unreadable one."""
+    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[CorruptTableError]]:
+        """Return the readable tags, sorted by name, and the error of each unreadable one."""
         names = self._tag_names(files)
         paths = [self._layout.tag(name) for name in names]
         tags: dict[str, Snapshot] = {}
-        notes: list[str] = []
+        damaged: list[CorruptTableError] = []
         for name, path, content in zip(names, paths, self._storage.read_present(paths), strict=True):
             try:
                 tag = reparse(self._storage, [path], [content], "tag")[0]
             except CorruptTableError as error:
                 log.warning("%s", error)
-                notes.append(str(error))
+                damaged.append(error)
                 continue
             if tag:
                 tags[name] = tag
-        return tags, notes
+        return tags, damaged
 
     def tags_by_version(self) -> Mapping[int, Sequence[str]]:
         """Return the names of the tags on each version. Unreadable tags are skipped with a warning."""

@@ -206,7 +206,7 @@ class Schemas:
     def without(self, options: frozenset[str]) -> "Schemas":
         """Return the same schemas, with these options removed from the newest one. Reads nothing."""
         found = Schemas(self._storage, self._layout, hidden_options=options, is_pinned=self._is_pinned)
-        found._known, found._lock = self._known, self._lock
+        found._known, found._lock, found._newest = self._known, self._lock, self._newest
         return found
 
     def pinned(self) -> "Schemas":
@@ -227,8 +227,37 @@ class Schemas:
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
+        return self._without_hidden(self._newest) if self._newest else self._with_number(self._newest_number())
+
+    def _with_number(self, number: int) -> Schema:
+        """Return the newest schema, given its id."""
+        schema = self.by_id([number])[number]
+        kind = schema.options.get("type", "table")
+        if kind not in _TYPES:
+            raise refusal(features.TABLE_TYPES, root=self._storage.root, type=kind)
+        if self._is_pinned:
+            self._newest = schema
+        return self._without_hidden(schema)
+
+    def _without_hidden(self, schema: Schema) -> Schema:
+        if self._hidden_options.isdisjoint(schema.options):
+            return schema
+        kept = {name: value for name, value in schema.options.items() if name not in self._hidden_options}
+        return replace(schema, options=kept)
+
+    def with_newest(self, number: int) -> tuple[Schema, Schema]:
+        """Return a schema by id, and the newest one. The requests of both are concurrent.
+
+        Raises: as `by_id` and `newest`.
+        """
         if self._newest is not None:
-            return self._newest
+            return self.by_id([number])[number], self.newest()
+        found, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
+        return found, self._with_number(newest)
+
+    def _newest_number(self) -> int:
+        with self._lock:
+            read = max(self._known, default=0)
         entries = self._storage.list(self._layout.folder("schema"))
         numbers = [number for entry in entries if (number := number_of(entry.name, "schema")) is not None]
         if not numbers:
@@ -236,24 +265,13 @@ class Schemas:
                 f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is not a readable "
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
             )
-        with self._lock:
-            read = max(self._known, default=0)
         if read > max(numbers):
             raise StorageError(
                 f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema "
                 f"{max(numbers)}, but schema {read} was read before: the listing is incomplete. "
                 "Try again."
             )
-        schema = self.by_id([max(numbers)])[max(numbers)]
-        if not self._hidden_options.isdisjoint(schema.options):
-            kept = {name: value for name, value in schema.options.items() if name not in self._hidden_options}
-            schema = replace(schema, options=kept)
-        kind = schema.options.get("type", "table")
-        if kind not in _TYPES:
-            raise refusal(features.TABLE_TYPES, root=self._storage.root, type=kind)
-        if self._is_pinned:
-            self._newest = schema
-        return schema
+        return max(numbers)
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently.

@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.metadata.contents import (
+    Lists,
     State,
     check_known,
     read_changes,
     read_indexes_of,
     read_state,
+    state_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
@@ -60,9 +62,12 @@ def scan(
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
-    schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
+    (schema, newest), lists = storage.together(
+        lambda: schemas.with_newest(snapshot.schema_id), lambda: state_lists(storage, snapshot)
+    )
+    options = newest.options
     columns = PLAN_COLUMNS if predicate is None else None
-    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
+    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
     if level is not None:
         state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
     partitions = partitions_of(state.entries.column("partition"), schema)
@@ -110,12 +115,13 @@ def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[
 def filtered_state(
     storage: Storage,
     snapshot: Snapshot,
+    lists: Lists,
     schema: Schema,
     predicate: Predicate | None,
     columns: Sequence[str] | None = FILE_COLUMNS,
 ) -> tuple[State, Partitions]:
     """Return the live files in the partitions that the predicate might match, with these columns of ENTRIES."""
-    state = read_state(storage, snapshot, keep=manifests_with(schema, predicate), columns=columns)
+    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
     partitions = partitions_of(state.entries.column("partition"), schema)
     if predicate is None:
         return state, partitions
@@ -187,15 +193,26 @@ def _changes(
     storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kind: str, columns: Sequence[str] | None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the CHANGES of one kind of list, and these columns of their ENTRIES, in the order of the snapshots."""
-    newest = schemas.newest()
-    schema = schemas.by_id([snapshots[-1].schema_id])[snapshots[-1].schema_id] if snapshots else newest
-    vectors = [vectors_in(storage, index, schema, newest.options) for index in read_indexes_of(storage, snapshots)]
-    changes = read_changes(storage, snapshots, kind, columns=columns)
+    (newest, schema), indexes, changes = storage.together(
+        lambda: _schemas_of(schemas, snapshots),
+        lambda: read_indexes_of(storage, snapshots),
+        lambda: read_changes(storage, snapshots, kind, columns=columns),
+    )
     check_known(snapshots, changes, kind)
+    vectors = [vectors_in(storage, index, schema, newest.options) for index in indexes]
     partitions = partitions_of(changes.entries.column("partition"), schema)
     paths = paths_of(storage, changes.entries, partitions, schema, newest.options, strict=False)
     frame = changes_frame(snapshots, changes, kind, partitions=partitions, paths=paths, vectors=vectors)
     return frame, changes.entries
+
+
+def _schemas_of(schemas: Schemas, snapshots: Sequence[Snapshot]) -> tuple[Schema, Schema]:
+    """Return the newest schema, and that of the last commit."""
+    if not snapshots:
+        newest = schemas.newest()
+        return newest, newest
+    schema, newest = schemas.with_newest(snapshots[-1].schema_id)
+    return newest, schema
 
 
 def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
