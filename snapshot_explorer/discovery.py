@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -57,9 +58,10 @@ def find_tables(
     """Return the tables below a folder as a FOUND_TABLES frame, sorted by name. Reads no rows.
 
     Folders are listed level by level, 16 at a time, each once. Not listed are folders inside of a table, folders of
-    Hive partitions (`day=2026-11-01`), and those whose names begin with `.` or `_`. The title of the frame says how
-    many folders were listed, and whether the search stopped at `max_listings`. Each table then costs as many requests
-    as opening it. A table that cannot be opened has its error in `problem`.
+    Hive partitions (`day=2026-11-01`), those whose names begin with `.` or `_`, and links to a folder that they are in.
+    The title of the frame says how many folders were listed, and whether the search stopped at `max_listings`. Each
+    table then costs as many requests as opening it. A table that cannot be opened, or a folder that cannot be listed,
+    has its error in `problem`.
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db`. If it is a table, the result is that table.
@@ -133,6 +135,8 @@ def _search(
 def _look(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
     """Return a folder with the format of the table that it is, or with its subfolders."""
     try:
+        if _contains_itself(root, name):
+            return _Folder(name=name)
         subfolders = root.folders(name)
         if not _METADATA_FOLDERS.isdisjoint(subfolders):
             try:
@@ -146,6 +150,14 @@ def _look(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Fo
     return _Folder(
         name=name, subfolders=[one for one in subfolders if not one.startswith((".", "_")) and "=" not in one]
     )
+
+
+def _contains_itself(root: Storage, name: str) -> bool:
+    """Return whether a local folder is a link to one that it is in."""
+    path = root.local_address(name) if name else None
+    if path is None or not (link := Path(path)).is_symlink():
+        return False
+    return link.parent.resolve().is_relative_to(link.resolve())
 
 
 def _row(folder: _Folder, root: str, storage_of: Callable[[str], Storage], *, sizes: bool) -> dict[str, object]:

@@ -56,6 +56,16 @@ def test_folders_inside_of_tables_partitions_and_hidden_folders_are_not_listed(c
     assert not [one for one in asked if "bucket-0" in one or "day=1" in one or "_temporary" in one]
 
 
+def test_a_link_is_followed_once_and_a_link_to_a_folder_that_it_is_in_not_at_all(lake):
+    (lake / "bank" / "round").symlink_to(lake, target_is_directory=True)
+    (lake / "newest").symlink_to(lake / "shop.db", target_is_directory=True)
+    (lake / "gone").symlink_to(lake / "nowhere", target_is_directory=True)
+
+    found = find_tables(lake, depth=9, sizes=False)["name"].to_pylist()
+
+    assert found == ["bank/eu/payments", f"logistics/{ICEBERG}", "newest/orders", "shop.db/orders"]
+
+
 def test_a_search_stops_at_its_depth_and_at_its_listings_and_says_so(lake):
     assert find_tables(lake, depth=1).num_rows == 0
     assert find_tables(lake, depth=2)["name"].to_pylist() == [f"logistics/{ICEBERG}", "shop.db/orders"]
