@@ -104,9 +104,10 @@ def find_tables(
     listed = f"{len(folders):,} {'folder' if len(folders) == 1 else 'folders'} listed"
     if unlisted:
         listed += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
-    return Frame(
-        table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=frames.non_empty_columns(table)
-    )
+    # A problem needs the width, and title and name make the path.
+    exclude = ("path",) if table["problem"].null_count < len(table) else ()
+    drawn = frames.non_empty_columns(table, exclude=exclude)
+    return Frame(table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=drawn)
 
 
 def _search(

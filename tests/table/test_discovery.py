@@ -129,7 +129,10 @@ def test_an_unreadable_root_is_an_error_and_an_unreadable_folder_a_row(register,
     filesystem.pipe(f"{root}/lake/secret/x/y", b"")
     filesystem.pipe(f"{root}/secret/x", b"")
 
-    (row,) = find_tables(f"guarded://{root}/lake", storage_options={"password": "hunter2"}).to_dict()
+    found = find_tables(f"guarded://{root}/lake", storage_options={"password": "hunter2"})
+
+    (row,) = found.to_dict()
+    assert "PermissionError: password=***. Check" in str(found)
     assert (row["name"], row["format"]) == ("secret", None)
     assert "secret" in row["problem"]
     assert "hunter2" not in row["problem"]
