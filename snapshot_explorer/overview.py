@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.render import Drawing, Pairs
+from snapshot_explorer.render import Code, Drawing, Pairs
 from snapshot_explorer.render.cells import moment, size
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ class SupportsFormatVersion(Protocol):
 
 _COLUMNS = 50
 """The maximum number of columns on the card."""
+
+
+NEXT_COMMANDS = tuple(map(Code, ("%snapshot log", "%snapshot diff", "%snapshot explore")))
+"""What the card suggests to type."""
 
 
 def last_part(path: str) -> str:

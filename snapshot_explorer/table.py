@@ -16,10 +16,10 @@ from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history, with_recorded_times
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.overview import branches_frame, card, last_part, overview_facts, tags_frame
+from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import Ref, parse_ref, resolve
-from snapshot_explorer.render import Drawing, mimebundle
+from snapshot_explorer.render import Code, Drawing, mimebundle
 from snapshot_explorer.retention import KnownReadability, Retention, readability_frame, retention_of
 from snapshot_explorer.rows import (
     AnomalyRules,
@@ -790,16 +790,16 @@ class Table:
         known, current = self.cached, self.current
         newest, schema, files = current.version, current.cached_schema(), current.cached_files()
         facts = {
-            "path": self.path,
+            "path": Code(self.path),
             "format": self.format,
             "format version": current.cached_format_version(),
-            "branch": self.branch,
+            "branch": self.branch or (None if self.format == "delta" else "main"),
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files),
             "reads": None if self._storage is None else self._storage.outside,
             "commit times": copied_note(known.commits) if self.format == "delta" else None,
-            "next": None if newest is None else "%snapshot log, %snapshot diff, %snapshot explore",
+            "next": None if newest is None else NEXT_COMMANDS,
         }
         return card(self.name, facts, known.columns)
 

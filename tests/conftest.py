@@ -31,6 +31,7 @@ SCOPES = {
         "tests/jupyter/explorer/test_timeline_in_a_browser.py",
         "tests/jupyter/explorer/test_grid_in_a_browser.py",
         "tests/render/test_figures_in_a_browser.py",
+        "tests/render/test_html_in_a_browser.py",
     ),
     "oracle-paimon": ("tests/oracles/test_paimon.py",),
     "oracle-iceberg": ("tests/oracles/test_iceberg.py", "tests/oracles/test_rest_catalogs.py"),

@@ -1,11 +1,12 @@
 """Render values and frames as aligned text and as HTML. Independent of tables and formats."""
 
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
 from snapshot_explorer.render.html import html
 from snapshot_explorer.render.text import text
 
 __all__ = [
     "DRAWN_ROWS",
+    "Code",
     "Drawing",
     "Grid",
     "Item",
@@ -27,4 +28,4 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
     """
-    return {"text/plain": text(drawing, limit=limit), "text/html": html(drawing, limit=limit)}
+    return {"text/plain": text(drawing, limit=limit), "text/html": html(drawing, limit=limit, can_copy=True)}

@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from snapshot_explorer.arrow.variant_texts import is_variant, json_text
+from snapshot_explorer.render.drawing import Code
 from snapshot_explorer.visible import visible
 
 Unit = Literal["bytes", "count"]
@@ -87,11 +88,19 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
     """
     if isinstance(value, pa.Scalar):
         value = _python(value)
+    if codes := codes_of(value):
+        return Cell(", ".join(visible(code.text) for code in codes))
     if isinstance(value, int) and not isinstance(value, bool):
         return _number(value, unit)
     if isinstance(value, float | Decimal):
         return Cell(f"{value:,}" if unit else str(value), whole=True)
     return Cell(_format(value), whole=isinstance(value, bool | datetime | _Formatted))
+
+
+def codes_of(value: object) -> tuple[Code, ...]:
+    """Return what can be copied of a value: nothing where it is no `Code` and no tuple of these."""
+    found = value if isinstance(value, tuple) else (value,)
+    return found if found and all(isinstance(one, Code) for one in found) else ()
 
 
 def _number(value: int, unit: Unit | None) -> Cell:

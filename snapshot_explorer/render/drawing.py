@@ -15,8 +15,9 @@ class Pairs:
     """A name and a value per line."""
 
     rows: tuple[tuple[str, object], ...]
-    """Names with their values; numbers, times and text are drawn as they read best, None as `-`. The last word
-    of a name states what a number counts: `bytes`, or `rows`, `files`, `versions` and similar nouns."""
+    """Names with their values; numbers, times and text are drawn as they read best, None as `-`; a value may be `Code`,
+    or a tuple of several. The last word of a name states what a number counts: `bytes`, or `rows`, `files`, `versions`
+    and similar nouns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class Line:
 
     text: str
     """The text; a long one is wrapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A path, a command or code, which pages offer to copy."""
+
+    text: str
+    """The text, in lines of any length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +91,7 @@ class Lanes:
     """The plural noun for lines, for the note on lines that are not shown."""
 
 
-Part = Pairs | Grid | Line | Lanes
+Part = Pairs | Grid | Line | Code | Lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ class Picture:
         shown["config"] = {"displaylogo": False, "responsive": True}
         return {
             PLOTLY: shown,
-            "text/html": html(self._drawing, limit=limit),
+            "text/html": html(self._drawing, limit=limit, can_copy=True),
             "text/plain": text(self._drawing, limit=limit),
         }
 

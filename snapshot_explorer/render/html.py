@@ -1,13 +1,15 @@
 """Drawings as HTML: one scoped class, every value escaped, the page's own colours in light and dark.
 
-No scripts, external resources or random ids: equal drawings have equal HTML.
+No external resources or random ids: equal drawings have equal HTML. The only script is constant: it adds buttons that
+copy paths, commands and code. Where no script runs, as in a notebook that is not trusted, there are no such buttons.
 """
 
+import re
 from collections.abc import Iterator
 from html import escape
 
-from snapshot_explorer.render.cells import NULL, Cell, cell, cut, unit_of
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
+from snapshot_explorer.render.cells import NULL, Cell, cell, codes_of, cut, unit_of
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
@@ -56,7 +58,7 @@ _STYLE_OF_COMMITS = (
     "<style>"
     ".sx .sx-kind::before{content:'';display:inline-block;width:.7em;height:.7em;margin-right:.5em;border-radius:2px;"
     "background:var(--sx-kind,#999)}"
-    ".sx .sx-table td.sx-plus{color:#00664b}.sx .sx-table td.sx-minus{color:#a34700}"
+    ".sx .sx-table td.sx-plus{color:#00664b}.sx .sx-table td.sx-minus{color:#8f3e00}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-plus')}{{color:#4fd1a5}}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-minus')}{{color:#ff9d5c}}"
     ".sx .sx-plus[style],.sx .sx-minus[style]{background:linear-gradient(to left,"
@@ -85,18 +87,71 @@ _STYLE_OF_LANES = (
 )
 
 
-def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False) -> str:
+_STYLE_OF_COPIES = (
+    "<style>"
+    ".sx code{font:12px/1.5 var(--jp-code-font-family,monospace);color:inherit;background:none;padding:0;"
+    "border:0;white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".sx code.sx-copy.sx-cell{font:inherit;white-space:pre}"
+    ".sx button.sx-button{font:11px/1.4 var(--jp-ui-font-family,system-ui,sans-serif);color:inherit;background:none;"
+    "border:1px solid #767676;border-radius:3px;padding:0 5px;margin:0 6px;cursor:pointer}"
+    ".sx button.sx-button:focus-visible{outline:2px solid #0072B2;outline-offset:1px}"
+    ".sx code.sx-cell + button.sx-button{opacity:0}"
+    ".sx td:hover > button.sx-button,.sx td > button.sx-button:focus{opacity:1!important}"
+    "</style>"
+)
+COPY_SCRIPT = (
+    "<script>"
+    + re.sub(
+        r"\n\s*",
+        "",
+        """
+    for (const code of document.querySelectorAll(".sx-copy:not(.sx-can)")) {
+      code.classList.add("sx-can");
+      const text = code.title || code.textContent, button = document.createElement("button");
+      const say = (word) => {
+        button.textContent = word;
+        button.setAttribute("aria-label", word + " " + text.slice(0, 80));
+      };
+      button.type = "button";
+      button.className = "sx-button";
+      say("Copy");
+      button.onclick = async () => {
+        let word = "Copied";
+        try {
+          await navigator.clipboard.writeText(text);
+        } catch {
+          code.textContent = text;
+          getSelection().selectAllChildren(code);
+          if (!document.execCommand("copy")) word = "Selected";
+        }
+        say(word);
+        setTimeout(say, 1500, "Copy");
+      };
+      code.after(button);
+    }
+    """,
+    )
+    + "</script>"
+)
+"""Adds a button behind all that can be copied, and selects it where a page has no clipboard."""
+
+
+def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False, can_copy: bool = False) -> str:
     """Return the drawing as HTML for a notebook's output.
 
     Args:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
         has_actions: Whether the page can open what items open.
+        can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
     """
-    return "".join(_fragments(drawing, limit, has_actions=has_actions))
+    drawn = "".join(_fragments(drawing, limit, has_actions=has_actions, can_copy=can_copy))
+    if _COPYABLE not in drawn:
+        return drawn
+    return drawn.removesuffix("</div>") + f"{_STYLE_OF_COPIES}{COPY_SCRIPT}</div>"
 
 
-def _fragments(drawing: Drawing, limit: int, *, has_actions: bool) -> Iterator[str]:
+def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: bool) -> Iterator[str]:
     title = _escaped(cut(drawing.title, _WIDEST_VALUE))
     style = _STYLE
     style += _STYLE_OF_LANES if any(isinstance(part, Lanes) for part in drawing.parts) else ""
@@ -108,10 +163,12 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool) -> Iterator[s
         match part:
             case Line():
                 yield f"<div>{_escaped(cut(part.text, _WIDEST_VALUE))}</div>"
+            case Code():
+                yield f"<div>{_code(part, can_copy=can_copy)}</div>"
             case Pairs():
-                yield from _boxed(_pairs(part), "sx-table sx-pairs", title)
+                yield from _boxed(_pairs(part, can_copy=can_copy), "sx-table sx-pairs", title)
             case Grid():
-                yield from _grid(part, title, limit)
+                yield from _grid(part, title, limit, can_copy=can_copy)
             case Lanes():
                 yield from _boxed(_lanes(part, has_actions=has_actions), "sx-table sx-lanes", title)
     yield "</div>"
@@ -125,9 +182,13 @@ def _boxed(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
     yield "</table></div>"
 
 
-def _pairs(pairs: Pairs) -> Iterator[str]:
+def _pairs(pairs: Pairs, *, can_copy: bool) -> Iterator[str]:
     yield "<tbody>"
     for name, value in pairs.rows:
+        if codes := codes_of(value):
+            shown_codes = " ".join(_code(code, can_copy=can_copy) for code in codes)
+            yield f'<tr><th scope="row">{_escaped(name)}</th><td>{shown_codes}</td></tr>'
+            continue
         shown = cell(value, unit_of(name))
         tooltip = _tooltip(shown.exact)
         css = ' class="sx-0"' if shown.text == NULL else ""
@@ -136,9 +197,9 @@ def _pairs(pairs: Pairs) -> Iterator[str]:
     yield "</tbody>"
 
 
-def _grid(grid: Grid, title: str, limit: int) -> Iterator[str]:
+def _grid(grid: Grid, title: str, limit: int, *, can_copy: bool) -> Iterator[str]:
     columns = shown_columns(grid, limit)
-    yield from _boxed(_rows(columns, grid.marked), "sx-table", title)
+    yield from _boxed(_rows(columns, grid.marked, can_copy=can_copy), "sx-table", title)
     shown_text = [part for part in (rows_note(grid, limit), columns_note(grid, len(columns))) if part]
     if shown_text:
         yield f'<div class="sx-said">{_escaped("; ".join(shown_text))}</div>'
@@ -170,7 +231,7 @@ def _item(item: Item | None, *, has_actions: bool) -> str:
     return f'<td{tooltip}{can if has_actions else ""}>{sign}{escape(name)} <span class="sx-0">{description}</span></td>'
 
 
-def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]]) -> Iterator[str]:
+def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], *, can_copy: bool) -> Iterator[str]:
     yield "<thead><tr>"
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
@@ -183,7 +244,9 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]]) 
         yield "<tr>"
         for place, column in enumerate(columns):
             part = parts[place][position] if parts[place] else None
-            yield _cell(column.cells[position], column, is_marked=(position, place) in marked, part=part)
+            shown = column.cells[position]
+            copies = can_copy and column.is_path and shown.text != NULL and len(shown.text) <= _LONGEST_TOOLTIP
+            yield _cell(shown, column, is_marked=(position, place) in marked, part=part, copies=copies)
         yield "</tr>"
     yield "</tbody>"
 
@@ -204,7 +267,7 @@ def _parts(column: ShownColumn) -> list[int]:
     return [round(100 * (value or 0) / most) if most > 0 else 0 for value in column.values]
 
 
-def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None) -> str:
+def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None, copies: bool) -> str:
     shown_text = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
     full = shown.exact or (shown.text if shown_text != shown.text else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
@@ -216,7 +279,20 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
         names.append("sx-kind")
         style = f' style="--sx-kind:{KIND_COLOURS[shown.text]}"'
     css = (f' class="{" ".join(names)}"' if names else "") + style
+    if copies:
+        return f'<td{css}>{_COPYABLE} sx-cell"{_tooltip(full)}>{escape(shown_text)}</code></td>'
     return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
+
+
+_COPYABLE = '<code class="sx-copy'
+"""How HTML begins that `COPY_SCRIPT` adds a button to."""
+
+
+def _code(code: Code, *, can_copy: bool) -> str:
+    """Return code as HTML, which can be copied unless it is cut."""
+    lines = "\n".join(map(visible, code.text.split("\n")))
+    shown = escape(cut(lines, _WIDEST_VALUE))
+    return f'{_COPYABLE}">{shown}</code>' if can_copy and len(lines) <= _WIDEST_VALUE else f"<code>{shown}</code>"
 
 
 def _tooltip(content: str | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from snapshot_explorer.render.cells import cell, cut, pad, unit_of, width
-from snapshot_explorer.render.drawing import DRAWN_ROWS, Drawing, Grid, Item, Lanes, Line, Pairs
+from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.visible import visible
 
@@ -39,6 +39,8 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
         match part:
             case Line():
                 lines.extend(_wrapped(visible(part.text), WIDTH))
+            case Code():
+                lines.extend(line for one in part.text.split("\n") for line in _wrapped(visible(one), WIDTH))
             case Pairs():
                 lines.extend(_pairs(part))
             case Grid():

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Retention:
             return [Line("Nothing would be lost and no file would go, so no command is shown.")]
         parts: list[Part] = []
         for whom, command in self.commands:
-            parts += [Line(f"{whom}:"), *(Line(piece) for piece in _command_lines(command))]
+            parts += [Line(f"{whom}:"), Code("\n".join(_command_lines(command)))]
         return [*parts, *(Line(note) for note in self._expiry.command_notes if self.commands)]
 
     @property

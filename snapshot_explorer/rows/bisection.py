@@ -27,7 +27,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import size
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import names_before
@@ -149,7 +149,7 @@ class Bisection:
         rows = self._neighbours()
         grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
         notes = [Line(note) for note in self.notes]
-        return Drawing(title=title, parts=(Pairs(tuple(self._facts())), *notes, grid, Line(self.call)))
+        return Drawing(title=title, parts=(Pairs(tuple(self._facts())), *notes, grid, Code(self.call)))
 
     def _where_not(self) -> str:
         rows = self.evaluated.to_arrow()

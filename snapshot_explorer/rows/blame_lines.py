@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.row_changes import AFTER, BEFORE, DELETED, INSERTED
 
@@ -146,7 +146,7 @@ class Blame:
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
         title = f"What happened to rows of {self.name}{where}"
-        return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Line(self.call)))
+        return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Code(self.call)))
 
     def _read_files(self) -> str:
         ruled_out = self.files - self.admitted_files

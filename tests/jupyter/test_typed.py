@@ -160,6 +160,8 @@ def test_the_card_of_an_opened_table_has_what_is_asked_first(shell):
     assert lines[1:-1] == [
         f"path {shell['events'].path}",
         "format paimon",
+        "format version snapshot 3: parquet files, unaware buckets",
+        "branch main",
         "newest version 15",
         "versions 15",
         "last commit append 2026-11-09 00:30:00.067Z",

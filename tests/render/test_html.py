@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.frames import COMMITS, Frame
-from snapshot_explorer.render import Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
+from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
+from snapshot_explorer.render.html import COPY_SCRIPT
 
 VOID = {"wbr"}
 EVIL = "<script>alert(1)</script>"
@@ -131,8 +132,18 @@ def test_the_same_drawing_gives_the_same_bytes() -> None:
     assert html(drawing) == html(drawing)
 
 
-def test_there_is_no_script_and_no_outside_resource() -> None:
-    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"n": [1]})), Line("x"))))
+def test_there_is_no_script_but_the_one_that_copies_and_no_outside_resource() -> None:
+    parts = (Grid(pa.table({"path": [EVIL]})), Line("x"), Code(EVIL), Pairs((("p", (Code("a"), Code("b"))),)))
+    drawing = Drawing(title="t", parts=parts)
+
+    drawn = mimebundle(drawing)["text/html"]
+    assert drawn.count(COPY_SCRIPT) == 1
+    assert Page(drawn).texts.count(EVIL) == 2
+    drawn = drawn.replace(COPY_SCRIPT, "")
+
+    assert drawn.count('<code class="sx-copy') == 4
+    assert "<script" not in html(drawing)
+    assert "<script" not in mimebundle(LANES)["text/html"]
 
     assert not re.search(r"<script|url\(|@import|https?:|src=|href=|\bon\w+=", drawn)
 

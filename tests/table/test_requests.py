@@ -38,6 +38,18 @@ def test_opening_costs_the_same_however_long_the_history_is(counted, short_and_l
     assert costs[1] <= 8
 
 
+def test_the_card_reads_nothing_and_has_the_format_version_and_features(counted, short_and_long):
+    overviews, cards = [], []
+    for written in short_and_long:
+        table = open_table(f"counted://{written.root}")
+        overviews.append(asked(counted, table.read_overview)[0])
+        cards.append(asked(counted, lambda t=table: t._repr_mimebundle_()["text/plain"]))
+
+    assert [cost for cost, _ in cards] == [0, 0]
+    assert "snapshot 3: parquet files, " in cards[0][1]
+    assert overviews[0] <= 17
+
+
 def test_updating_and_going_to_a_version_cost_the_same_however_long_the_history_is(counted, short_and_long):
     updates, travels = [], []
     for written in short_and_long:

@@ -26,7 +26,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 )
 from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame, files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
-from snapshot_explorer.formats.iceberg.metadata.partitioning import parse_spec
+from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, Snapshots
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids
@@ -80,10 +80,14 @@ class IcebergVersion:
 
         Partition columns are those that the table's current spec takes as they are.
         """
-        metadata = self._source.metadata
-        raw = metadata.specs.get(metadata.default_spec_id, {"spec-id": 0, "fields": []})
-        fields = parse_spec(raw).fields
+        fields = self._partition_fields
         return table_schema(self._schema, [one.source_ids[0] for one in fields if one.transform.name == "identity"])
+
+    @property
+    def _partition_fields(self) -> Sequence[PartitionField]:
+        """Return the fields of the table's current partition spec."""
+        metadata = self._source.metadata
+        return parse_spec(metadata.specs.get(metadata.default_spec_id, {"spec-id": 0, "fields": []})).fields
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -102,8 +106,18 @@ class IcebergVersion:
 
     @property
     def format_version(self) -> str:
-        """Return the version of the table's metadata."""
-        return str(self._source.metadata.format_version)
+        """Return the version of the table's metadata, and the partition fields and settings that readers notice."""
+        metadata = self._source.metadata
+        names = {column.id: column.name for column in self.schema.columns}
+        found = [
+            f"partitions by {field.transform.name} of {names.get(field.source_ids[0], field.name)}"
+            for field in self._partition_fields
+            if field.transform.name not in ("identity", "void")
+        ]
+        found += ["row lineage"] if metadata.format_version >= FIRST_WITH_ROW_IDS else []
+        modes = {name: metadata.properties.get(f"write.{name}.mode") for name in ("delete", "update", "merge")}
+        found += [f"{name} mode {mode}" for name, mode in modes.items() if mode]
+        return f"{metadata.format_version}" + (f": {', '.join(found)}" if found else "")
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.changes.events import Difference, Events, 
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
-from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
+from snapshot_explorer.formats.paimon.maintenance.settings import features_in_use, name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
 from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of, state_lists
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
@@ -105,6 +105,18 @@ class PaimonVersion:
         Source: paimon docs, "Time Travel"; paimon AbstractFileStoreTable.tryTimeTravel.
         """
         return self._newest_schema.options
+
+    @property
+    def format_version(self) -> str:
+        """Return the format version of the snapshot and, where the newest schema was read, how the table is stored.
+
+        No request. The defaults are Paimon's.
+        """
+        newest: Schema | None = vars(self).get("_newest_schema")
+        version = "" if self._snapshot is None else f"snapshot {self._snapshot.format_version}"
+        return ": ".join(
+            part for part in (version, "" if newest is None else ", ".join(features_in_use(newest))) if part
+        )
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:

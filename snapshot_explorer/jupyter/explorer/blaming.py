@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.jupyter.explorer.page.panes import Pane
 from snapshot_explorer.jupyter.explorer.work import Job, Work
-from snapshot_explorer.render import Line
+from snapshot_explorer.render import Code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def blame(cache: SnapshotCache, *, name: str, where: str, key: tuple[str, ...]) 
     """Return every version that changed rows of a condition, with the rows before and after. Reads rows."""
     found = cache.table.blame(where, key=key or None)
     drawing = found.drawing()
-    parts = tuple(part for part in drawing.parts if part != Line(found.call))
+    parts = tuple(part for part in drawing.parts if part != Code(found.call))
     return ViewResult(
         drawing=replace(drawing, parts=parts),
         code=name + found.call.removeprefix(found.opened),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
@@ -171,7 +171,7 @@ def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
         found.append(("where", plan.where))
     if plan.columns_only_a:
         found.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
-    return [*found, ("call", plan.call)]
+    return [*found, ("call", Code(plan.call))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.render import Drawing, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
@@ -117,7 +117,7 @@ class Profile:
         """Return how the profile looks as text: its frame, and where it comes from."""
         shown = self.frame.drawing()
         facts = Pairs((("format", self.format), ("versions", self.span)))
-        return Drawing(title=shown.title, parts=(facts, *shown.parts, Line(self.call)))
+        return Drawing(title=shown.title, parts=(facts, *shown.parts, Code(self.call)))
 
     def __len__(self) -> int:
         return len(self.frame)

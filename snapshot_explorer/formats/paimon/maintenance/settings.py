@@ -60,6 +60,34 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     )
 
 
+_BUCKETS = {"-1": ("unaware buckets", "dynamic buckets"), "-2": ("postponed buckets", "postponed buckets")}
+"""By the option bucket, and whether the table has a primary key."""
+_FLAGS = {
+    "deletion-vectors.enabled": "deletion vectors",
+    "row-tracking.enabled": "row tracking",
+    "data-evolution.enabled": "data evolution",
+}
+
+
+def features_in_use(schema: Schema) -> list[str]:
+    """Return how a table stores its rows: file format, merge engine, changelog producer, buckets and features.
+
+    Args:
+        schema: The newest schema: its options apply to every version.
+
+    Source: paimon docs, "Configurations", "Data Distribution"; paimon CoreOptions.
+    """
+    options = {name: value.strip().lower() for name, value in schema.options.items()}
+    keyed = bool(schema.primary_keys)
+    bucket = options.get("bucket", "-1")
+    buckets = _BUCKETS[bucket][keyed] if bucket in _BUCKETS else f"{bucket} bucket{'' if bucket == '1' else 's'}"
+    found = [f"{options.get('file.format', 'parquet')} files", buckets]
+    if keyed:
+        found.append(f"merge engine {options.get('merge-engine', 'deduplicate')}")
+        found.append(f"changelog producer {options.get('changelog-producer', 'none')}")
+    return [*found, *(word for name, word in _FLAGS.items() if options.get(name) == "true")]
+
+
 def name_of(root: str, branch: str | None) -> str:
     """Return the SQL name of the table in a folder: a warehouse stores `shop.orders` in `shop.db/orders`.
 
