@@ -1,7 +1,14 @@
 """What tests ask of an explorer without a browser: what it shows, its widgets, a press of a button."""
 
-import ipywidgets
+import json
+from contextlib import contextmanager
+from unittest import mock
 
+import comm
+import ipywidgets
+from comm.base_comm import BaseComm
+
+from snapshot_explorer.jupyter.explorer.page.widget_factory import Slot
 from snapshot_explorer.render import text
 
 
@@ -18,8 +25,9 @@ def grid_of(explorer, place):
 
 
 def all_widgets(widget):
+    """Yield a widget and all in it, what is not shown yet too."""
     yield widget
-    for child in getattr(widget, "children", ()):
+    for child in [widget.content] if isinstance(widget, Slot) else getattr(widget, "children", ()):
         yield from all_widgets(child)
 
 
@@ -35,3 +43,17 @@ def pressed(explorer, label):
 def labelled(explorer, label):
     """Return the control of that label."""
     return next(one for one in all_widgets(explorer) if getattr(one, "description", None) == label)
+
+
+@contextmanager
+def messages_to_the_page():
+    """Keep what widgets send to a page meanwhile: type, model, bytes."""
+    sent = []
+
+    class Kept(BaseComm):
+        def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **_):
+            size = len(json.dumps(data)) + len(json.dumps(metadata)) + sum(len(one) for one in buffers or ())
+            sent.append((msg_type, self.comm_id, size))
+
+    with mock.patch.object(comm, "create_comm", Kept):
+        yield sent

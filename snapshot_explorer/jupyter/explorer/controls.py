@@ -172,10 +172,11 @@ class Controls:
         show()
         return stop, often
 
-    def _folded(self, label: str, box: widgets.Widget, traits: Sequence[str]) -> widgets.VBox:
+    def _folded(self, label: str, content: widgets.Widget, traits: Sequence[str]) -> widgets.VBox:
         """Return a box below a button that shows and hides it, and says how many of its traits are set."""
         button = self._factory.make(widgets.ToggleButton, value=False, tooltip=f"Show or hide: {label}", width="auto")
         known = self._state.traits()
+        box = self._factory.slot(content)
 
         def show(_: object = None) -> None:
             count = sum(getattr(self._state, name) != known[name].default_value for name in traits)
@@ -184,6 +185,8 @@ class Controls:
             )
             button.description = f"{sign} {label}" + (f" ({count} set)" if count else "")
             self._factory.show(box, shown=button.value)
+            if button.value:
+                box.fill()
 
         button.observe(show, "value")
         for name in traits:
@@ -219,10 +222,12 @@ class Controls:
 
     def shown_with_rows(self, *children: widgets.Widget) -> widgets.Widget:
         """Return a column of widgets that is seen only while the comparison shows rows."""
-        box = self._factory.column(*children)
+        box = self._factory.slot(self._factory.column(*children))
 
         def show(_: object = None) -> None:
             self._factory.show(box, shown=self._state.compared == "rows")
+            if self._state.compared == "rows":
+                box.fill()
 
         self._watch("compared", show)
         show()

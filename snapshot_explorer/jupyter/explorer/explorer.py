@@ -32,7 +32,7 @@ from snapshot_explorer.jupyter.explorer.page.static_view import (
 )
 from snapshot_explorer.jupyter.explorer.page.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
-from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory, family
+from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent, WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.reading import (
     Log,
     TableSize,
@@ -57,13 +57,15 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 _PLAY_SECONDS = 1.0
+_SOON = 0.2
+"""Seconds that a cell waits for reads before the explorer is shown."""
 _STILL_DELAY = 1.0
 """Seconds after what a page asked for, before the static picture shows it."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 
 
-class Explorer(widgets.VBox):
+class Explorer(Unsent, widgets.VBox):
     """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
 
     `state` holds all that can be chosen: setting a trait does what a click does. Reading happens on other threads;
@@ -87,10 +89,12 @@ class Explorer(widgets.VBox):
         self._still: DisplayHandle | None = None
         self._still_later = Delay(self._update_still, _STILL_DELAY)
         self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
-        self._timeline_pane = TimelinePane(lambda version, with_shift: self.state.click(version, other=with_shift))
+        self._factory = factory = WidgetFactory()
+        self._timeline_pane = TimelinePane(
+            lambda version, with_shift: self.state.click(version, other=with_shift), layout=factory.layout()
+        )
         self._follow_errors = FollowErrors(self.state)
         self._forget_all()
-        self._factory = factory = WidgetFactory()
         self._head, self._line = factory.html(), factory.html()
         self._busy = Busy(self._factory, self._cancel)
         parts = (self._factory, self.state, self._cache, self._work)
@@ -105,8 +109,9 @@ class Explorer(widgets.VBox):
         self._views = Views(*parts, name=name, above=above, handlers=handlers)
         self._loader = Loader(self._factory, self._cache, variables, self._work)
         self._fill_panes()
-        panes = [self._views.panes[tab].box for tab in TABS]
-        self._tabs = widgets.Tab(panes, titles=[tab.capitalize() for tab in TABS], selected_index=0)
+        self._slots = {tab: factory.slot(self._views.panes[tab].box) for tab in TABS}
+        self._tabs = factory.tab(*self._slots.values(), titles=[tab.capitalize() for tab in TABS])
+        self._slots[self.state.tab].fill()
         top = [
             self._actions,
             self._head,
@@ -239,21 +244,30 @@ class Explorer(widgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return the widget, with a table and a picture for pages on which no widget lives."""
-        widget: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        return widget | self._static_bundle()
+        static = self._static_bundle()
+        return self._widget_bundle(**kwargs) | static
 
     def _ipython_display_(self) -> None:
-        """Show the table and the picture, and the widget in their place.
+        """Show the widget, and behind it the table and the picture, which take its place where it does not live.
 
         Two outputs, since of one that holds both JupyterLab shows no more than that the widget is not there, once the
-        notebook is opened again.
+        notebook is opened again. The widget comes first: its bars do not wait for what is read for the picture.
         """
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
-        self._still = display(self._static_bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        widget: dict[str, Any] = super()._repr_mimebundle_()
-        display(widget | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+        self._work.wait(_SOON)  # what is read by then is sent once, with the widgets
+        about = {"text/plain": repr(self)}
+        self._still = display(about, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
+        display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
+        self._still.update(self._static_bundle(), raw=True)
+
+    def _widget_bundle(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the widget, which is sent to the page now."""
+        if self.model_id is None:
+            return {}
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        return bundle
 
     def _update_still(self) -> None:
         """Show the present state in the picture that was displayed last, once nothing is being read."""
@@ -277,6 +291,7 @@ class Explorer(widgets.VBox):
     def _changed(self, change: Bunch) -> None:
         match change.name:
             case "tab":
+                self._slots[change.new].fill()
                 self._tabs.selected_index = TABS.index(change.new)
             case "follow" | "interval":
                 self._tick(self._follow, self.state.interval, on=self.state.follow)

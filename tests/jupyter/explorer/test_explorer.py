@@ -17,8 +17,9 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
+from snapshot_explorer.jupyter.explorer.state import TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from tests.support.explorers import all_widgets, labelled, pressed, shown_text
+from tests.support.explorers import all_widgets, labelled, messages_to_the_page, pressed, shown_text
 from tests.support.fault_search import tables
 from tests.support.faults import Fault, Store, registered
 from tests.support.loops import on_a_loop
@@ -544,6 +545,27 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
         time.sleep(0.01)
     assert not [one for one in threading.enumerate() if one.name.startswith(THREADS)]
     assert set(all_models()) <= before
+
+
+def test_a_page_gets_only_what_is_shown_and_each_widget_once(orders):
+    with messages_to_the_page() as sent:
+        explorer = Explorer(orders, variables={}).wait()
+        assert sent == []
+        assert explorer.model_id
+        first = list(sent)
+        for tab in TABS:
+            explorer.state.tab = tab
+            explorer.wait()
+        labelled(explorer, "\N{BLACK RIGHT-POINTING SMALL TRIANGLE} Filters").value = True
+        explorer.close()
+
+    assert {kind for kind, *_ in first} == {"comm_open"}
+    assert len(first) <= 75
+    assert sum(size for *_, size in first) < 110_000
+    opened, closed = ([model for kind, model, _ in sent if kind == name] for name in ("comm_open", "comm_close"))
+    assert len(opened) > 2 * len(first)
+    assert len(opened) == len({*opened})
+    assert {*opened} <= {*closed}
 
 
 def test_a_terminal_gets_text(explorer):

@@ -19,6 +19,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     page_of,
 )
 from snapshot_explorer.jupyter.explorer.page.scripts import script
+from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ _LONGEST_FILTER = 1_000
 _HINTS = {"blame": "A click on a row fills in Blame.", "version": "A click on a row shows its version."}
 
 
-class GridPane(anywidget.AnyWidget):
+class GridPane(Unsent, anywidget.AnyWidget):
     """Draws rows, a page of which is in the trait; others are sent when they are scrolled to.
 
     Messages that a page sends: `need` (where a page starts), `arrange` (sort and filter), `open` (a row).

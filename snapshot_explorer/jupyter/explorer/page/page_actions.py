@@ -13,6 +13,7 @@ from traitlets import Unicode, default
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.jupyter.explorer.page.scripts import script
+from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _BUTTON = (
 )
 
 
-class PageActions(anywidget.AnyWidget):
+class PageActions(Unsent, anywidget.AnyWidget):
     """Listens to the buttons of an explorer's HTML; not seen itself."""
 
     _esm = Unicode().tag(sync=True)

@@ -8,6 +8,7 @@ import anywidget
 from traitlets import Dict, Unicode, default
 
 from snapshot_explorer.jupyter.explorer.page.scripts import script
+from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.render.timeline_columns import TableFacts
 
 
-class TimelinePane(anywidget.AnyWidget):
+class TimelinePane(Unsent, anywidget.AnyWidget):
     """Draws commits with markers, and reports clicks on them.
 
     All that is seen is in traits, which the page has from the moment that it has the widget: a page that opens late,
@@ -35,13 +36,14 @@ class TimelinePane(anywidget.AnyWidget):
 
     zone = Unicode("UTC", help="The zone of the times below the versions; empty for that of the page.").tag(sync=True)
 
-    def __init__(self, clicked: Callable[[int, bool], None]) -> None:
+    def __init__(self, clicked: Callable[[int, bool], None], **traits: Any) -> None:
         """Draw nothing yet.
 
         Args:
             clicked: Takes the version whose commit was clicked, and whether it is for the other marker.
+            traits: Traits of the widget.
         """
-        super().__init__()
+        super().__init__(**traits)
         self._clicked = clicked
         self._versions: dict[str, int] = {}
         self.picture: Picture | None = None

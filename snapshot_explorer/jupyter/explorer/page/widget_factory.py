@@ -1,15 +1,62 @@
-"""Makes the widgets of one explorer, which share layouts and styles: each of those takes a kilobyte when saved."""
+"""Makes the widgets of one explorer, which share layouts and styles: each of those takes a kilobyte when saved.
+
+A page gets a widget once it is shown, with all that it then is: of those that are never shown it gets nothing.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _HIDDEN = "none"
+
+
+class Unsent:
+    """A widget that is sent to the page when another one that is sent refers to it, by its `model_id`.
+
+    Until then its state changes without messages. To be named before the widget's class among the bases.
+    """
+
+    _has_ended = False
+
+    def open(self) -> None:
+        """Send nothing yet, in place of what ipywidgets does in its constructor."""
+
+    @property
+    def model_id(self) -> str | None:
+        """Return the id of the model, which is sent now if it was not; None once it is closed."""
+        if self.comm is None and not self._has_ended:  # type: ignore[attr-defined]  # a widget's
+            super().open()  # type: ignore[misc]  # the widget's
+        return None if self.comm is None else self.comm.comm_id  # type: ignore[attr-defined]  # a widget's
+
+    def close(self) -> None:
+        """Free the widget; it is not sent any more."""
+        self._has_ended = True
+        super().close()  # type: ignore[misc]  # the widget's
+
+
+@cache
+def _unsent(kind: type) -> type:
+    """Return a class of widgets as one whose widgets are sent when they are shown."""
+    return type(kind.__name__, (Unsent, kind), {"__module__": kind.__module__})
+
+
+class Slot(Unsent, widgets.VBox):
+    """A place whose content is sent once it is shown for the first time."""
+
+    def __init__(self, content: widgets.Widget, layout: widgets.Layout) -> None:
+        """Show nothing yet."""
+        super().__init__(layout=layout)
+        self.content = content
+
+    def fill(self) -> None:
+        """Show the content."""
+        self.children = (self.content,)
 
 
 class WidgetFactory:
@@ -24,7 +71,7 @@ class WidgetFactory:
         """Return the layout of these traits; the same for the same."""
         key = tuple(sorted(traits.items()))
         if key not in self._layouts:
-            self._layouts[key] = widgets.Layout(**traits)
+            self._layouts[key] = _unsent(widgets.Layout)(**traits)
         return self._layouts[key]
 
     def make(self, kind: Any, *, width: str = "", style: dict[str, str] | None = None, **traits: Any) -> Any:
@@ -38,9 +85,9 @@ class WidgetFactory:
         """
         layout = self.layout(**({"width": width} if width else {}))
         key = (kind, tuple(sorted((style or {}).items())))
-        made = kind(layout=layout, style=self._styles.get(key, style or {}), **traits)
-        self._styles.setdefault(key, made.style)
-        return made
+        if key not in self._styles:
+            self._styles[key] = _unsent(kind.class_traits()["style"].klass)(**(style or {}))
+        return _unsent(kind)(layout=layout, style=self._styles[key], **traits)
 
     def html(self) -> widgets.HTML:
         """Return a place for HTML."""
@@ -65,11 +112,20 @@ class WidgetFactory:
             together: Whether it only stays on one line.
         """
         more = {"margin": "0 0 0 12px"} if apart else {} if together else {"flex_flow": "row wrap"}
-        return widgets.HBox(list(children), layout=self.layout(align_items="center", overflow="visible", **more))
+        layout = self.layout(align_items="center", overflow="visible", **more)
+        return _unsent(widgets.HBox)(list(children), layout=layout)
 
     def column(self, *children: widgets.Widget) -> widgets.VBox:
         """Return widgets below each other."""
-        return widgets.VBox(list(children), layout=self.layout())
+        return _unsent(widgets.VBox)(list(children), layout=self.layout())
+
+    def tab(self, *children: widgets.Widget, titles: Sequence[str]) -> widgets.Tab:
+        """Return widgets of which one is in front."""
+        return _unsent(widgets.Tab)(list(children), titles=list(titles), selected_index=0, layout=self.layout())
+
+    def slot(self, content: widgets.Widget) -> Slot:
+        """Return a place whose content is sent once it is shown."""
+        return Slot(content, self.layout())
 
     def show(self, widget: widgets.Widget, *, shown: bool, width: str = "") -> None:
         """Show a widget, or hide it."""
@@ -80,7 +136,7 @@ class WidgetFactory:
 def family(widget: widgets.Widget) -> list[widgets.Widget]:
     """Return a widget and all that it is made of, layouts and styles too."""
     found = [widget]
-    for child in getattr(widget, "children", ()):
+    for child in {*getattr(widget, "children", ()), *([widget.content] if isinstance(widget, Slot) else [])}:
         found += family(child)
     for name in ("layout", "style"):
         part = getattr(widget, name, None)
