@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow.compute as pc
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.render.timeline import History
 
+    Numbers: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.uint8]
+
 _READABLE = {"metadata": 1, "no": 2}
+_EXACT = 2**50
+"""Numbers up to this are exact in a browser, and so are their differences, and the differences of these."""
+_FEW = 20
+"""The share of gaps, one in so many numbers, up to which they are listed."""
 _LONGEST_RULE = 300
 _MAX_FULL_NAMES = 1_000
 """The maximum number of commits with tags or branches whose names are included."""
@@ -40,12 +46,11 @@ class TableFacts:
 
 
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
-    """Return commits as columns, oldest first: what `timeline` draws, in little-endian bytes.
+    """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
 
-    `version`, `added` and `removed` are int64, `total` is float64 with NaN where it is not known; `kind` (an index
-    into `kinds`), `unknown`, `schema` and `readable` (0 yes, 1 metadata, 2 no) are one byte each, and `time` is float64
-    in milliseconds. `tooltips` has the text of each commit; for many commits it is null, and the page makes it,
-    with `names`.
+    `total` and `time`, in milliseconds, are NaN where they are not known; `kind` is an index into `kinds`, `unknown`
+    and `schema` are 0 or 1, `readable` is 0 (yes), 1 (metadata) or 2 (no). `tooltips` has the text of each commit; for
+    many commits it is null, and the page makes it, with `names`.
 
     Args:
         commits: COMMITS, in any order.
@@ -62,7 +67,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         kind[chosen] = min(place, 255)
     total, line = _totals(history, facts.totals)
     readable = history.rows["readable"].to_pylist()
-    columns = {
+    columns: dict[str, Numbers] = {
         "version": numbers(history.rows["version"]),
         "added": history.added,
         "removed": history.removed,
@@ -74,7 +79,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "time": gaps(history.rows["committed_at"].cast("int64")).astype(np.float64),
     }
     return {
-        **{name: np.ascontiguousarray(values).tobytes() for name, values in columns.items()},
+        **{name: packed(values) for name, values in columns.items()},
         "measure": y,
         "line": line,
         "room": below(history.flags),
@@ -85,6 +90,39 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
         "flags": _flags(history),
         "jumps": [] if facts.anomalies is None else _jumps(history, facts.anomalies),
         **_commit_texts(history),
+    }
+
+
+def packed(values: Numbers) -> dict[str, object]:
+    """Return numbers in few little-endian bytes.
+
+    Without `first`, `data` has the numbers as `type`, int64 or float64. With it, `data` has for each number but the
+    first how much more than `step` it is above the one before; empty data are zeros, so that versions without a gap
+    take no bytes. `gaps` are the places where numbers cease to be known and are known again, in turns.
+    """
+    known = ~np.isnan(values.astype(np.float64))
+    gaps = np.flatnonzero(np.diff(known, prepend=True))
+    places = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
+    filled = np.where(known, values, 0)[places]
+    is_raw = (
+        len(gaps) > len(values) / _FEW or not len(values) or float(np.abs(filled.astype(np.float64)).max()) > _EXACT
+    )
+    if is_raw or (filled.astype(np.int64) != filled).any():
+        kind = np.dtype("<f8" if values.dtype.kind == "f" else "<i8")
+        return {"type": kind.name, "data": values.astype(kind).tobytes(), "count": len(values)}
+    whole = filled.astype(np.int64)
+    steps = np.diff(whole)
+    step = int(steps.min()) if len(steps) else 0
+    above = steps - step
+    most = int(above.max(initial=0))
+    kind = next((np.dtype(one) for one in ("u1", "<u2", "<u4") if most <= np.iinfo(one).max), np.dtype("<f8"))
+    return {
+        "type": kind.name,
+        "data": above.astype(kind).tobytes() if most else b"",
+        "count": len(whole),
+        "first": int(whole[0]),
+        "step": step,
+        "gaps": gaps.tolist(),
     }
 
 

@@ -6,6 +6,7 @@ from unittest import mock
 
 import comm
 import ipywidgets
+import numpy as np
 from comm.base_comm import BaseComm
 
 from snapshot_explorer.jupyter.explorer.page.widget_factory import Slot
@@ -22,6 +23,18 @@ def grid_of(explorer, place):
     """Return the grid of a place, as a page has it: names, and the texts of the first rows."""
     grid = explorer._views.panes[place].grid.grid
     return [one["name"] for one in grid["columns"]], [list(row) for row in zip(*grid["page"]["cells"], strict=True)]
+
+
+def unpacked(sent):
+    """Return the numbers of a column of the timeline, as the page does."""
+    found = np.frombuffer(sent["data"], sent["type"])
+    if "first" not in sent:
+        return found.tolist()
+    above = found if len(found) else np.zeros(sent["count"] - 1)
+    numbers = sent["first"] + np.cumsum([0, *(above.astype(float) + sent["step"])])
+    for begin, end in zip(sent["gaps"][::2], [*sent["gaps"][1::2], sent["count"]], strict=False):
+        numbers[begin:end] = np.nan
+    return numbers.tolist()
 
 
 def all_widgets(widget):

@@ -10,16 +10,20 @@ import time
 
 import ipywidgets
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import snapshot_explorer
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import StorageError
+from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
+from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.state import TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS
-from tests.support.explorers import all_widgets, labelled, messages_to_the_page, pressed, shown_text
+from snapshot_explorer.render.timeline_columns import TableFacts
+from tests.support.explorers import all_widgets, labelled, messages_to_the_page, pressed, shown_text, unpacked
 from tests.support.fault_search import tables
 from tests.support.faults import Fault, Store, registered
 from tests.support.loops import on_a_loop
@@ -28,7 +32,7 @@ from tests.support.paimon.table_builder import PaimonTable
 
 def drawn(explorer):
     """Return the versions that the timeline draws."""
-    return np.frombuffer(explorer._timeline_pane.commits["version"], np.int64).tolist()
+    return unpacked(explorer._timeline_pane.commits["version"])
 
 
 def all_models():
@@ -283,7 +287,7 @@ def test_all_that_the_timeline_shows_is_state_that_a_page_gets_with_the_widget(e
     state = explorer._timeline_pane.get_state()
     assert (state["a"], state["b"]) == ("", "12")
     assert state["commits"] != before["commits"]
-    assert np.frombuffer(state["commits"]["version"], np.int64).tolist() == [5, 12, 18]
+    assert unpacked(state["commits"]["version"]) == [5, 12, 18]
     assert len(state["_esm"]) < 40_000
 
 
@@ -297,7 +301,7 @@ def test_the_line_is_the_size_of_the_table_at_each_version_where_commits_do_not_
         drawn = explorer._timeline_pane.facts
 
         assert drawn["line"] == f"total {measure}"
-        found = np.frombuffer(drawn["total"], np.float64).tolist()
+        found = unpacked(drawn["total"])
         assert len(found) == 22
         if name != "rows":  # of which deletion vectors remove some
             assert found == totals[name].to_pylist()
@@ -566,6 +570,33 @@ def test_a_page_gets_only_what_is_shown_and_each_widget_once(orders):
     assert len(opened) > 2 * len(first)
     assert len(opened) == len({*opened})
     assert {*opened} <= {*closed}
+
+
+def test_the_page_gets_ten_thousand_irregular_commits_in_few_bytes():
+    random = np.random.default_rng(0)
+    added, removed = random.integers(0, 1_000_000, (2, 10_000))
+    known = {
+        "version": np.arange(10_000),
+        "committed_at": 1_767_225_600_000 + np.cumsum(random.integers(0, 100_000, 10_000)),
+        "added_rows": added,
+        "removed_rows": removed,
+        "total_rows": np.cumsum(added - removed),
+        "kind": random.choice(["append", "merge", "delete"], 10_000),
+        "readable": ["yes"] * 10_000,
+        "details": ["{}"] * 10_000,
+    }
+    columns = [
+        pa.array(known[one.name]).cast(one.type) if one.name in known else pa.nulls(10_000, one.type) for one in COMMITS
+    ]
+    commits = pa.table(columns, schema=COMMITS)
+    pane = TimelinePane(lambda *_: None)
+
+    with messages_to_the_page() as sent:
+        pane.draw(commits, measure="rows", title="", total=10_000, facts=TableFacts(), a=None, b=None)
+        assert pane.model_id
+
+    pane.close()
+    assert sum(size for *_, size in sent) < 210_000
 
 
 def test_a_terminal_gets_text(explorer):

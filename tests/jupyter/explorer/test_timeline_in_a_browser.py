@@ -4,12 +4,13 @@ import base64
 import json
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
 from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
-from snapshot_explorer.render.timeline_columns import TableFacts
+from snapshot_explorer.render.timeline_columns import TableFacts, packed
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
@@ -46,6 +47,27 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
+
+
+DECODE = """async ([module, columns]) => {
+  const {numbers} = await import('data:text/javascript;base64,' + module);
+  return columns.map((one) => {
+    const data = new DataView(Uint8Array.from(atob(one.data), (one) => one.charCodeAt(0)).buffer);
+    return [...numbers({...one, data})].map(String);
+  });
+}"""
+COLUMNS = (
+    np.arange(7, 1_000),
+    np.array([], np.int64),
+    np.array([2**62, 2**62 + 1, -(2**63)]),
+    np.array([3, 2**50, -(2**50), 0]),
+    np.array([5, 300, 70_000, 5]),
+    np.array([0, 1, 1, 0], np.uint8),
+    np.array([np.nan, 1, 2] + [3.0] * 90 + [np.nan] * 4 + [9.0] * 30 + [np.nan]),
+    np.array([np.nan, np.nan]),
+    np.array([0.5, 2.0**63]),
+)
+"""Numbers that take no bytes, few, and eight; with gaps."""
 
 
 def commits(count, first=0, **facts):
@@ -89,6 +111,21 @@ def at(page, share):
 
 def shown_text(page):
     return page.locator(".sx-tooltip").inner_text()
+
+
+def test_the_page_has_the_numbers_that_were_packed(page):
+    strip = TimelinePane(lambda *_: None)
+    module = base64.b64encode(f"{strip._esm}\nexport {{ numbers }};".encode()).decode()
+    strip.close()
+    sent = [packed(one) for one in COLUMNS]
+    sizes = [len(one["data"]) for one in sent]
+    columns = [one | {"data": base64.b64encode(one["data"]).decode()} for one in sent]
+
+    found = page.evaluate(DECODE, [module, columns])
+
+    for given, got in zip(COLUMNS, found, strict=True):
+        assert np.array_equal(np.array(got, object).astype(given.dtype), given, equal_nan=given.dtype.kind == "f")
+    assert sizes == [0, 0, 24, 24, 12, 3, 127, 16, 16]
 
 
 def test_bars_and_markers_are_seen_on_light_and_dark(page):
@@ -196,7 +233,7 @@ def test_ten_thousand_commits_are_drawn_together_and_described_one_by_one(page):
     rows = commits(10_000, removed_rows=80)
     show(page, rows, b=5_000)
     assert page.evaluate(COLOUR, GREEN) > 50_000
-    assert len(state(rows, -1, -1)) < 800_000
+    assert len(state(rows, -1, -1)) < 40_000
     assert "a bar is 50 versions" in page.locator(".sx-legend").inner_text()
 
     page.locator(CANVAS).focus()

@@ -30,16 +30,22 @@ const STYLE = `
   border: 1px solid #767676; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
 .sx-timeline .sx-tooltip::first-line { font-weight: bold; }`;
 
-const views = { f: Float64Array, i: BigInt64Array, b: Uint8Array };
-function array(kind, view) {
-  const { buffer, byteOffset, byteLength } = view;
-  return new views[kind](buffer.slice(byteOffset, byteOffset + byteLength));
+const KINDS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, float64: Float64Array, int64: BigInt64Array };
+
+/** Return the numbers that Python packed: as they are, or each by how far it is above the one before it. */
+function numbers({ type, data: { buffer, byteOffset, byteLength }, count, first, step, gaps }) {
+  const sent = new KINDS[type](buffer.slice(byteOffset, byteOffset + byteLength));
+  if (first === undefined) return sent;
+  const found = new Float64Array(count);
+  for (let i = 0, at = first; i < count; at += step + (sent[i] ?? 0), i += 1) found[i] = at;
+  for (let i = 0; i < gaps.length; i += 2) found.fill(NaN, gaps[i], gaps[i + 1]);
+  return found;
 }
 
 /** Return the commits that Python sent, with places on an axis; null before there are any. */
 function unpack(sent, facts) {
   if (!sent || !sent.version) return null;
-  const version = array("i", sent.version), added = array("i", sent.added), removed = array("i", sent.removed);
+  const version = BigInt64Array.from(numbers(sent.version), BigInt), added = numbers(sent.added), removed = numbers(sent.removed);
   const first = version.length ? version[0] : 0n;
   return {
     ...sent, version, added, removed, first,
@@ -48,12 +54,12 @@ function unpack(sent, facts) {
     up: Float64Array.from(added, Number),
     down: Float64Array.from(removed, Number),
     line: facts.line,
-    total: array("f", facts.total),
-    kind: array("b", sent.kind),
-    unknown: array("b", sent.unknown),
-    readable: array("b", sent.readable),
-    schema: array("b", sent.schema),
-    time: array("f", sent.time),
+    total: numbers(facts.total),
+    kind: numbers(sent.kind),
+    unknown: numbers(sent.unknown),
+    readable: numbers(sent.readable),
+    schema: numbers(sent.schema),
+    time: numbers(sent.time),
     jumps: new Map((facts.jumps ?? []).map(({ at, text }) => [at, text])),
   };
 }
