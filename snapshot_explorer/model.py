@@ -433,8 +433,13 @@ class Branch:
 class SplitReader(Protocol):
     """Reads the rows of splits. Safe to use from several threads, and picklable."""
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as the format defines them, with these columns in this order."""
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: "Predicate | None" = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as the format defines them, with these columns in this order.
+
+        Rows that do not match the predicate may be left out.
+        """
         ...
 
 

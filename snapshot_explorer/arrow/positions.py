@@ -9,20 +9,19 @@ from snapshot_explorer.arrow.roaring import Positions
 
 
 def without(
-    batches: Iterator[tuple[pa.RecordBatch, pa.RecordBatch]], deleted: Positions
+    batches: Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]], deleted: Positions
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield a file's batches without the rows at some positions.
 
     Args:
-        batches: All rows of the file in order: two batches of as many rows each, which stay aligned.
+        batches: Rows of the file in order: the position of the first one, and two batches of as many rows each, which
+            stay aligned.
         deleted: Positions, ascending.
     """
-    start = 0
-    for batch, metadata in batches:
+    for start, batch, metadata in batches:
         first, last = np.searchsorted(deleted, (start, start + batch.num_rows))
         kept = np.ones(batch.num_rows, bool)
         kept[deleted[first:last] - start] = False
-        start += batch.num_rows
         mask = pa.array(kept)
         yield masked(batch, mask), masked(metadata, mask)
 

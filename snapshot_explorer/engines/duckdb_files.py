@@ -23,14 +23,13 @@ from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.footers import Identity, identity
 from snapshot_explorer.engines.native_files import SupportsNativeFiles
-from snapshot_explorer.model import Bounds
+from snapshot_explorer.formats import row_groups
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
-    import pyarrow.parquet as pq
 
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.model import NativeFile, Predicate, Split
@@ -64,20 +63,7 @@ _TYPES = frozenset(
     )
 )
 """Types that DuckDB and Arrow read alike from parquet files, and that survive the way back; and decimals."""
-_WRITERS = re.compile(
-    r"parquet-mr version (1\.1\d|[2-9])|parquet-mr compatible Photon|parquet-cpp-arrow|parquet-rs|DuckDB|Polars"
-)
-"""Writers whose statistics order text by unsigned bytes. Older ones of Java did not (PARQUET-251, PARQUET-686)."""
 _CONSTANTS = "__snapshot_constants__"
-_ORDERED = {
-    **{kind: kind for kind in (pa.int32(), pa.int64())},
-    pa.int8(): pa.int32(),
-    pa.int16(): pa.int32(),
-    pa.date32(): pa.int32(),
-    pa.timestamp("us"): pa.int64(),
-    _UTC: pa.int64(),
-}
-"""Types whose statistics are compared here, and the type in which the file stores them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +191,7 @@ def _proven_file(
         names[field.name] = stored
     if not names or not _is_intact(file.address or "", names, schema, predicate):
         return None
-    doubted = _FLOATS if _WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
+    doubted = _FLOATS if row_groups.WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
     return File(
         path=file.address or "",
         names=tuple(names.items()),
@@ -230,7 +216,8 @@ def _is_intact(path: str, names: Mapping[str, str], schema: pa.Schema, predicate
             leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
             chosen = {name: leaves[stored] for name, stored in names.items()}
             is_one = metadata.num_row_groups == 1  # rows of it might match, or the file would not be read
-            groups = (0,) if is_one else _matching_groups(metadata, chosen, schema, predicate)
+            fields = {name: pa.field(stored, schema.field(name).type) for name, stored in names.items()}
+            groups = (0,) if is_one else row_groups.matching(metadata, fields, predicate)
             chunks = [
                 (group, leaf)
                 for group in groups
@@ -250,44 +237,6 @@ def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
     with pa.memory_map(file.path) as source:
         metadata = pq.ParquetFile(source).metadata
         return all(parquet_pages.is_intact(source, metadata.row_group(group).column(leaf)) for group, leaf in chunks)
-
-
-def _matching_groups(
-    metadata: pq.FileMetaData, leaves: Mapping[str, int], schema: pa.Schema, predicate: Predicate | None
-) -> Sequence[int]:
-    """Return the row groups in which rows might match a predicate, by their statistics."""
-    groups = range(metadata.num_row_groups)
-    read = [name for name in leaves if predicate is not None and name in predicate.columns]
-    if predicate is None or not read or not groups:
-        return groups
-    kinds = pa.schema([schema.field(name) for name in read])
-    found = [
-        [_bounds(metadata.row_group(group).column(leaves[name]), kinds.field(name).type) for group in groups]
-        for name in read
-    ]
-    lower, upper = (
-        pa.Table.from_arrays([pa.concat_arrays([one[side] for one in some]) for some in found], schema=kinds)
-        for side in (0, 1)
-    )
-    counts = pa.table(
-        {name: pa.array([one[2] for one in some], pa.int64()) for name, some in zip(read, found, strict=True)}
-    )
-    rows = pa.array([metadata.row_group(group).num_rows for group in groups], pa.int64())
-    ruled_out = predicate.ruled_out(Bounds(lower=lower, upper=upper, null_count=counts, rows=rows))
-    return [group for group in groups if not ruled_out[group].is_valid]
-
-
-def _bounds(chunk: pq.ColumnChunkMetaData, kind: pa.DataType) -> tuple[pa.Array, pa.Array, int | None]:
-    """Return the least and greatest value of a column chunk, null where unknown, and the number of nulls."""
-    statistics = chunk.statistics
-    unknown = pa.nulls(1, kind)
-    if statistics is None:
-        return unknown, unknown, None
-    count = statistics.null_count if statistics.has_null_count else None
-    if not statistics.has_min_max or kind not in _ORDERED:
-        return unknown, unknown, count
-    values = pa.array([statistics.min_raw, statistics.max_raw], _ORDERED[kind]).cast(kind)
-    return values[:1], values[1:], count
 
 
 def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: int | None) -> pa.Table | None:

@@ -54,7 +54,7 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
     stop = Event()
 
     def rows(split: Split) -> list[pa.Table]:
-        return list(_rows(reader.read(split, needed), condition=scan.condition, limit=limit, stop=stop))
+        return list(_rows(reader.read(split, needed, scan.condition), condition=scan.condition, limit=limit, stop=stop))
 
     planned = splits if limit != 0 else ()
     with (
@@ -89,7 +89,7 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
 
     def rows(split: Split) -> int:
         total = 0
-        for batch in reader.read(split, needed):
+        for batch in reader.read(split, needed, condition):
             if stop.is_set():
                 break
             table = pa.Table.from_batches([batch])

@@ -195,8 +195,13 @@ class TableVersion(Protocol):
         """
         ...
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as the format defines them, with these columns in this order."""
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as the format defines them, with these columns in this order.
+
+        Rows that do not match the predicate may be left out: row groups are skipped by their statistics.
+        """
         ...
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:

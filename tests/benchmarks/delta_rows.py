@@ -56,7 +56,7 @@ class Reader:
     def __init__(self, folder: str) -> None:
         self.storage = Storage(folder)
 
-    def read(self, split, columns):
+    def read(self, split, columns, predicate=None):
         return read.read(self.storage, split, columns)
 
 

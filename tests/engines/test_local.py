@@ -25,7 +25,7 @@ class Numbers:
         self.slow, self.broken = slow, broken
         self.lock = threading.Lock()
 
-    def read(self, split, columns):
+    def read(self, split, columns, predicate=None):
         with self.lock:
             self.reads.append((split.detail, tuple(columns)))
         if split.detail in self.slow:
@@ -151,7 +151,7 @@ def test_splits_too_large_to_be_held_together_are_read_one_after_another():
     class Counting(Numbers):
         at_once = most = 0
 
-        def read(self, split, columns):
+        def read(self, split, columns, predicate=None):
             with self.lock:
                 self.at_once += 1
                 self.most = max(self.most, self.at_once)
@@ -172,7 +172,7 @@ def test_splits_too_large_to_be_held_together_are_read_one_after_another():
 
 def test_an_interrupt_ends_the_threads():
     class Interrupted(Numbers):
-        def read(self, split, columns):
+        def read(self, split, columns, predicate=None):
             if split.detail == 3:
                 raise KeyboardInterrupt
             return super().read(split, columns)

@@ -180,11 +180,16 @@ class DeltaVersion:
             reader=self,
         )
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as Delta defines them, with these columns in this order."""
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Delta defines them, with these columns in this order.
+
+        Row groups in which no row matches the predicate may be left out.
+        """
         if isinstance(split.detail, Events):
             return read_events(self._storage, split.detail, columns)
-        return rows.read(self._storage, split, columns, removed_in=self._log.removed_in)
+        return rows.read(self._storage, split, columns, predicate, removed_in=self._log.removed_in)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
         """Return the data files of splits that do not exist, as far as checking is fast; see `Storage.missing`."""

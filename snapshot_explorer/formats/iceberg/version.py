@@ -215,13 +215,18 @@ class IcebergVersion:
     def _reader(self) -> RowReader:
         return RowReader(self._source.storage)
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as Iceberg defines them, with these columns in this order."""
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as Iceberg defines them, with these columns in this order.
+
+        Row groups in which no row matches the predicate may be left out.
+        """
         if isinstance(split.detail, Events):
             return read_events(self._reader, split.detail, columns)
         if isinstance(split.detail, Part):
             return read_part(self._reader, split.detail, columns)
-        return self._reader.read(split, columns)
+        return self._reader.read(split, columns, predicate)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
         """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""

@@ -236,13 +236,18 @@ class PaimonVersion:
             reader=self,
         )
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split by Paimon's rules, with these columns in this order."""
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split by Paimon's rules, with these columns in this order.
+
+        Row groups of files that need no merge may be left out if no row in them matches the predicate.
+        """
         if isinstance(split.detail, Events | Difference):
             return read_events(self._storage, split.detail, columns)
         if isinstance(split.detail, vector_changes.VectorDifference):
             return vector_changes.read_difference(self._storage, split.detail, columns)
-        return rows.read(self._storage, split, columns)
+        return rows.read(self._storage, split, columns, predicate)
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
         """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""

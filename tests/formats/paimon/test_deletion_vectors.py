@@ -231,8 +231,8 @@ def test_a_file_of_impossibly_many_rows_is_refused():
 @given(st.sets(st.integers(0, 99), max_size=30), st.lists(st.integers(0, 40), max_size=5))
 def test_rows_are_taken_away_by_their_position_however_they_are_batched(gone, cuts):
     edges = sorted({0, 100, *cuts})
-    numbers = [pa.record_batch([pa.array(range(a, b))], names=["n"]) for a, b in pairwise(edges)]
-    batches = ((one, one.select([])) for one in numbers)
+    numbers = [(a, pa.record_batch([pa.array(range(a, b))], names=["n"])) for a, b in pairwise(edges)]
+    batches = ((start, one, one.select([])) for start, one in numbers)
 
     left = list(without(batches, np.array(sorted(gone), np.int64)))
 

@@ -97,7 +97,7 @@ def data_file(name, rows, **values):
 
 def read(content, name, rows, fields, **values):
     found = batches(Files({name: content}), data_file(name, rows, **values), fields, legacy_zones=True)
-    table = pa.Table.from_batches(list(found))
+    table = pa.Table.from_batches([batch for _, batch in found])
     table.validate(full=True)
     return table
 

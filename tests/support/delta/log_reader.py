@@ -32,7 +32,7 @@ class Reader:
     def __init__(self, storage):
         self.storage = storage
 
-    def read(self, split, columns):
+    def read(self, split, columns, predicate=None):
         return read.read(self.storage, split, columns)
 
 

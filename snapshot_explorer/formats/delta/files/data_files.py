@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, parquet_batches
@@ -18,12 +17,14 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact, padded
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
 from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, type_text
+from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -146,7 +147,11 @@ class Columns:
 
 
 def batches(
-    opened_file: OpenFile, columns: Columns, expected: Expected, keep: Positions | None = None
+    opened_file: OpenFile,
+    columns: Columns,
+    expected: Expected,
+    keep: Positions | None = None,
+    predicate: Predicate | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
@@ -155,6 +160,7 @@ def batches(
         columns: The columns. No others are read.
         expected: The expected columns of the file.
         keep: Positions, ascending: only row groups with one of them are read, whole. None reads all.
+        predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
 
     Yields:
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
@@ -172,7 +178,13 @@ def batches(
         origin, rows = opened_file.origin, opened_file.rows
         check_absent(expected, absent, opened_file.schema, origin, rows=rows, lacks_all=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)
-    for groups, start, rows in _runs(opened_file, keep):
+    as_stored = {
+        field.name: stored
+        for stored, field in (zip(there, fields, strict=True) if predicate is not None else ())
+        if stored is not None and is_exact(stored, field, opened_file.origin)
+    }
+    metadata = opened_file.reader.metadata
+    for groups, start, rows in row_groups.runs(metadata, keep, row_groups.matching(metadata, as_stored, predicate)):
         at = start
         for batch in _stored(opened_file, groups, names, rows):
             if are_exact:
@@ -185,20 +197,6 @@ def batches(
                 f"The data file {opened_file.file.path} returned {at - start} rows of row groups {groups}, but {rows} "
                 f"by its footer. It is damaged; compare it with a copy of the table."
             )
-
-
-def _runs(opened_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int], int, int]]:
-    """Yield row groups to read together: their numbers, the position of the first row, and the row count."""
-    metadata = opened_file.reader.metadata
-    if keep is None:
-        yield list(range(metadata.num_row_groups)), 0, opened_file.rows
-        return
-    start = 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if np.searchsorted(keep, start) < np.searchsorted(keep, start + rows):
-            yield [group], start, rows
-        start += rows
 
 
 def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:

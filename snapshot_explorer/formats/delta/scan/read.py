@@ -19,7 +19,7 @@ from snapshot_explorer.formats.delta.log.schema import schema_of
 from snapshot_explorer.formats.delta.scan import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.formats.delta.scan.row_tracking import HIDDEN
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 
@@ -36,7 +36,12 @@ def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
 
 
 def read(
-    storage: Storage, split: Split, columns: Sequence[str], *, removed_in: Removals | None = None
+    storage: Storage,
+    split: Split,
+    columns: Sequence[str],
+    predicate: Predicate | None = None,
+    *,
+    removed_in: Removals | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
@@ -47,6 +52,7 @@ def read(
         split: A split from `planning`, maybe from another machine.
         columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
             them the batches hold rows without columns.
+        predicate: Row groups in which no row matches it may be left out.
         removed_in: Called if a file does not exist, for the version that removed it.
 
     Raises:
@@ -54,7 +60,7 @@ def read(
         CorruptTableError: A file is missing or damaged; the message names it.
         UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
     """
-    yield from read_rows(storage, split, columns, keep={}, removed_in=removed_in)
+    yield from _read(storage, split, columns, {}, predicate, removed_in)
 
 
 def read_rows(
@@ -75,10 +81,23 @@ def read_rows(
             vector. Row groups without one are not read. Other files are read as usual.
         removed_in: As for `read`.
     """
+    yield from _read(storage, split, columns, keep, None, removed_in)
+
+
+def _read(
+    storage: Storage,
+    split: Split,
+    columns: Sequence[str],
+    keep: Mapping[str, Positions],
+    predicate: Predicate | None,
+    removed_in: Removals | None,
+) -> Iterator[pa.RecordBatch]:
     plan = split.detail
     if not isinstance(plan, Plan):
         raise InvalidArgumentError("The split does not belong to a Delta table. Use splits from splits().")
     target = _target(plan, _fields(plan, columns))
+    if predicate is not None:
+        predicate = predicate.on(frozenset(target.stored))
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
         with opened(storage, file, plan.schema.mode, removed_in) as source:
@@ -89,7 +108,7 @@ def read_rows(
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
             gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
-            for start, batch in _batches(source, target, expected, wanted):
+            for start, batch in _batches(source, target, expected, wanted, predicate):
                 kept = _kept(start, batch.num_rows, wanted, gone)
                 yield batch if kept is None else masked(batch, pa.array(kept))
 
@@ -156,11 +175,11 @@ def _target(plan: Plan, fields: Sequence[Field]) -> _Target:
 
 
 def _batches(
-    source: OpenFile, target: _Target, expected: Expected, wanted: Positions | None
+    source: OpenFile, target: _Target, expected: Expected, wanted: Positions | None, predicate: Predicate | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a file with these columns, each batch after the position of its first row."""
     fields, constants, count = target.fields, target.constants, len(target.stored)
-    for start, batch in batches(source, target.columns, expected, wanted):
+    for start, batch in batches(source, target.columns, expected, wanted, predicate):
         if target.is_stored:
             yield start, batch
             continue

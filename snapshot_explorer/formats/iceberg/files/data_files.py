@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps
@@ -13,11 +12,13 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields
-from snapshot_explorer.formats.iceberg.metadata.types import Field
+from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type
+from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -192,6 +193,7 @@ def read(
     constants: Constants,
     *,
     keep: Positions | None = None,
+    predicate: Predicate | None = None,
     size: int = BATCH_ROWS,
 ) -> Iterator[Rows]:
     """Yield the rows of a file in file order.
@@ -201,6 +203,7 @@ def read(
         fields: The columns. No others are decoded, but in Avro files.
         constants: Columns that are constant in the file.
         keep: Positions, ascending: of parquet files only row groups with one of them are read, whole. None reads all.
+        predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
         size: The most rows at once; stripes of ORC files are read whole.
 
     Raises:
@@ -209,7 +212,7 @@ def read(
     """
     how = open_file.layouts.projection(fields, open_file.fields, constants, open_file.file.location)
     log.debug("reading %s of %s", how.names, open_file.file.location)
-    for groups, start, rows in _runs(open_file, keep):
+    for groups, start, rows in _runs(open_file, how, keep, predicate):
         at = start
         for batch in batches(open_file, how, groups, rows, size=size):
             yield Rows(start=at, count=batch.num_rows, columns=projected(batch, how, batch.num_rows))
@@ -221,19 +224,22 @@ def read(
             )
 
 
-def _runs(open_file: OpenFile, keep: Positions | None) -> Iterator[tuple[list[int] | None, int, int]]:
+def _runs(
+    open_file: OpenFile, how: Projection, keep: Positions | None, predicate: Predicate | None
+) -> Iterator[tuple[list[int] | None, int, int]]:
     """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
     reader = open_file.reader
-    if keep is None or open_file.file.format != "parquet" or isinstance(reader, Container):
+    is_whole = keep is None and predicate is None
+    if is_whole or open_file.file.format != "parquet" or isinstance(reader, Container):
         yield None, 0, open_file.rows
         return
     metadata = reader.metadata
-    start = 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if np.searchsorted(keep, start) < np.searchsorted(keep, start + rows):
-            yield [group], start, rows
-        start += rows
+    as_stored = {
+        field.name: pa.field(stored.name, stored.type)
+        for field, stored in how.targets
+        if stored is not None and stored.type == arrow_type(field.type)
+    }
+    yield from row_groups.runs(metadata, keep, row_groups.matching(metadata, as_stored, predicate))
 
 
 def batches(

@@ -1,5 +1,6 @@
 """Rows of a split: reads a data file, drops deleted rows, adds metadata columns."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,13 @@ from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
 
 _LINEAGE_IDS = frozenset(field.id for field in LINEAGE)
+_LINEAGE_NAMES = frozenset(field.name for field in LINEAGE)
 _EQUALITY_BATCH_ROWS = 1 << 17
 """Rows that are looked up at once. Some lookups number all deleted values each time; of more rows, the memory of
 intermediate results is not used again."""
@@ -44,13 +46,16 @@ class RowReader:
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
 
-    def read(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
         Args:
             split: A split of the table, maybe planned on another machine.
             columns: Names of columns of the version and of metadata columns; with none of them the batches hold rows
                 without columns.
+            predicate: Row groups in which no row matches it may be left out.
 
         Raises:
             InvalidArgumentError: A column is not in the version's schema.
@@ -63,7 +68,7 @@ class RowReader:
             # Of many small files this costs as much as a column of each.
             wanted = _Wanted.of(fields_of(plan.context, columns), ())
             last = self._last = plan.context, tuple(columns), wanted
-        yield from self._rows(plan, last[2], None)
+        yield from self._rows(plan, last[2], None, predicate)
 
     def rows(self, plan: Plan, fields: Sequence[Field], *, keep: Positions | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a data file.
@@ -76,11 +81,13 @@ class RowReader:
         """
         yield from self._rows(plan, _Wanted.of(fields, ()), keep)
 
-    def _rows(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
         if live is not None and live.lookups:
             wanted = _Wanted.of(wanted.fields, live.lookups)
-        for rows in self._stored(plan, wanted, keep):
+        for rows in self._stored(plan, wanted, keep, predicate):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
             yield from _masked(_batch(rows, wanted, plan), kept)
 
@@ -108,10 +115,13 @@ class RowReader:
         """Return the deleted positions of a data file, ascending, without those of equality deletes."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
-    def _stored(self, plan: Plan, wanted: "_Wanted", keep: Positions | None) -> Iterator[Rows]:
+    def _stored(
+        self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
+    ) -> Iterator[Rows]:
         constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
         with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
-            yield from read(source, wanted.stored, constants, keep=keep, size=wanted.size)
+            on_columns = None if predicate is None else predicate.on(wanted.names)
+            yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=wanted.size)
 
     def _live(self, plan: Plan) -> "_Live":
         found = []
@@ -168,6 +178,8 @@ class _Wanted:
     """The most rows to read at once."""
     schema: pa.Schema
     """The requested columns."""
+    names: frozenset[str]
+    """The columns whose values are those in the files, unless they are constant in one."""
 
     @classmethod
     def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup]) -> "_Wanted":
@@ -180,6 +192,12 @@ class _Wanted:
             stored=stored,
             size=_EQUALITY_BATCH_ROWS if lookups else BATCH_ROWS,
             schema=pa.schema([arrow_field(field) for field in fields]),
+            # A dropped column that an equality delete compares may have the name of a newer one.
+            names=frozenset(
+                name
+                for name, count in Counter(field.name for field in stored).items()
+                if count == 1 and name not in _LINEAGE_NAMES
+            ),
         )
 
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:

@@ -6,10 +6,8 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,12 +22,14 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, type_text
+from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -72,10 +72,22 @@ class DataFile:
     """The location of its deletion vector; None if all its rows are live."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which row groups of a Parquet file are read; files of other formats are read whole."""
+
+    keep: Positions | None = None
+    """Positions of the rows that are needed, ascending: row groups with one of them are read. None is all."""
+    predicate: Predicate | None = None
+    """A condition: row groups whose statistics rule out each row are not read."""
+    names: Mapping[str, str]
+    """The names in the file of columns that the predicate reads and whose values are those in the file."""
+
+
 def batches(
-    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, keep: Positions | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a data file, in file order.
+    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, chosen: Chosen | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
         storage: The table's storage.
@@ -83,8 +95,7 @@ def batches(
         fields: The columns, from the file's own schema. Other columns are not read, except in Avro files.
         legacy_zones: Whether ORC files store TIMESTAMP_LTZ in the writer's local time
             (`orc.timestamp-ltz.legacy.type`). Then a zone other than UTC logs a warning.
-        keep: Positions of the rows that are needed, ascending; None for all. Row groups of a Parquet file without one
-            of them are not read: their rows are null.
+        chosen: The row groups of a Parquet file to read; None for all.
 
     Yields:
         Batches with a column per field, of its name and type; without fields, batches of rows without columns.
@@ -96,18 +107,32 @@ def batches(
     """
     log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
     readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {
-        "parquet": partial(_parquet, keep=keep),
         "orc": _orc,
         "avro": _avro,
     }
-    reader = readers[file.format]
-    given = 0
     with _translated(file):
-        for batch in reader(storage, file, fields, legacy_zones=legacy_zones):
-            given += batch.num_rows
-            yield _conformed(batch, file, fields)
+        if file.format == "parquet":
+            found = _parquet(storage, file, fields, chosen)
+        else:
+            found = _placed(readers[file.format](storage, file, fields, legacy_zones=legacy_zones), file)
+        for start, batch in found:
+            yield start, _conformed(batch, file, fields)
+
+
+def _placed(
+    found: Iterator[pa.RecordBatch], file: DataFile, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield consecutive rows of a file, each batch after the position of its first row.
+
+    Raises:
+        CorruptTableError: There are more or fewer rows than up to the end.
+    """
+    end = file.rows if end is None else end
+    for batch in found:
+        yield start, batch
+        start += batch.num_rows
     # The number of rows in a damaged file's footer may differ from the rows read.
-    _check_rows(file, given)
+    _check_rows(file, file.rows - end + start)
 
 
 def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> None:
@@ -182,9 +207,8 @@ def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _parquet(
-    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, keep: Positions | None
-) -> Iterator[pa.RecordBatch]:
-    del legacy_zones  # an ORC matter
+    storage: Storage, file: DataFile, fields: Sequence[Field], chosen: Chosen | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with storage.open(file.path, size_bytes=file.size_bytes) as source:
@@ -192,31 +216,25 @@ def _parquet(
         _check_rows(file, reader.metadata.num_rows)
         _check_names(file, reader.schema_arrow.names, fields)
         if not fields:
-            yield from _bare_batches(file.rows)
+            yield from _placed(_bare_batches(file.rows), file)
             return
         if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
             reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
         names = [field.name for field in fields]
-        if keep is None:
-            yield from parquet_batches.batches(reader, names)
-        else:
-            yield from _row_groups(reader, names, keep)
+        for groups, start, rows in _runs(reader, fields, chosen):
+            yield from _placed(parquet_batches.batches(reader, names, groups), file, start, start + rows)
 
 
-def _row_groups(reader: "pq.ParquetFile", names: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file; null for those of row groups that have no row at the positions."""
-    schema = pa.schema([reader.schema_arrow.field(name).with_nullable(True) for name in names])  # noqa: FBT003
-    start = 0
-    for group in range(reader.num_row_groups):
-        rows = reader.metadata.row_group(group).num_rows
-        first, last = np.searchsorted(keep, (start, start + rows))
-        start += rows
-        if first < last:
-            yield from parquet_batches.batches(reader, names, [group])
-        else:
-            for at in range(0, rows, _BATCH_ROWS):
-                count = min(_BATCH_ROWS, rows - at)
-                yield pa.RecordBatch.from_arrays([pa.nulls(count, kind) for kind in schema.types], schema=schema)
+def _runs(reader: "pq.ParquetFile", fields: Sequence[Field], chosen: Chosen | None) -> Iterator[row_groups.Run]:
+    """Yield the row groups to read."""
+    if chosen is None or chosen.predicate is None:
+        yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
+        return
+    types = {field.name: arrow_type(field.type) for field in fields}
+    stored = {name: reader.schema_arrow.field(place) for name, place in chosen.names.items()}
+    as_stored = {name: there for name, there in stored.items() if there.type == types[there.name]}
+    matching = row_groups.matching(reader.metadata, as_stored, chosen.predicate)
+    yield from row_groups.runs(reader.metadata, chosen.keep, matching)
 
 
 def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:

@@ -50,6 +50,15 @@ def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequ
     return Mapping(sources=tuple(sources.values()), targets=targets)
 
 
+def unchanged(how: Mapping) -> dict[str, str]:
+    """Return the columns of the file whose values are those of a requested column, by the requested name."""
+    return {
+        target.name: source.name
+        for target, source in how.targets
+        if source is not None and same(source.type, target.type)
+    }
+
+
 def same(left: DataType, right: DataType) -> bool:
     """Return whether two types are equal, including names and ids of fields, ignoring nullability."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):

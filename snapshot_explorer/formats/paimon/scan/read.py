@@ -21,7 +21,7 @@ from snapshot_explorer.formats.paimon.merge.key_groups import RETRACTS, Merged, 
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan.planning import splits
 from snapshot_explorer.formats.paimon.scan.plans import Plan
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
 __all__ = ["Plan", "read", "splits"]
@@ -32,7 +32,9 @@ _SEQUENCE = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root=
 _KIND = Field(id=2_147_483_645, name="_VALUE_KIND", type=DataType(root="TINYINT", nullable=False))
 
 
-def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read(
+    storage: Storage, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
     Files that need no merge are streamed. A section of overlapping files is merged in memory: all its rows, with
@@ -43,6 +45,7 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
         split: A split from `splits`, on this or another machine.
         columns: Names of the version's columns, and of hidden columns if the table has row tracking. Without names the
             batches have rows but no columns.
+        predicate: Row groups of files that need no merge may be left out if no row in them matches it.
 
     Raises:
         InvalidArgumentError: A column is not in the version's schema.
@@ -63,7 +66,7 @@ def read(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.
             yield from _grouped(storage, plan, group, fields)
     else:
         for file in plan.files:
-            yield from _streamed(storage, plan, file, fields, deleted_positions)
+            yield from _streamed(storage, plan, file, fields, deleted_positions, only=predicate)
 
 
 def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
@@ -75,7 +78,7 @@ def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positi
     others = np.ones(file.rows, bool)
     others[keep] = False
     deleted_positions = {file.path: np.flatnonzero(others).astype(np.int64)}
-    yield from _streamed(storage, plan, file, _fields(plan, columns), deleted_positions, keep=keep)
+    yield from _streamed(storage, plan, file, _fields(plan, columns), deleted_positions, only=keep)
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
@@ -102,12 +105,13 @@ def _streamed(
     fields: Sequence[Field],
     deleted_positions: Mapping[str, Positions],
     *,
-    keep: Positions | None = None,
+    only: Positions | Predicate | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that needs no merge, without retract rows, which the writer may not have counted."""
     filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
     system = (_KIND,) if filtered else ()
-    for batch, kinds in _live_rows(storage, plan, file, fields, deleted_positions, system=system, keep=keep):
+    rows = _live_rows(storage, plan, file, fields, deleted_positions, system=system, only=only)
+    for batch, kinds in rows:
         if filtered:
             kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
             yield masked(batch, kept)
@@ -123,17 +127,19 @@ def _live_rows(
     deleted_positions: Mapping[str, Positions],
     *,
     system: Sequence[Field],
-    keep: Positions | None = None,
+    only: Positions | Predicate | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
-    rows = _evolved(storage, plan, file, fields, system=system, keep=keep)
-    return without(rows, deleted_positions[file.path]) if file.path in deleted_positions else rows
+    rows = _evolved(storage, plan, file, fields, system=system, only=only)
+    if file.path in deleted_positions:
+        return without(rows, deleted_positions[file.path])
+    return ((batch, own) for _, batch, own in rows)
 
 
 def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that contain columns of the same rows."""
     streams: list[Iterator[pa.RecordBatch]] = [
-        (batch for batch, _ in _evolved(storage, plan, file, wanted, system=()))
+        (batch for _, batch, _ in _evolved(storage, plan, file, wanted, system=()))
         for file, wanted in column_groups.sources(
             group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
         )
@@ -166,9 +172,9 @@ def _evolved(
     fields: Sequence[Field],
     *,
     system: Sequence[Field],
-    keep: Positions | None = None,
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the rows of a file: columns of the read schema, and system columns."""
+    only: Positions | Predicate | None = None,
+) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
+    """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
     constants = (
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
@@ -177,10 +183,14 @@ def _evolved(
     how = evolution.mapping(stored, file_fields, file.write_columns)
     physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
     schema = _schema(fields)
-    start = 0
     if stored and not how.sources:  # the requested columns were added later, if the file has the columns of its schema
         data_files.check_schema(storage, file, file_fields)
-    for batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones, keep=keep):
+    chosen = data_files.Chosen(
+        keep=only if isinstance(only, np.ndarray) else None,
+        predicate=None if isinstance(only, np.ndarray) else only,
+        names=evolution.unchanged(how),
+    )
+    for start, batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones, chosen=chosen):
         evolved = evolution.evolve(batch, how, file.path) if stored else None
         arrays = [
             row_tracking.values(field, batch, file, start)
@@ -190,8 +200,7 @@ def _evolved(
             else evolved.column(field.name)
             for field in fields
         ]
-        yield _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
-        start += batch.num_rows
+        yield start, _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
 
 
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
