@@ -52,7 +52,7 @@ TABLE_TYPES = _refused(
     name="table types other than `table` and `materialized-table`",
     area="versions",
     condition="the option type",
-    checked=("paimon.metadata.schema.Schemas.newest",),
+    checked=("paimon.metadata.schema.Schemas._with_number",),
     message=("{root} is a {type}, which is not supported. Supported types: table, materialized-table."),
 )
 METADATA = _read(
