@@ -3,7 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 T = TypeVar("T")
+
+
+def bins(weights: npt.NDArray[np.int64], *, target: int) -> npt.NDArray[np.int64]:
+    """Return the begin of each bin that `pack` makes of items with these weights, and the number of items at the end.
+
+    Args:
+        weights: The weight of each item, 0 or more.
+        target: The greatest weight of a bin of several items.
+    """
+    sums = np.concatenate([[0], np.cumsum(weights)])
+    bounds = [0]
+    while bounds[-1] < len(weights):
+        end = int(np.searchsorted(sums, sums[bounds[-1]] + target, side="right")) - 1
+        bounds.append(max(end, bounds[-1] + 1))
+    return np.array(bounds)
 
 
 def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iterator[list[T]]:

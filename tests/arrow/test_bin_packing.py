@@ -1,9 +1,10 @@
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.bin_packing import bins, pack
 
 
 def _packed(weights: list[int], target: int) -> list[list[int]]:
@@ -28,8 +29,10 @@ def test_items_without_weight_fill_no_bin():
 
 @given(weights=st.lists(st.integers(0, 50)), target=st.integers(0, 60))
 def test_bins_keep_the_order_and_none_could_take_the_next_item(weights, target):
-    bins = _packed(weights, target)
+    packed = _packed(weights, target)
 
-    assert [weight for found in bins for weight in found] == weights
-    assert all(sum(found) <= target or len(found) == 1 for found in bins)
-    assert all(sum(found) + following[0] > target for found, following in pairwise(bins))
+    assert [weight for found in packed for weight in found] == weights
+    assert all(sum(found) <= target or len(found) == 1 for found in packed)
+    assert all(sum(found) + following[0] > target for found, following in pairwise(packed))
+    bounds = bins(np.array(weights, np.int64), target=target).tolist()
+    assert [weights[begin:end] for begin, end in pairwise(bounds)] == packed

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
-from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
@@ -166,13 +166,14 @@ class PaimonVersion:
             SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
-        frame, entries = self._files(predicate, None if statistics else FILE_COLUMNS)
+        keys = ("min_key", "max_key") if statistics and self._schema.primary_keys else ()
+        frame, entries = self._files(predicate, (*STATISTICS_COLUMNS, *keys) if statistics else FILE_COLUMNS)
         if not statistics or entries is None:
             return frame
         return with_statistics(frame, entries, self._schema, file_schemas(self._schemas, entries))
 
-    def _files(self, predicate: Predicate | None, columns: Sequence[str] | None) -> tuple[pa.Table, pa.Table | None]:
-        """Return FILES, and these columns of their ENTRIES, all for None. Without a snapshot, ENTRIES is None."""
+    def _files(self, predicate: Predicate | None, columns: Sequence[str]) -> tuple[pa.Table, pa.Table | None]:
+        """Return FILES, and these columns of their ENTRIES. Without a snapshot, ENTRIES is None."""
         snapshot = self._snapshot
         if snapshot is None:
             return frames.FILES.empty_table(), None

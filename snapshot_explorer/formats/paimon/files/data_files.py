@@ -5,8 +5,7 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -42,9 +41,8 @@ _BATCH_ROWS = 65_536
 _UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
-    """A data file to read, from its manifest entry. Picklable."""
+class DataFile(NamedTuple):
+    """A data file to read, from its manifest entry. Picklable. A tuple, of which a million are made in a second."""
 
     path: str
     """Its path for `Storage.open`."""

@@ -82,6 +82,16 @@ IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "exte
 """The columns of ENTRIES that identify a file."""
 FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
 """The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, most of the bytes, are not among them."""
+STATISTICS_COLUMNS = (
+    *FILE_COLUMNS,
+    "value_min",
+    "value_max",
+    "value_null_counts",
+    "value_stats_columns",
+    "first_row_id",
+    "write_columns",
+)
+"""The columns of ENTRIES needed for FILES with statistics of columns, without the ranges of keys."""
 PLAN_COLUMNS = (
     *FILE_COLUMNS,
     "min_key",

@@ -115,8 +115,10 @@ def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int]
         return schema.empty_table()
     if len(tables) == 1:
         return tables[0][1]
-    together = pa.concat_tables([table for _, table in tables]).combine_chunks()
+    together = pa.concat_tables([table for _, table in tables])
     files = [index for indices, _ in tables for index in indices]
+    if files == sorted(files):
+        return together
     begins = dict(zip(files, np.cumsum([0, *(counts[index] for index in files)]).tolist(), strict=False))
     order = [np.arange(begins[index], begins[index] + counts[index]) for index in range(len(counts))]
     return together.take(pa.array(np.concatenate(order)))

@@ -126,6 +126,9 @@ def _table(
     """Return a table with these columns, each assembled from parts: row numbers and their values."""
     arrays = []
     for parts, kind in zip(columns, types, strict=True):
+        if len(parts) == 1 and len(parts[0][0]) == rows:
+            arrays.append(parts[0][1])
+            continue
         places = np.full(rows, -1, np.int64)
         begin = 0
         for at, values in parts:

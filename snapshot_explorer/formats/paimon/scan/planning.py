@@ -1,15 +1,16 @@
 """Split planning: which files are read together, which are merged, and which any reader can read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.arrow.bin_packing import bins, pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
@@ -30,13 +31,17 @@ from snapshot_explorer.formats.paimon.readable import (
     file_format,
     flag,
 )
-from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns, is_plain
+from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
+_UNKNOWN = np.iinfo(np.int64).min
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +59,34 @@ class _Table:
     evolving: bool
     """Whether the columns of a row can be in several files."""
     blob_bytes: Mapping[int, int]
-    plain: dict[tuple[int, str, tuple[str, ...] | None], bool] = field(default_factory=dict)
-    """Results of `has_plain_columns`, by schema, format and written columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """The live entries as columns, and their files."""
+
+    files: Sequence[DataFile]
+    entries: pa.Table
+    """min_key, max_key and schema_id."""
+    sizes: Numbers
+    rows: Numbers
+    live: Numbers
+    """The rows of each file that no deletion vector removes; _UNKNOWN where the metadata does not determine it."""
+    levels: Numbers
+    sequences: tuple[Numbers, Numbers]
+    """The least and the greatest sequence number of each file."""
+    has_retracts: Mask
+    """Whether each file is known to have rows of kind -U or -D."""
+    is_plain: Mask
+    """Whether any reader can read each file; see `is_plain` and `has_plain_columns`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     """The files of one partition and bucket."""
 
-    files: tuple[DataFile, ...]
-    rows: tuple[int, ...]
-    """The index of each file's entry."""
+    places: Numbers
+    """Their entries."""
     values: pa.Table | None
     partition: Mapping[str, str | None]
     bucket: int
@@ -124,15 +146,15 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         blob_bytes=blobs.column_sizes(entries, file_schemas),
     )
     found: list[Split] = []
-    keys = entries.select(["min_key", "max_key"]).combine_chunks()
-    for group in _groups(entries, table, partitions, paths):
+    columns = _columns(entries, table, paths)
+    for group in _groups(entries, table.schema, partitions):
         if table.evolving:
-            found.extend(_evolving_splits(group, table))
+            found.extend(_evolving_splits(group, columns, table))
         elif table.rules is None:
-            ordered = sorted(group.files, key=lambda file: (file.min_sequence, file.max_sequence))
-            found.extend(_packed(group, ordered, table))
+            least, most = (numbers[group.places] for numbers in columns.sequences)
+            found.extend(_packed(group, group.places[np.lexsort((most, least))], columns, table))
         else:
-            found.extend(_merge_splits(group, keys, table, table.rules))
+            found.extend(_merge_splits(group, columns, table, table.rules))
     return found
 
 
@@ -168,7 +190,11 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
         evolving=False,
         blob_bytes={},
     )
-    return [_split(group, group.files, table, None) for group in _groups(entries, table, partitions, paths)]
+    columns = _columns(entries, table, paths)
+    return [
+        _split(group, _chosen(columns.files, group.places), table, None)
+        for group in _groups(entries, table.schema, partitions)
+    ]
 
 
 def _bare(schema: Schema) -> Schema:
@@ -176,9 +202,7 @@ def _bare(schema: Schema) -> Schema:
     return replace(schema, options={}, comment=None)
 
 
-def _groups(
-    entries: pa.Table, table: _Table, partitions: Sequence[Mapping[str, str | None]], paths: Sequence[str]
-) -> Iterator[_Group]:
+def _groups(entries: pa.Table, schema: Schema, partitions: Sequence[Mapping[str, str | None]]) -> Iterator[_Group]:
     """Yield the files of each partition and bucket, in the order in which the entries first name them."""
     if not len(entries):
         return
@@ -187,16 +211,14 @@ def _groups(
     keys = encoded.indices.to_numpy().astype(np.int64) << 32 | buckets.astype(np.int64) & 0xFFFFFFFF
     _, firsts, of_rows = np.unique(keys, return_index=True, return_inverse=True)
     members = np.split(np.argsort(of_rows, kind="stable"), np.cumsum(np.bincount(of_rows))[:-1])
-    files = _files(entries, table, paths)
-    values = _partition_values(encoded.take(pa.array(np.sort(firsts))).dictionary_decode(), table.schema)
+    values = _partition_values(encoded.take(pa.array(np.sort(firsts))).dictionary_decode(), schema)
     for index, group in enumerate(np.argsort(firsts).tolist()):
-        rows, bucket = members[group].tolist(), int(buckets[firsts[group]])
+        first = int(firsts[group])
         yield _Group(
-            files=tuple(files[row] for row in rows),
-            rows=tuple(rows),
+            places=members[group],
             values=None if values is None else values.slice(index, 1),
-            partition=dict(partitions[rows[0]]),
-            bucket=bucket,
+            partition=dict(partitions[first]),
+            bucket=int(buckets[first]),
         )
 
 
@@ -207,55 +229,87 @@ def _partition_values(partitions: pa.BinaryArray, schema: Schema) -> pa.Table | 
     return binary_row.decode(partitions, fields)
 
 
-_ENTRY_COLUMNS = (
-    "schema_id",
-    "rows",
-    "size_bytes",
-    "level",
-    "min_sequence",
-    "max_sequence",
-    "deleted_rows",
-    "first_row_id",
-)
-
-
-def _files(entries: pa.Table, table: _Table, paths: Sequence[str]) -> list[DataFile]:
-    columns = [_values(entries.column(name)) for name in _ENTRY_COLUMNS]
-    names = entries.column("file_name").to_pylist()
-    formats: dict[str, str] = {}
-    checked: set[tuple[int, tuple[str, ...] | None, bool]] = set()
-    files = []
-    for path, name, written, vector, (schema_id, rows, size, level, least, most, deleted, first) in zip(
-        paths,
-        names,
-        _values(entries.column("write_columns")),
-        _vectors_of(entries, table.vectors),
-        zip(*columns, strict=True),
-        strict=True,
-    ):
-        ending = name[name.find(".") :]
-        if ending not in formats:
-            formats[ending] = file_format(name, table.version)
-        file = DataFile(
-            path=path,
-            format=formats[ending],
-            schema_id=schema_id,
-            rows=rows,
-            size_bytes=size,
-            level=level,
-            min_sequence=least,
-            max_sequence=most,
-            deleted_rows=deleted,
-            write_columns=None if written is None else tuple(written),
-            first_row_id=first,
-            vector=vector,
+def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns:
+    """Return the entries as columns. Raise for files that cannot be read."""
+    numbers = {
+        name: _values(entries.column(name))
+        for name in ("schema_id", "rows", "size_bytes", "level", "min_sequence", "max_sequence")
+    }
+    formats, of_names = _formats(entries.column("file_name"), table.version)
+    written = [None if one is None else tuple(one) for one in _values(entries.column("write_columns"))]
+    vectors = list(_vectors_of(entries, table.vectors))
+    deleted, first_ids = (entries.column(name) for name in ("deleted_rows", "first_row_id"))
+    files = [
+        *map(
+            DataFile._make,
+            zip(
+                paths,
+                np.array(formats, np.object_)[of_names].tolist() if formats else (),
+                *numbers.values(),
+                _values(deleted),
+                written,
+                _values(first_ids),
+                vectors,
+                strict=True,
+            ),
         )
-        kind = (file.schema_id, file.write_columns, first is None)
-        if kind not in checked:
-            checked.add(kind)
-            _check_file(file, name, table)
-        files.append(file)
-    return files
+    ]
+    arrays = {name: entries.column(name).to_numpy().astype(np.int64) for name in numbers}
+    kinds, of_kinds = _kinds(arrays["schema_id"], of_names, written, first_ids.is_null().to_numpy())
+    for place in sorted(kinds):
+        _check_file(files[place], entries.column("file_name")[place].as_py(), table)
+    plain = [_has_plain_columns(files[place], table) for place in kinds]
+    has_vector, live = _live_rows(arrays["rows"], vectors)
+    if table.rules is not None:
+        uncounted = pc.fill_null(pc.not_equal(deleted, 0), True).to_numpy()  # noqa: FBT003 - the value for nulls
+        has_vector, live = has_vector | uncounted, np.where(uncounted, _UNKNOWN, live)
+    return _Columns(
+        files=files,
+        entries=entries.select(["min_key", "max_key", "schema_id"]).combine_chunks(),
+        sizes=arrays["size_bytes"],
+        rows=arrays["rows"],
+        live=live,
+        levels=arrays["level"],
+        sequences=(arrays["min_sequence"], arrays["max_sequence"]),
+        has_retracts=pc.fill_null(pc.not_equal(deleted, 0), False).to_numpy(),  # noqa: FBT003 - as above
+        is_plain=np.array(plain, np.bool_)[of_kinds] & ~has_vector,
+    )
+
+
+def _formats(names: pa.ChunkedArray, version: int) -> tuple[list[str], Numbers]:
+    """Return the formats of files, and for each file the index of its own. Raise for an unknown one."""
+    endings = pc.replace_substring_regex(single_chunk(names), "^[^.]*", "").dictionary_encode()
+    of_names = endings.indices.to_numpy().astype(np.int64)
+    _, firsts = np.unique(of_names, return_index=True)
+    return [file_format(names[place].as_py(), version) for place in firsts.tolist()], of_names
+
+
+def _kinds(
+    schema_ids: Numbers, formats: Numbers, written: Sequence[tuple[str, ...] | None], is_unplaced: Mask
+) -> tuple[list[int], Numbers]:
+    """Return an entry of each kind of file, and for each entry the index of its kind.
+
+    Files of a kind have the same schema, format and written columns, and all or none of them have a row id.
+    """
+    numbers: dict[tuple[str, ...] | None, int] = {}
+    of_written = np.array([numbers.setdefault(one, len(numbers)) for one in written], np.int64)
+    codes = np.zeros(len(written), np.int64)
+    for column in (schema_ids, formats, of_written, is_unplaced):
+        _, more = np.unique(column, return_inverse=True)
+        codes = codes * (int(more.max(initial=0)) + 1) + more
+    _, firsts, of_kinds = np.unique(codes, return_index=True, return_inverse=True)
+    return firsts.tolist(), of_kinds
+
+
+def _live_rows(rows: Numbers, vectors: Sequence[Vector | None]) -> tuple[Mask, Numbers]:
+    """Return whether each file has a deletion vector, and its rows that are left; _UNKNOWN where not recorded."""
+    has_vector = np.array([one is not None for one in vectors], np.bool_)
+    live = rows.copy()
+    for place in np.flatnonzero(has_vector).tolist():
+        vector = vectors[place]
+        if vector is not None:
+            live[place] = _UNKNOWN if vector.cardinality is None else rows[place] - vector.cardinality
+    return has_vector, live
 
 
 def _values(column: pa.ChunkedArray) -> Iterable[Any]:
@@ -299,88 +353,116 @@ def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
     return [field for field in fields if field.name not in schema.partition_keys]
 
 
-def _merge_splits(group: _Group, keys: pa.Table, table: _Table, rules: Rules) -> Iterator[Split]:
+def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: files without overlap are packed, overlapping files merged."""
-    files = group.files
-    if not files:
+    places, levels = group.places, columns.levels[group.places]
+    disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
+    if disjoint and levels.all() and not columns.has_retracts[places].any():
+        yield from _packed(group, places, columns, table)
         return
-    one_level = len({file.level for file in files}) == 1
-    disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or one_level
-    if all(file.level and not file.deleted_rows for file in files) and disjoint:
-        yield from _packed(group, files, table)
-        return
-    disjoint_files: list[DataFile] = []
-    overlapping = sections(files, keys.take(pa.array(group.rows, pa.int64())), table.schema, table.file_schemas)
-    for section in overlapping:
-        if len(section) == 1 and not section[0].deleted_rows:
-            disjoint_files.append(section[0])
-        else:
-            yield _split(group, section, table, rules)
-    yield from _packed(group, disjoint_files, table)
+    order, ends = sections(columns.entries.take(pa.array(places)), table.schema, table.file_schemas)
+    places = places[order]
+    begins = np.concatenate([[0], ends[:-1]])
+    is_alone = (ends - begins == 1) & ~columns.has_retracts[places[begins]]
+    for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
+        yield _split(group, _chosen(columns.files, places[begin:end]), table, rules)
+    yield from _packed(group, places[begins[is_alone]], columns, table)
 
 
-def _packed(group: _Group, files: Sequence[DataFile], table: _Table) -> Iterator[Split]:
+def _packed(group: _Group, places: Numbers, columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield splits of files that need no merge, raw files separate from others, each up to the target size."""
-    plain = [is_plain(file, table.schema) and _has_plain_columns(file, table) for file in files]
+    plain = columns.is_plain[places]
     for wanted in (True, False):
-        alike = [file for file, found in zip(files, plain, strict=True) if found is wanted]
-        for some in pack(alike, _cost, target=_TARGET_BYTES):
-            yield _split(group, some, table, None, raw=wanted)
+        alike = places[plain == wanted]
+        if not len(alike):
+            continue
+        files, sizes = _chosen(columns.files, alike), columns.sizes[alike]
+        bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES)
+        totals = (np.add.reduceat(numbers, bounds[:-1]).tolist() for numbers in (columns.rows[alike], sizes))
+        live = columns.live[alike]
+        counted = np.add.reduceat(live, bounds[:-1]).astype(np.object_)
+        counted[np.minimum.reduceat(live, bounds[:-1]) == _UNKNOWN] = None
+        for begin, end, rows, size, known in zip(
+            bounds[:-1].tolist(), bounds[1:].tolist(), *totals, counted.tolist(), strict=True
+        ):
+            some = tuple(files[begin:end])
+            plan = _plan(group, some, table, None)
+            yield _split_of(group, plan, raw=wanted, rows=rows, size_bytes=size, counted=known)
+
+
+def _chosen(files: Sequence[DataFile], places: Numbers) -> list[DataFile]:
+    return [files[place] for place in places.tolist()]
+
+
+def _has_plain_columns(file: DataFile, table: _Table) -> bool:
+    """Return whether any reader can read a file, apart from its deleted rows."""
+    file_schema = table.file_schemas[file.schema_id]
+    return file.format != "avro" and has_plain_columns(file, table.schema, file_schema)
+
+
+def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterator[Split]:
+    """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
+    files = _chosen(columns.files, group.places)
+    places = {id(file): place for file, place in zip(files, group.places.tolist(), strict=True)}
+    groups = column_groups(files)
+    whole = [places[id(one.files[0])] for one in groups if len(one.everything) == 1]
+    yield from _packed(group, np.array(whole, np.int64), columns, table)
+    spread = [one for one in groups if len(one.everything) > 1]
+    for one in spread:
+        if any(file.vector for file in one.everything):
+            raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=one.files[0].path)
+    for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
+        yield _split(group, [file for one in some for file in one.everything], table, None, some)
 
 
 def _cost(file: DataFile) -> int:
     return max(file.size_bytes, _OPEN_BYTES)
 
 
-def _has_plain_columns(file: DataFile, table: _Table) -> bool:
-    kind = (file.schema_id, file.format, file.write_columns)
-    if kind not in table.plain:
-        table.plain[kind] = has_plain_columns(file, table.schema, table.file_schemas[file.schema_id])
-    return table.plain[kind]
-
-
-def _evolving_splits(group: _Group, table: _Table) -> Iterator[Split]:
-    """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
-    groups = column_groups(group.files)
-    whole = [one.files[0] for one in groups if len(one.everything) == 1]
-    yield from _packed(group, whole, table)
-    spread = [one for one in groups if len(one.everything) > 1]
-    for one in spread:
-        if any(file.vector for file in one.everything):
-            raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=one.files[0].path)
-    for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
-        yield _split(group, [file for one in some for file in one.everything], table, None, groups=some)
-
-
 def _split(
-    group: _Group,
-    files: Sequence[DataFile],
-    table: _Table,
-    rules: Rules | None,
-    *,
-    raw: bool = False,
-    groups: Sequence[ColumnGroup] = (),
+    group: _Group, files: Sequence[DataFile], table: _Table, rules: Rules | None, groups: Sequence[ColumnGroup] = ()
 ) -> Split:
-    numbers = {file.schema_id for file in files}
-    return Split(
-        files=tuple(file.path for file in files),
-        raw=raw,
-        partition=group.partition,
-        bucket=group.bucket,
+    return _split_of(
+        group,
+        _plan(group, tuple(files), table, rules, tuple(groups)),
+        raw=False,
         rows=sum(one.rows for one in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
         counted=_counted(groups or files, table) if rules is None else None,
-        detail=Plan(
-            files=tuple(files),
-            schema=table.schema,
-            file_schemas={number: table.file_schemas[number] for number in numbers},
-            partition=group.values,
-            merge=rules,
-            legacy_zones=table.legacy_zones,
-            row_tracking=table.row_tracking,
-            groups=tuple(groups),
-            blob_bytes=table.blob_bytes,
-        ),
+    )
+
+
+def _split_of(group: _Group, plan: Plan, *, raw: bool, rows: int, size_bytes: int, counted: int | None) -> Split:
+    return Split(
+        files=tuple(file.path for file in plan.files),
+        raw=raw,
+        partition=group.partition,
+        bucket=group.bucket,
+        rows=rows,
+        size_bytes=size_bytes,
+        counted=counted,
+        detail=plan,
+    )
+
+
+def _plan(
+    group: _Group,
+    files: tuple[DataFile, ...],
+    table: _Table,
+    rules: Rules | None,
+    groups: tuple[ColumnGroup, ...] = (),
+) -> Plan:
+    numbers = {file.schema_id for file in files}
+    return Plan(
+        files=files,
+        schema=table.schema,
+        file_schemas={number: table.file_schemas[number] for number in numbers},
+        partition=group.values,
+        merge=rules,
+        legacy_zones=table.legacy_zones,
+        row_tracking=table.row_tracking,
+        groups=groups,
+        blob_bytes=table.blob_bytes,
     )
 
 

@@ -50,11 +50,6 @@ class Plan:
         return files, self.schema.fields, self.schema.partition_keys, rules, self.groups, self.row_tracking
 
 
-def is_plain(file: DataFile, schema: Schema) -> bool:
-    """Return whether every row of a file that needs no merge is live, and other readers support its format."""
-    return not (file.format == "avro" or file.vector or (schema.primary_keys and file.deleted_rows != 0))
-
-
 def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bool:
     """Return whether a file contains the version's columns, under the version's names and in its types.
 

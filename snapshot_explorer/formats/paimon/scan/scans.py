@@ -17,7 +17,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     read_state,
     state_lists,
 )
-from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS
+from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS, STATISTICS_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
@@ -181,7 +181,7 @@ def changes_with_statistics(
         columns: The columns whose statistics are returned.
         schema: The schema that has these columns.
     """
-    changes, entries = _changes(storage, schemas, snapshots, "delta", None)
+    changes, entries = _changes(storage, schemas, snapshots, "delta", STATISTICS_COLUMNS)
     is_added = pc.equal(changes.column("change"), "add")
     added, entries = changes.filter(is_added), entries.filter(is_added)
     fields = [field for field in schema.fields if field.name in columns]

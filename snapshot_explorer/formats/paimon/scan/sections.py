@@ -1,52 +1,48 @@
 """Sections: files of a bucket with overlapping keys, which are merged together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema
 
+Places = npt.NDArray[np.int64]
 
-def sections(
-    files: Sequence[DataFile], entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
-) -> Iterator[list[DataFile]]:
-    """Yield the files in sections: all keys of a section are less than those of the next.
+
+def sections(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> tuple[Places, Places]:
+    """Return files in sections: all keys of a section are less than those of the next.
 
     Files whose schemas have other key types are one section: larger sections give the same rows.
 
     Args:
-        files: The files of a bucket.
-        entries: Their manifest entries, in the same order.
+        entries: The manifest entries of the files of a bucket, at least one: min_key, max_key and schema_id.
         schema: The version's schema.
         file_schemas: The schemas that the files were written with, by id.
 
+    Returns:
+        The places of the files, section by section, and where in them each section ends.
+
     Source: paimon IntervalPartition.
     """
-    bounds = _bounds(files, entries, schema, file_schemas)
+    bounds = _bounds(entries, schema, file_schemas)
     if bounds is None:
-        yield list(files)
-        return
+        return np.arange(len(entries)), np.array([len(entries)])
     least, most = bounds
     order = np.lexsort((most, least))
     greatest = np.maximum.accumulate(most[order])
-    ends = [*(np.flatnonzero(least[order][1:] > greatest[:-1]) + 1).tolist(), len(order)]
-    begin, places = 0, order.tolist()
-    for end in ends:
-        yield [files[place] for place in places[begin:end]]
-        begin = end
+    return order, np.append(np.flatnonzero(least[order][1:] > greatest[:-1]) + 1, len(order))
 
 
-def _bounds(
-    files: Sequence[DataFile], entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> tuple[Places, Places] | None:
     """Return each file's least and greatest key as numbers in the order of the keys."""
     keys = [schema.field(name) for name in schema.trimmed_primary_keys]
-    for number in {file.schema_id for file in files}:
+    for number in pc.unique(entries.column("schema_id")).to_pylist():
         file_schema = file_schemas[number]
         if [_key_type(file_schema.field(name)) for name in file_schema.trimmed_primary_keys] != [
             _key_type(key) for key in keys
@@ -62,7 +58,7 @@ def _bounds(
     steps = np.any([rank[order][1:] != rank[order][:-1] for rank in ranks], axis=0)
     place = np.empty(len(order), np.int64)
     place[order] = np.concatenate([[0], np.cumsum(steps)])
-    return place[: len(files)], place[len(files) :]
+    return place[: len(entries)], place[len(entries) :]
 
 
 def _key_type(field: Field) -> tuple[int, DataType]:
