@@ -24,6 +24,10 @@ import orjson
 
 from snapshot_explorer import open_table
 
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks.report import record
+
 ROUNDS = 7
 PEER = """
 import time, sys
@@ -158,6 +162,9 @@ def main() -> None:
         if runs:
             clock, processor = (mine / theirs for mine, theirs in zip(best(own), best(runs), strict=True))
             print(f"ours / {name:10} {clock:.2f} (at most {limit})   processor {processor:.2f}")
+    if other:
+        work = f"Delta: open the newest of {commits:,} commits without checkpoint"
+        record(work, best(own)[0], {"deltalake": best(other)[0]})
 
 
 if __name__ == "__main__":

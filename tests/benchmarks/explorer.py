@@ -17,7 +17,12 @@ from pathlib import Path
 
 from jupyter_client.manager import start_new_kernel
 
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks.report import record
+
 ROOT = Path(__file__).parents[2]
+CHANGE = "change of version, read already"
 OPEN = """
 import fsspec, orjson, sys
 from tests.support.delta.table_builder import commit_name, metadata, protocol
@@ -40,7 +45,7 @@ STEPS = (
     ("import", "from snapshot_explorer.jupyter.explorer import Explorer"),
     ("open the explorer", "e = sx.explore(table); e.wait(600); None"),
     ("next version: not read yet", "e.state.b = COMMITS - 50; e.wait(600); None"),
-    ("change of version, read already", "e.state.b = COMMITS - 1; e.wait(600); None"),
+    (CHANGE, "e.state.b = COMMITS - 1; e.wait(600); None"),
     ("window of 1,000 versions", "e.state.window = (COMMITS - 1_000, COMMITS - 1); e.wait(600); None"),
     ("window of all versions", "e.state.window = (0, COMMITS - 1); e.wait(600); None"),
     ("filter by text", "e.state.text = 'nothing'; e.wait(600); None"),
@@ -98,6 +103,9 @@ def main():
         for name, code in STEPS:
             seconds, taken, size = run(client, code)
             print(f"{name:36}{seconds * 1000:10,.0f}{taken * 1000:10,.0f}{size:12,}")
+            if name == CHANGE:
+                work = f"explorer, {commits:,} commits: change to another version"
+                record(work, taken, processor=True, note=f"{size / 1000:.0f} kB are sent to the browser")
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -29,6 +29,7 @@ from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks.report import record
 from tests.support.iceberg.table_builder import ADDED, EXISTING, IcebergTable, entry
 
 FILES, COLUMNS, MERGED = 5, 7, 100
@@ -112,13 +113,14 @@ def _carried(one: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     return entry(EXISTING, one["data_file"], owner, number, one["file_sequence_number"] or number)
 
 
-def best(name: str, function: Callable[[], object], runs: int = 3) -> None:
+def best(name: str, function: Callable[[], object], runs: int = 3) -> float:
     seconds = []
     for _ in range(runs):
         begin = time.process_time()
         function()
         seconds.append(time.process_time() - begin)
     print(f"{name}: {min(seconds):.3f}")
+    return min(seconds)
 
 
 def main(snapshots: int, peer: str | None) -> None:
@@ -133,14 +135,24 @@ def main(snapshots: int, peer: str | None) -> None:
         names = [str(Path(path).relative_to(folder)) for path in lists]
         best("of open: the newest manifest list", newest.validate)
         best("of history: whether all manifest lists exist", lambda: Storage(folder).missing(names))
-        best("files of the newest version", newest.files)
+        files = best("files of the newest version", newest.files)
         best("files with statistics", lambda: newest.files(statistics=True))
         best("plan of the newest version", newest.plan)
-        best("fastavro: manifests of the newest version", lambda: [list(_rows(path)) for path in manifests])
-        best("lifetimes of all versions", lambda: open_table(folder).lifetimes())
-        best("open and history", lambda: open_table(folder).history())
+        decoded = best("fastavro: manifests of the newest version", lambda: [list(_rows(path)) for path in manifests])
+        lifetimes = best("lifetimes of all versions", lambda: open_table(folder).lifetimes())
+        history = best("open and history", lambda: open_table(folder).history())
         if peer is not None:
-            subprocess.run([peer, "-c", PEER, f"{folder}/metadata/v1.metadata.json"], check=True)
+            command = [peer, "-c", PEER, f"{folder}/metadata/v1.metadata.json"]
+            lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+            print("\n".join(lines))
+            theirs = {name: float(value) for _, name, value in (line.split(": ") for line in lines)}
+            whole, plan = theirs["load and history"], theirs["plan of the newest version"]
+            table = f"Iceberg, {snapshots:,} snapshots"
+            record(f"{table}: open and history", history, {"pyiceberg": whole}, processor=True)
+            beside = {"pyiceberg's plan": plan, "fastavro over the manifests": decoded}
+            record(f"{table}: the {FILES * snapshots:,} files of the newest", files, beside, processor=True)
+            beside = {"pyiceberg planning *one* version": plan}
+            record(f"{table}: when each file came and went", lifetimes, beside, processor=True)
 
 
 def _rows(path: Path) -> list[Any]:

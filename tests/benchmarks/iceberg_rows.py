@@ -34,6 +34,7 @@ from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks.report import record
 from tests.support.iceberg.live_files import RECORDED, Version, field, with_id
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ def measure_deletes(folder: Path, rows: int) -> None:
         pairs = [(timed(ours), timed(bare)) for _ in range(REPEATS)]
         mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
         print(f"{kind:<24} ours {mine * 1000:7.0f} ms   pyarrow {theirs * 1000:7.0f} ms   ratio {mine / theirs:4.2f}")
+        work = f"Iceberg, {FILES * rows / 10**6:g} million rows, deletes: {kind}"
+        record(work, mine, {"pyarrow reading all rows": theirs}, processor=True)
 
 
 def measure_small_files(folder: Path, python: str, files: int) -> None:
@@ -149,6 +152,7 @@ def measure_small_files(folder: Path, python: str, files: int) -> None:
         mine.append(timed(lambda: open_table(table).at("latest").to_arrow()))
     best, other = min(mine), min(theirs)
     print(f"{files} files of 20 rows   ours {best:6.2f} s   pyiceberg {other:6.2f} s   ratio {best / other:4.2f}")
+    record(f"Iceberg: read {files:,} files of 20 rows", best, {"pyiceberg": other}, processor=True)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Measure the lifetimes of all data files of a Paimon and a Delta table, and one large manifest, against peers.
 
-    python tests/benchmarks/lifetimes.py [--snapshots 2000] [--entries 20000] [--commits 10000]
-        [--pypaimon PYTHON] [--polars PYTHON] [--deltalake PYTHON]
+    python tests/benchmarks/lifetimes.py [paimon] [manifest] [delta] [questions] [--snapshots 2000] [--entries 20000]
+        [--commits 10000] [--pypaimon PYTHON] [--polars PYTHON] [--deltalake PYTHON]
 
 PYTHON is the interpreter of an environment that has pypaimon, polars-avro or deltalake; they do not go with the
 project's own dependencies. Prints seconds, the best of several runs; of the Delta log, whose files are many, those of
@@ -38,7 +38,9 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks import delta_open, paimon_history
 from tests.benchmarks.paimon_manifests import best, entry, manifest, read_zstandard
+from tests.benchmarks.report import record
 
+PARTS = ("paimon", "manifest", "delta", "questions")
 LARGE = 100_000
 KEYED = settings_of(
     Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
@@ -144,6 +146,10 @@ def history(folder: Path, pypaimon: str | None) -> None:
     say("fastavro over the same files", floor)
     say("pypaimon, plan of the newest version", peer)
     say("lifetimes of all versions", ours, ("fastavro", floor), ("pypaimon", peer))
+    if peer:
+        snapshots = sum(1 for _ in folder.glob("snapshot/snapshot-*"))
+        work = f"Paimon: when each of {len(of_all(folder)):,} files came and went, over {snapshots:,} snapshots"
+        record(work, ours, {"pypaimon planning *one* version": peer, "fastavro over the same files": floor})
 
 
 def of_log(root: Path) -> int:
@@ -175,6 +181,12 @@ def delta_log(root: Path, deltalake: str | None) -> None:
         say("deltalake opens the newest version", other)
         say("lifetimes of all versions", all_of_it, ("list + read + parse", least), ("deltalake", other))
         say("lifetimes once the table is open", rest, ("list + read + parse", least), ("deltalake", other))
+    if peer:
+        files, commits = of_log(root), sum(1 for _ in (root / "_delta_log").glob("*.json"))
+        opening, reading = (min(run[0] for run in runs) for runs in (peer, floor))
+        peers = {"deltalake opening *one* version": opening, "reading the log and parsing it with orjson": reading}
+        work = f"Delta: when each of {files:,} files came and went, over {commits:,} commits"
+        record(work, min(run[0] for run in ours), peers)
 
 
 def one_manifest(folder: Path, polars: str | None) -> None:
@@ -185,6 +197,8 @@ def one_manifest(folder: Path, polars: str | None) -> None:
     ours = best(lambda: manifests.read_entries([("large", content)]))
     say(f"polars-avro, a manifest of {LARGE:,} entries", peer)
     say("ours", ours, ("polars-avro", peer))
+    if peer:
+        record(f"Paimon: decode one manifest of {LARGE:,} entries", ours, {"polars-avro, native code": peer})
 
 
 def questions() -> None:
@@ -192,9 +206,9 @@ def questions() -> None:
     lifetimes = large_index()
     first, middle, last = (lifetimes.versions[place] for place in (0, 500, -1))
     print(f"{len(lifetimes):,} lifetimes, {lifetimes.files_at(last).num_rows:,} files at the last version")
-    say("files of the last version", best(lambda: lifetimes.files_at(last)))
+    say("files of the last version", files := best(lambda: lifetimes.files_at(last)))
     say("files of a version in the middle", best(lambda: lifetimes.files_at(middle)))
-    say("difference of the first and the last version", best(lambda: lifetimes.difference(first, last)))
+    say("difference of the first and the last version", difference := best(lambda: lifetimes.difference(first, last)))
     say("totals of all versions", best(lifetimes.totals))
     say("totals of all partitions over all versions", best(lifetimes.partition_totals))
     long = large_index(commits=10_000)
@@ -203,10 +217,14 @@ def questions() -> None:
     kept = lifetimes.intervals
     size = kept.rows.nbytes + kept.folders.nbytes + kept.partitions.nbytes
     print(f"memory: {size / len(lifetimes):.0f} bytes a lifetime")
+    kept_bytes = f"{size / len(lifetimes):.0f} bytes are kept for each lifetime"
+    record(f"after `lifetimes()`, of {LARGE:,} files: those of a version", files, note=kept_bytes)
+    record(f"after `lifetimes()`, of {LARGE:,} files: the difference of two versions", difference)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=sys.modules[__name__].__doc__)
+    asked.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     asked.add_argument("--snapshots", type=int, default=2_000)
     asked.add_argument("--entries", type=int, default=20_000)
     asked.add_argument("--commits", type=int, default=10_000)
@@ -217,13 +235,17 @@ def main() -> None:
     # fastavro needs a further package for zstandard; here it is given pyarrow's, as ours has.
     fastavro_read.BLOCK_READERS["zstandard"] = read_zstandard
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "table"
-        paimon_history.write(folder, given.snapshots, given.entries)
-        history(folder, given.pypaimon)
-        one_manifest(Path(name), given.polars)
-        delta_open.write(Path(name) / "delta", given.commits)
-        delta_log(Path(name) / "delta", given.deltalake)
-    questions()
+        if "paimon" in given.parts:
+            folder = Path(name) / "table"
+            paimon_history.write(folder, given.snapshots, given.entries)
+            history(folder, given.pypaimon)
+        if "manifest" in given.parts:
+            one_manifest(Path(name), given.polars)
+        if "delta" in given.parts:
+            delta_open.write(Path(name) / "delta", given.commits)
+            delta_log(Path(name) / "delta", given.deltalake)
+    if "questions" in given.parts:
+        questions()
 
 
 if __name__ == "__main__":

@@ -153,6 +153,9 @@ def same(mine: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def compare(folder: Path, python: str, rows: int, rounds: int) -> None:
     """Measure both and print it."""
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+    from tests.benchmarks.report import record  # not above: pypaimon's process imports this file too
+
     warehouse = folder / f"rows-{rows}"
     if not (warehouse / "d.db" / "t" / "snapshot" / "LATEST").exists():
         print("writing the table: pypaimon takes about 20 s for a million rows")
@@ -172,7 +175,13 @@ def compare(folder: Path, python: str, rows: int, rounds: int) -> None:
             f"{peaks[0]:8,.0f} MiB {peaks[1]:8,.0f} MiB"
         )
         if task == "arrow":
+            work = f"Paimon: read {_words(rows)} rows of a primary-key table, {BUCKETS} buckets"
+            record(work, mine, {"pypaimon": other})
             print(f"{'  of which the result':24} {'':37} {found['ours'][0]['size']:14,.0f} MiB")
+
+
+def _words(rows: int) -> str:
+    return f"{rows // 10**6} million" if rows % 10**6 == 0 else f"{rows:,}"
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
 """Row diffs of a Delta table against EXCEPT ALL in DuckDB, in one run.
 
-    python tests/benchmarks/rows_diff.py [ROWS] [--spark]
+    python tests/benchmarks/rows_diff.py [ROWS] [--spark] [--peak]
 
 The table has 100 files. Version 2 has one of them written again with other amounts in every tenth row, version 3 has
 half of them written again. Compared are one direction of EXCEPT ALL over all files of both versions, and over just the
 files that differ; the diff gives both directions. With --spark, exceptAll of Spark over the same files, by its own
-parquet reader in a local session, is measured beside it. Last, in a process of its own, two versions without a common
-row are compared and written to Parquet, and the peak memory is measured. Prints a table and judges nothing.
+parquet reader in a local session, is measured beside it. With --peak, last, in a process of its own, two versions of
+four times as many rows without a common one are compared and written to Parquet, and the peak memory is measured.
+Prints a table and judges nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -31,6 +32,7 @@ from snapshot_explorer import open_table
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks.report import record
 from tests.support.delta.table_builder import DeltaTable, add, remove
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ def measure(
     spark: SparkSession | None = None,
 ) -> None:
     paths = []
+    rows = f"{open_table(str(folder)).at(pair[0]).count() / 10**6:g} million rows"
     states = [set(open_table(str(folder)).at(version).files()["path"].to_pylist()) for version in pair]
     for own, other in (states, states[::-1]):
         chosen = own - other if changed_only else own
@@ -135,6 +138,8 @@ def measure(
     pairs = [(timed(ours), timed(lambda: except_all(*paths))) for _ in range(repeats)]
     mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
     print(f"{name:<40} ours {mine:6.2f} s   EXCEPT ALL {theirs:6.2f} s   ratio {mine / theirs:5.3f}")
+    beside = "`EXCEPT ALL` in DuckDB over the changed files" if changed_only else "`EXCEPT ALL` in DuckDB"
+    record(f"Delta: rows that differ between two versions of {rows}, {name}", mine, {beside: theirs})
     if spark is not None:
         turns = [(timed(ours), timed(lambda: except_all_in_spark(spark, *paths))) for _ in range(repeats)]
         mine, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
@@ -164,7 +169,7 @@ def great(folder: Path) -> None:
 
 
 def main() -> None:
-    given = [argument for argument in sys.argv[1:] if argument != "--spark"]
+    given = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     spark = session() if "--spark" in sys.argv else None
     each = (int(given[0]) if given else 10_000_000) // FILES
     with tempfile.TemporaryDirectory() as place:
@@ -175,6 +180,8 @@ def main() -> None:
         measure("1 of 100 files changed", folder, (1, 2), changed_only=False, repeats=1, spark=spark)
         rewrite(table, folder, range(50, 100), each, changed=0.1)
         measure("half of the files changed", folder, (2, 3), changed_only=True, repeats=3, spark=spark)
+    if "--peak" not in sys.argv:
+        return
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         table = DeltaTable(None, folder, fields=FIELDS)

@@ -32,6 +32,7 @@ from snapshot_explorer import open_table
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks import delta_open, paimon_history
+from tests.benchmarks.report import record
 from tests.support.delta.table_builder import ACTIONS
 
 ENGINES = ("local[1]", "local[2]", "local engine")
@@ -128,8 +129,8 @@ def _on_spark(master: str, root: str, memory: str) -> tuple[int, list[float]]:
     return found
 
 
-def measured(engine: str, root: Path, given: argparse.Namespace) -> None:
-    """Measure in processes of their own, and print the best."""
+def measured(engine: str, root: Path, given: argparse.Namespace) -> tuple[float, float]:
+    """Measure in processes of their own, print the best and return its seconds, of the first time and of the second."""
     runs = []
     for _ in range(given.rounds):
         command = [sys.executable, __file__, "--one", engine, "--table", str(root), "--memory", given.memory]
@@ -139,6 +140,7 @@ def measured(engine: str, root: Path, given: argparse.Namespace) -> None:
     reported = f"{first:6.1f} s   again {again:6.1f} s   {busy:6.1f} s of the processor   {memory / 2**30:5.2f} GiB"
     reported += f"   {rows:,} lifetimes"
     print(f"  {engine:<14} {reported}", flush=True)
+    return first, again
 
 
 def main() -> None:
@@ -160,8 +162,11 @@ def main() -> None:
         write_delta(delta, given.changes, given.commits)
         for root in (paimon, delta):
             print(f"{root.name}, {given.changes:,} changes in {given.commits:,} commits:", flush=True)
-            for engine in ENGINES:
-                measured(engine, root, given)
+            found = {engine: measured(engine, root, given) for engine in ENGINES}
+            work = f"Spark: when each file came and went, {given.changes:,} changes in {given.commits:,} commits"
+            for at, when in enumerate(("", ", a second time in the session")):
+                beside = {"one core": found["local[1]"][at]}
+                record(f"{work}, {root.name.capitalize()}{when}", found["local[2]"][at], beside)
 
 
 if __name__ == "__main__":

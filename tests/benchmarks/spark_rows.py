@@ -36,6 +36,7 @@ from snapshot_explorer import open_table
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from tests.benchmarks.report import record
 from tests.support.delta.table_builder import DeltaTable, add
 
 if TYPE_CHECKING:
@@ -86,12 +87,13 @@ def timed(task: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
+def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object], *, work: str, peer: str) -> None:
     if ours() != theirs():
         raise SystemExit(f"{title}: the rows differ")
     pairs = [(timed(ours), timed(theirs)) for _ in range(REPEATS)]
     mine, others = (statistics.median(times) for times in zip(*pairs, strict=True))
     print(f"{title:<28} ours {mine * 1000:7.0f} ms   theirs {others * 1000:7.0f} ms   ratio {mine / others:4.2f}")
+    record(f"Spark: {work}", mine, {peer: others})
 
 
 def raw(spark: SparkSession, files: int, rows: int) -> None:
@@ -102,6 +104,8 @@ def raw(spark: SparkSession, files: int, rows: int) -> None:
             f"raw, {files} files of {rows:,}",
             lambda: aggregate(open_table(place).current.to_spark(spark)),
             lambda: aggregate(spark.read.parquet(*paths)),
+            work=f"an aggregate over {files} files of {rows:,} rows",
+            peer="`spark.read.parquet` of the same files",
         )
 
 
@@ -112,6 +116,8 @@ def vectors(spark: SparkSession, files: int, rows: int, deleted: float) -> None:
             f"vectors, {files} files of {rows:,}, {deleted:.1%}",
             lambda: aggregate(open_table(place).current.to_spark(spark)),
             lambda: aggregate(spark.read.format("delta").load(place)),
+            work=f"an aggregate over {files} files of {rows:,} rows, {deleted:.0%} of them in deletion vectors",
+            peer="Delta's connector",
         )
 
 
@@ -137,6 +143,8 @@ def merge(spark: SparkSession, keys: int) -> None:
             f"merge, {keys:,} keys",
             lambda: aggregate(open_table(f"{place}/shop.db/orders").current.to_spark(spark)),
             lambda: aggregate(spark.table("paimon.shop.orders")),
+            work=f"an aggregate over {keys:,} keys of a primary-key table, loaded {LOADS} times",
+            peer="Paimon's connector",
         )
 
 

@@ -1,5 +1,6 @@
 """The guide's code runs, its generated pages are current, and what it links to or names exists."""
 
+import json
 import re
 import unicodedata
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import errors
+from tests.benchmarks import page as measurements
+from tests.benchmarks import run_all
 from tests.scripts import guide_commands
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +31,31 @@ def anchors(text):
 
 def test_the_page_of_commands_is_what_the_code_says():
     assert guide_commands.PAGE.read_text("utf-8") == guide_commands.page(), "Run python -m tests.scripts.guide_commands"
+
+
+def test_the_measurements_of_the_guide_and_of_readme_are_those_of_the_last_runs():
+    for path, text in measurements.pages().items():
+        assert path.read_text("utf-8") == text, "Run python -m tests.benchmarks.page"
+    commands = [run["command"] for run in json.loads(measurements.MEASURED.read_text("utf-8"))]
+    assert commands == [run_all.shown(one) for one in run_all.BENCHMARKS]
+
+
+def test_a_benchmark_that_fails_is_named_and_keeps_its_last_results(tmp_path, capfd):
+    recording = (
+        "from tests.benchmarks.report import record; import sys; record('read', 0.1234, {'peer': float(sys.argv[1])})"
+    )
+    (tmp_path / "good.py").write_text(recording)
+    (tmp_path / "bad.py").write_text("raise SystemExit(3)")
+    file, old = tmp_path / "runs.json", {"command": "bad.py", "results": ["old"]}
+    file.write_text(json.dumps([old, {"command": "good.py 2", "results": ["old"]}]))
+
+    failed, skipped = run_all.run_all(["bad.py", "good.py 2", "bad.py {deltalake}"], {}, {}, folder=tmp_path, file=file)
+
+    runs = {run["command"]: run for run in json.loads(file.read_text())}
+    assert failed == {"bad.py": "ended with exit code 3"}
+    assert skipped == {"bad.py {deltalake}": "deltalake is missing"}
+    assert runs["bad.py"] == old
+    assert runs["good.py 2"]["results"] == [{"work": "read", "seconds": 0.123, "peers": {"peer": 2.0}}]
 
 
 @pytest.mark.parametrize(
