@@ -5,6 +5,7 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
