@@ -1,4 +1,4 @@
-"""Tables that are named in a session's catalog. `tests/oracles` asks the catalogs of Delta and Iceberg."""
+"""Tables that are named in a session's catalog. `tests/oracles` asks Delta's own catalog."""
 
 import pyarrow as pa
 import pytest
@@ -16,17 +16,71 @@ DELTA = (
     ("Location", "file:{path}"),
     ("Provider", "delta"),
 )
-"""What DESCRIBE TABLE EXTENDED answers with Delta's connector 4.4."""
+"""What DESCRIBE TABLE EXTENDED answers with Delta's connector 4.4; the same in a Hive metastore, but for the owner."""
+PAIMON = (
+    ("id", "bigint"),
+    ("# Partition Information", ""),
+    ("# col_name", "data_type"),
+    ("day", "string"),
+    ("", ""),
+    ("# Metadata Columns", ""),
+    ("__paimon_file_path", "string"),
+    ("", ""),
+    ("# Detailed Table Information", ""),
+    ("Name", "shop.orders"),
+    ("Type", "MANAGED"),
+    ("Provider", "paimon"),
+    ("Owner", "root"),
+    ("Table Properties", "[bucket=2,comment=x,path=file:/elsewhere,path=file:{path},primary-key=id,day]"),
+)
+"""What it answers with Paimon's catalog 0.9 on Spark 3.5, and a comment that looks like another property."""
+HIVE = (
+    ("id", "bigint"),
+    ("", ""),
+    ("# Detailed Table Information", ""),
+    ("Catalog", "spark_catalog"),
+    ("Type", "MANAGED"),
+    ("Provider", "hive"),
+    ("Location", "file:/warehouse/shop.db/events"),
+    ("Serde Library", "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"),
+)
+"""What it answers for a table of Hive's own in a Hive metastore, on Spark 4.1."""
+
+
+def described(rows, path=""):
+    return [{"col_name": name, "data_type": kind.format(path=path)} for name, kind in rows]
 
 
 def test_a_table_is_opened_by_its_name():
     path = samples.path("payments")
-    spark = DescribingSession([{"col_name": name, "data_type": kind.format(path=path)} for name, kind in DELTA])
+    spark = DescribingSession(described(DELTA, path))
 
     table = open_table("shop.`pay``ments`", spark=spark)
 
     assert (table.path, table.format) == (path, "delta")
     assert spark.asked == ["DESCRIBE TABLE EXTENDED `shop`.`pay``ments`"]
+
+
+def test_a_table_of_paimons_catalog_is_opened_where_its_property_says():
+    path = samples.path("orders")
+    properties = (("bucket", "2"), ("comment", "x,path=file:/elsewhere"), ("path", f"file:{path}"))
+    spark = DescribingSession(described(PAIMON, path), [{"key": key, "value": value} for key, value in properties])
+
+    table = open_table("paimon.shop.orders", spark=spark)
+
+    assert (table.path, table.format) == (path, "paimon")
+    assert spark.asked[1:] == ["SHOW TBLPROPERTIES `paimon`.`shop`.`orders`"]
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"branch of a Paimon table\. Open the table by its own name, with branch="
+    ):
+        open_table("paimon.shop.`orders$branch_dev`", spark=spark)
+
+
+def test_a_table_of_hives_own_is_refused_with_its_path():
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"a table of hive\. .* by its path, file:/warehouse/shop\.db/events"
+    ):
+        open_table("shop.events", spark=DescribingSession(described(HIVE)))
 
 
 def test_the_error_says_what_the_catalog_said(here):

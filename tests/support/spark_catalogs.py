@@ -2,13 +2,14 @@
 
 
 class DescribingSession:
-    """A session that answers each query with the rows of DESCRIBE that a real one returned.
+    """A session that answers DESCRIBE, and SHOW TBLPROPERTIES, with the rows that a real one returned.
 
     The connectors of the formats do not fit the PySpark of the tests, so their sessions are in other processes.
     """
 
-    def __init__(self, rows):
+    def __init__(self, rows, properties=()):
         self.rows = rows
+        self.properties = properties
         self.asked = []
 
     def sql(self, query):
@@ -16,7 +17,8 @@ class DescribingSession:
         return self
 
     def collect(self):
-        return [_Row(row) for row in self.rows]
+        rows = self.properties if self.asked[-1].startswith("SHOW TBLPROPERTIES") else self.rows
+        return [_Row(row) for row in rows]
 
 
 class _Row(dict):

@@ -5,25 +5,24 @@ Only SQL is sent, so it works over Spark Connect, and with any catalog that answ
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.catalogs import CatalogTable, name_parts
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
-_PROPERTY = re.compile(r"(?:^\[|[,\[])path=([^,\]]+)")
 _FORMATS = ("delta", "paimon", "iceberg")
 _LONGEST = 300
 """The characters of a catalog's own message that an error quotes."""
 
 
 def locate(spark: SparkSession, name: str) -> CatalogTable:
-    """Return where the session's catalog says that a table is. One DESCRIBE; a second query for an Iceberg table.
+    """Return where the session's catalog says that a table is. One DESCRIBE; a second query for Iceberg and Paimon.
 
     Args:
         spark: The session, classic or Connect.
@@ -43,15 +42,21 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
     if provider not in _FORMATS:
         found = f"a table of {provider}" if provider else "a table of an unknown format"
+        path = details.get("Location")
+        advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""
         raise UnsupportedFeatureError(
-            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake and Iceberg are read."
+            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake and Iceberg are read.{advice}"
         )
     if provider == "iceberg":
         query = f"SELECT file FROM {quoted}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"  # noqa: S608 - quoted
         files = _ask(spark, query, name)
         if files:
             return CatalogTable(path=str(files[0]["file"]), format=provider)
-    path = details.get("Location") or _path_option(details.get("Table Properties", ""))
+    if provider == "paimon" and "$" in parts[-1]:
+        raise UnsupportedFeatureError(
+            f"{name} is a branch of a Paimon table. Open the table by its own name, with branch= for the branch."
+        )
+    path = details.get("Location") or _path_property(spark, quoted, name)
     if not path:
         raise TableNotFoundError(f"Spark's catalog does not say where {name} is. Open it by its path.")
     return CatalogTable(path=path, format=provider)
@@ -84,10 +89,12 @@ def _first_line(error: Exception) -> str:
 def _details(rows: list[Mapping[str, object]]) -> Mapping[str, str]:
     """Return what DESCRIBE says behind the columns, below `# Detailed Table Information`."""
     names = [str(row["col_name"]) for row in rows]
-    begin = next((place for place, one in enumerate(names) if one.startswith("# Detailed")), len(names))
+    # The last one: a column can have any name.
+    begin = max((place for place, one in enumerate(names) if one.startswith("# Detailed")), default=len(names))
     return {str(row["col_name"]).strip(): str(row["data_type"] or "") for row in rows[begin + 1 :]}
 
 
-def _path_option(properties: str) -> str:
-    found = _PROPERTY.search(properties)
-    return found[1] if found else ""
+def _path_property(spark: SparkSession, quoted: str, name: str) -> str | None:
+    """Return the property `path` of a table. Paimon's catalog says there where it is."""
+    rows = _ask(spark, f"SHOW TBLPROPERTIES {quoted}", name)
+    return next((str(row["value"]) for row in rows if row["key"] == "path"), None)
