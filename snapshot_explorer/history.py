@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 from typing import Protocol, get_args, runtime_checkable
 
@@ -86,8 +87,11 @@ class CommitFilter:
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for an unknown kind."""
         if self.kind is not None and self.kind not in get_args(Kind):
-            kinds = ", ".join(get_args(Kind))
-            raise InvalidArgumentError(f"{self.kind!r} is not a kind of commit. Kinds: {kinds}.")
+            near = get_close_matches(str(self.kind), get_args(Kind), 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise InvalidArgumentError(
+                f"{self.kind!r} is not a kind of commit.{hint} Kinds: {', '.join(get_args(Kind))}."
+            )
         if not self.maintenance and self.kind in _MAINTENANCE_KINDS:
             raise InvalidArgumentError(f"Commits of kind {self.kind} are maintenance. Leave out maintenance=False.")
 

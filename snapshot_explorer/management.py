@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
-from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.model import Listing, Validation
 from snapshot_explorer.visible import logger_of
 
@@ -86,6 +86,8 @@ class SnapshotManagement(Generic[S]):
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
         self._async_task: Future[S] | None = None
+        if not isinstance(staleness_limit, timedelta):
+            raise InvalidArgumentError(f"staleness_limit must be a timedelta, got {type(staleness_limit).__name__}.")
         self.staleness_limit = staleness_limit
         self.last_update_timestamp = -1
         """When the last successful update ended, in milliseconds since 1970; -1 before the first."""

@@ -130,6 +130,8 @@ def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
             found = [folder for folder in storage.folders("") if not folder.startswith((".", "_"))]
         except SnapshotExplorerError:
             return ""
+        if name in found:
+            return ""  # the folder is there, and empty
         if found:
             return _did_you_mean(name, found, storage.root)
         rest = parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -25,7 +26,7 @@ from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
@@ -114,7 +115,7 @@ class Snapshot:
             CorruptTableError: The manifest is damaged; the message names it.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
-        return entries_of(self.resolved, find_manifest(manifest, paths, owner=f"version {version}"))
+        return entries_of(self.resolved, find_manifest(str(manifest), paths, owner=f"version {version}"))
 
     @overload
     def file_changes(self, *, engine: Literal["local"] = "local") -> Frame: ...
@@ -396,7 +397,11 @@ class Snapshot:
         return tuple(name for name in names if name not in empty)
 
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:
-        """Raise InvalidArgumentError if a name is not a partition key."""
+        """Raise InvalidArgumentError if it is not a dict, or a name in it is not a partition key."""
+        if not isinstance(partition, Mapping):
+            raise InvalidArgumentError(
+                f"partition must be a dict such as {{'dt': '2026-11-01'}}, got {type(partition).__name__}."
+            )
         for name in partition:
             keys = self.schema.partition_keys
             if name not in keys:

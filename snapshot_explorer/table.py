@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
+from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
@@ -190,8 +191,7 @@ class Table:
             SnapshotNotFoundError: A ref matches no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
-        if limit is not None and limit < 0:
-            raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all commits.")
+        check_limit(limit, "commits")
         if recorded_times and self.format != "delta":
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
@@ -213,6 +213,8 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
+        if isinstance(versions, SupportsIndex):
+            raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions!r}].")
         found = read_history(self._format, versions, CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
         return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)
@@ -410,7 +412,7 @@ class Table:
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
-            return Frame(self._format.inspect(name), title=f"{name} of {self.name}")
+            return Frame(self._format.inspect(str(name)), title=f"{name} of {self.name}")
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at version {version}")

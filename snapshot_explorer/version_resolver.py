@@ -23,7 +23,7 @@ from snapshot_explorer.refs import (
     resolve,
     resolve_range,
 )
-from snapshot_explorer.refs.times import format_time
+from snapshot_explorer.refs.times import brief_repr, format_time
 from snapshot_explorer.snapshot import Snapshot
 
 _SOON = 60
@@ -205,5 +205,7 @@ class VersionResolver:
 def _time(name: str, given: str | datetime) -> datetime:
     time = parse_time_bound(given, start=name == "since")
     if time is None:
-        raise InvalidArgumentError(f"{name}={given!r} is not a time. Use a datetime, or text such as 2026-11-01 or 3d.")
+        raise InvalidArgumentError(
+            f"{name}={brief_repr(given)} is not a time. Use a datetime, or text such as 2026-11-01, 3d or yesterday."
+        )
     return time

@@ -1,7 +1,9 @@
 """`Scan`: which columns and rows to read, checked against a schema once, for every engine."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import pyarrow as pa
 
@@ -36,16 +38,21 @@ def scan_of(
 
     Raises:
         InvalidArgumentError: A column does not exist or is named twice, the condition does not fit the schema, or the
-            limit is negative.
+            limit is not a whole number, 0 or more.
     """
     found = None if where is None else condition(where, schema)
     chosen = _chosen(schema, columns)
-    if limit is not None and limit < 0:
-        raise InvalidArgumentError(f"limit must be 0 or more, got {limit}. Leave it out for all rows.")
+    check_limit(limit, "rows")
     kept = frozenset(chosen.names)
     names = [name for name in schema.names if name in kept]
     names += sorted(found.columns - set(names)) if found else []
     return Scan(columns=chosen, needed=pa.schema([schema.field(name) for name in names]), condition=found, limit=limit)
+
+
+def check_limit(limit: object, what: str) -> None:
+    """Raise InvalidArgumentError unless a limit on the number of `what` is None or a whole number, 0 or more."""
+    if limit is not None and not (isinstance(limit, SupportsIndex) and operator.index(limit) >= 0):
+        raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {what}.")
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

@@ -16,6 +16,7 @@ backquotes. Functions and types are the engine's own.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -32,7 +33,7 @@ from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import Latest, Ref, Tag, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
     import pyarrow as pa
@@ -204,6 +205,8 @@ class _Query:
     def of(cls, text: str, tables: Mapping[str, Versioned]) -> _Query:
         if not isinstance(text, str):
             raise InvalidArgumentError(f"A query must be a str, got {type(text).__name__}. Write it in quotes.")
+        if not isinstance(tables, Mapping):
+            raise InvalidArgumentError(f"tables must be a dict of names and open tables, got {type(tables).__name__}.")
         cut = tokens(text)
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
@@ -212,6 +215,11 @@ class _Query:
         newest: dict[int, int | None] = {}
         for reference in found:
             table = tables[reference.table]
+            if not hasattr(table, "at"):
+                what = type(table).__name__
+                raise InvalidArgumentError(
+                    f"{reference.table} must be a table, got {what}. Open it with open_table(PATH)."
+                )
             snapshot = _snapshot(table, reference, newest)
             key = (id(table), snapshot.version)
             if key not in numbers:

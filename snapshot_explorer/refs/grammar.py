@@ -35,7 +35,7 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
         return _version_ref(operator.index(ref))
     if not isinstance(ref, str):
         raise InvalidRefError(
-            f"A {type(ref).__name__} is not a valid ref. Use a number, a text or a datetime. {EXAMPLES}"
+            f"A value of type {type(ref).__name__} is not a valid ref. Use a number, a text or a datetime. {EXAMPLES}"
         )
     if len(ref) > _LONGEST:
         raise InvalidRefError(f"{brief_repr(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
@@ -49,7 +49,7 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
         InvalidRefError: A side is not a valid ref, or the text does not contain `..`.
     """
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
-        what = brief_repr(text) if isinstance(text, str) else f"A {type(text).__name__}"
+        what = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
         raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
     # Dots inside a quoted tag name do not separate refs.
     bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
@@ -81,7 +81,10 @@ def parse_time_bound(given: str | datetime, *, start: bool, now: datetime | None
     if word in (YESTERDAY, _TODAY):
         day = start_of_day(now) - timedelta(days=word == YESTERDAY)
         return day if start else day + timedelta(days=1, microseconds=-1)
-    ref = parse_ref(given, now=now)
+    try:
+        ref = parse_ref(given, now=now)
+    except InvalidRefError:
+        return None
     return ref.time if isinstance(ref, AsOf) and not ref.back else None
 
 

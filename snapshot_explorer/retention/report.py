@@ -180,7 +180,7 @@ def retention_of(
 
 def _age(keep: str | timedelta | None) -> timedelta | None:
     given = parse_duration(keep) if isinstance(keep, str) else keep
-    if keep is not None and (given is None or given < timedelta(0)):
+    if keep is not None and (not isinstance(given, timedelta) or given < timedelta(0)):
         raise InvalidArgumentError(
             f"keep={keep!r} is not a duration. Use a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
         )

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import MissingFileError, SnapshotExplorerError, StorageError
+from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage.failures import (
     Mask,
@@ -64,6 +64,13 @@ _MAX_ENTRIES_PER_FILE = 16
 
 class _Options(dict[str, Any]):
     """Storage options whose repr and text hide their values."""
+
+    @classmethod
+    def of(cls, options: object) -> "_Options":
+        """Return options; raise InvalidArgumentError if they are not a dict."""
+        if not isinstance(options, Mapping | None):
+            raise InvalidArgumentError(f"storage_options must be a dict, got {type(options).__name__}.")
+        return cls(options or {})
 
     def __repr__(self) -> str:
         return f"<{len(self)} storage options>"
@@ -117,13 +124,17 @@ class Storage:
             limits: Limits on memory and time per metadata file.
 
         Raises:
-            InvalidArgumentError: The path or `external_files` is not valid.
+            InvalidArgumentError: The path, the options, `external_files` or the limits are not valid.
             MissingDependencyError: The protocol's library is not installed, or the protocol is unknown.
             UnsupportedFeatureError: The path chains protocols.
         """
         self._location = parse_location(path)
-        self._options = _Options(options or {})
+        self._options = _Options.of(options)
         self.root = self._location.shown
+        if not isinstance(limits, Limits):
+            raise InvalidArgumentError(
+                f"limits must be Limits, such as Limits(metadata_bytes=8 << 30), got {type(limits).__name__}."
+            )
         self.limits = limits
         self._mask = Mask(self._options, self._location.hidden)
         self._external_files = parse_external_files(external_files)

@@ -143,7 +143,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot show nonsense", ""),
         ("%snapshot show tag:v2", ""),
         ("%snapshot log --kind vacuum", "'vacuum' is not a kind of commit. Kinds: append, "),
-        ("%snapshot log --since nonsense", "'nonsense' is not a valid ref."),
+        ("%snapshot log --since nonsense", "since='nonsense' is not a time."),
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
         ("%snapshot open memory://not-there", "No Paimon, Delta or Iceberg table at memory://"),
         ("%snapshot open x --format hudi", "No format is called 'hudi'. Formats: paimon, delta, iceberg."),

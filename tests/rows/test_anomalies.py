@@ -58,7 +58,7 @@ def test_thresholds_are_settings():
     assert marked(values) == []
     assert [row["version"] for row in marked(values, factor=4)] == [15]
     assert marked(values, factor=4, share=0.5) == []
-    with pytest.raises(InvalidArgumentError, match="least from 1 to window"):
+    with pytest.raises(InvalidArgumentError, match="least must be from 1 to window"):
         AnomalyRules(window=2, least=3)
     with pytest.raises(InvalidArgumentError, match="factor must be 0 or more"):
         AnomalyRules(factor=-1)

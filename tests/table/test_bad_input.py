@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import explore, open_table, sql
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -219,6 +219,48 @@ def test_an_unknown_column_names_the_nearest(url):
 def test_a_condition_that_does_not_fit(url, where):
     with pytest.raises(InvalidArgumentError):
         open_table(url).current.to_arrow(where=where)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda table: table.at(3).to_arrow(limit="3"), "limit must be 0 or more, got '3'. Leave it out for all rows."),
+        (lambda table: table.history(limit=0.5), "limit must be 0 or more, got 0.5. Leave it out for all commits."),
+        (lambda table: table.history(5), "A value of type int is not a range of versions. Write two refs"),
+        (
+            lambda table: table.history(since="tomorow"),
+            "since='tomorow' is not a time. Use a datetime, or text such as",
+        ),
+        (lambda table: table.history(kind="compct"), "'compct' is not a kind of commit. Did you mean compact?"),
+        (lambda table: table.commits(3), "versions must be a list of versions, got 3. Write [3]."),
+        (lambda table: table.at(None), "A value of type NoneType is not a valid ref. Use a number, a text or"),
+        (lambda table: table.at(3).files("id=1"), "partition must be a dict such as {'dt': '2026-11-01'}, got str."),
+        (lambda table: table.at(3).entries(5), "'5' is not a manifest of version 3."),
+        (lambda table: table.inspect(3), "No system table is called '3'."),
+        (lambda table: table.retention(keep=-1), "keep=-1 is not a duration. Use a whole number with a unit"),
+        (lambda table: sql("from a", [table]), "tables must be a dict of names and open tables, got list."),
+        (lambda table: sql("from a", {"a": table.path}), "a must be a table, got str. Open it with open_table(PATH)."),
+        (
+            lambda table: explore(table.path),
+            "explore needs an open table, got str. Open it: explore(open_table(PATH)).",
+        ),
+        (lambda table: open_table(table.path, storage_options="key"), "storage_options must be a dict, got str."),
+        (lambda table: open_table(table.path, limits=8), "limits must be Limits, such as"),
+        (lambda table: open_table(table.path, staleness_limit=3), "staleness_limit must be a timedelta, got int."),
+    ],
+)
+def test_an_argument_of_another_type_says_what_it_must_be(url, call, message):
+    with pytest.raises(InvalidArgumentError) as caught:
+        call(open_table(url))
+
+    assert str(caught.value).startswith(message)
+
+
+def test_a_folder_that_is_empty_is_not_suggested_itself(tmp_path):
+    (tmp_path / "orders").mkdir()
+
+    with pytest.raises(TableNotFoundError, match=r"Check the path and the options\.$"):
+        open_table(tmp_path / "orders")
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../b", "/etc/passwd"])

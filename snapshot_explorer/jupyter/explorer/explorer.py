@@ -11,7 +11,7 @@ from IPython.display import display
 from pyarrow import ArrowException
 from traitlets import TraitError
 
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
@@ -479,7 +479,13 @@ def explore(table: Table, *, name: str | None = None) -> Explorer:
     Args:
         table: The table.
         name: The variable that holds it, for the lines of code that are shown; found by itself in a notebook.
+
+    Raises:
+        InvalidArgumentError: It is not an open table.
     """
+    if not hasattr(table, "current"):
+        what = type(table).__name__
+        raise InvalidArgumentError(f"explore needs an open table, got {what}. Open it: explore(open_table(PATH)).")
     shell = get_ipython()
     variables: MutableMapping[str, Any] | None = None if shell is None else shell.user_ns
     found = name or name_of(table, variables or {})

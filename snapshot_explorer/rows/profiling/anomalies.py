@@ -54,10 +54,10 @@ class AnomalyRules:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if self.window < 1 or not 1 <= self.least <= self.window:
-            raise InvalidArgumentError(
-                f"window must be 1 or more and least from 1 to window, got {self.window} and {self.least}."
-            )
+        if self.window < 1:
+            raise InvalidArgumentError(f"window must be 1 or more, got {self.window}.")
+        if not 1 <= self.least <= self.window:
+            raise InvalidArgumentError(f"least must be from 1 to window, which is {self.window}, got {self.least}.")
         for name in ("factor", "share", "null_rate_step", "range_share"):
             if getattr(self, name) < 0:
                 raise InvalidArgumentError(f"{name} must be 0 or more, got {getattr(self, name)}.")
