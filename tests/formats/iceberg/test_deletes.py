@@ -338,10 +338,10 @@ def test_rows_are_deleted_as_if_each_were_compared_with_each(data):
     numbers = list(range(1, len(files) + 1))
 
     def columns(some):
-        return [pa.array([row[place] for row in some], kind) for place, (kind, _) in enumerate(kinds)]
+        return [comparable(pa.array([row[place] for row in some], kind)) for place, (kind, _) in enumerate(kinds)]
 
     deleted = DeletedRows([[pa.chunked_array([column]) for column in columns(some)] for some in files], numbers)
-    found = deleted.contains([comparable(column) for column in columns(rows)], number)
+    found = deleted.contains(columns(rows), number)
 
     gone = {row for some, at in zip(files, numbers, strict=True) if at > number for row in some}
     assert found.tolist() == [row in gone for row in rows]

@@ -134,7 +134,9 @@ def comparable(values: pa.Array) -> pa.Array:
         return values.view(pa.int32())
     if pa.types.is_timestamp(values.type) or pa.types.is_time64(values.type):
         return values.view(pa.int64())
-    return values
+    if pa.types.is_decimal128(values.type):
+        values = values.view(pa.binary(16))
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 
 class DeletedRows:
@@ -285,11 +287,11 @@ class _HashTable:
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
         self.is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
-        bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(hashes).bit_length() + 3))
-        self._filter_shift, self._shift = np.uint64(64 - bits), np.uint64(64 - bits + 2)
+        bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(hashes).bit_length() + 5))
+        self._filter_shift, self._shift = np.uint64(64 - bits), np.uint64(64 - bits + 4)
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._hashes >> self._filter_shift] = True
-        sizes = np.bincount((self._hashes >> self._shift).view(np.int64), minlength=1 << (bits - 2))
+        sizes = np.bincount((self._hashes >> self._shift).view(np.int64), minlength=1 << (bits - 4))
         self._largest = int(sizes.max())
         self._begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 

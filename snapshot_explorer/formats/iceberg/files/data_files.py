@@ -32,6 +32,7 @@ FileFormat = Literal["parquet", "orc", "avro"]
 FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
 """The formats of files that are read."""
 BATCH_ROWS = 65_536
+"""Rows that are read at once. Of more, the memory of intermediate results is not used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
