@@ -3,6 +3,8 @@
 import json
 import pickle
 import shutil
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,14 +64,38 @@ def copy(tmp_path):
     return tmp_path / "orders"
 
 
+@dataclass(frozen=True)
+class History:
+    """A branch of a table, read once for all tests."""
+
+    paimon: Paimon
+    commits: pa.Table
+    """Those of the versions that can be loaded: of others only a changelog is left."""
+
+    @cached_property
+    def versions(self):
+        return self.commits["version"].to_pylist()
+
+    @cached_property
+    def files(self):
+        """The live files of each version."""
+        return {version: self.paimon.version(version).files() for version in self.versions}
+
+    @cached_property
+    def changes(self):
+        """The changes of each version."""
+        return {version: self.paimon.changes([version]) for version in self.versions}
+
+
+@cache
 def histories(path):
-    """Every branch of a table with its versions, without those of which only a changelog is left."""
+    """Return every branch of a table that has versions."""
+    found = []
     for branch in (None, *(one.name for one in opened(path).branches())):
         paimon = opened(path, branch)
         commits = paimon.commits(paimon.listing(0).versions)
-        versions = commits.filter(pc.equal(commits["readable"], "yes"))["version"].to_pylist()
-        if versions:
-            yield paimon, versions
+        found.append(History(paimon, commits.filter(pc.equal(commits["readable"], "yes"))))
+    return [history for history in found if history.versions]
 
 
 def test_the_tables_are_there():
@@ -129,21 +155,21 @@ def test_old_partition_values_name_the_folders_that_are_there():
 
 
 def test_the_hint_and_the_folder_agree(real):
-    for paimon, versions in histories(real):
-        assert paimon.listing().latest == versions[-1]
-        assert paimon.listing().notes == ()
+    for history in histories(real):
+        assert history.paimon.listing().latest == history.versions[-1]
+        assert history.paimon.listing().notes == ()
 
 
 def test_live_rows_add_up_to_what_the_writer_counted(real):
-    for paimon, versions in histories(real):
-        for row in paimon.commits(versions).to_pylist():
-            rows = paimon.version(row["version"]).files()["rows"]
+    for history in histories(real):
+        for row in history.commits.to_pylist():
+            rows = history.files[row["version"]]["rows"]
             assert (pc.sum(rows).as_py() or 0) == json.loads(row["details"])["totalRecordCount"]
 
 
 def test_added_less_removed_rows_are_what_the_total_grows_by(real):
-    for paimon, versions in histories(real):
-        rows = {row["version"]: row for row in paimon.commits(versions).to_pylist()}
+    for history in histories(real):
+        rows = {row["version"]: row for row in history.commits.to_pylist()}
         for version, row in rows.items():
             before = rows.get(version - 1, {"total_rows": None})["total_rows"]
             if None not in (before, row["total_rows"], row["added_rows"]):
@@ -151,19 +177,18 @@ def test_added_less_removed_rows_are_what_the_total_grows_by(real):
 
 
 def test_added_less_removed_rows_are_what_the_writer_counted_where_no_vector_deletes_any(real):
-    for paimon, versions in histories(real):
-        for version, row in zip(versions, paimon.commits(versions).to_pylist(), strict=True):
-            if not any(paimon.version(version).files()["deletion_vector"].is_valid().to_pylist()):
+    for history in histories(real):
+        for row in history.commits.to_pylist():
+            if not any(history.files[row["version"]]["deletion_vector"].is_valid().to_pylist()):
                 assert row["added_rows"] - row["removed_rows"] == json.loads(row["details"])["deltaRecordCount"]
 
 
 def test_a_version_is_the_one_before_with_its_changes(real):
-    for paimon, versions in histories(real):
+    for history in histories(real):
         live = set()
-        for version in versions:
-            files = paimon.version(version).files()
-            if version - 1 in versions:
-                changes = paimon.changes([version])
+        for version, files in history.files.items():
+            if version - 1 in history.files:
+                changes = history.changes[version]
                 delta = changes.filter(pc.equal(changes["list"], "delta")).to_pylist()
                 live -= {(row["path"], row["level"]) for row in delta if row["change"] == "remove"}
                 live |= {(row["path"], row["level"]) for row in delta if row["change"] == "add"}
@@ -172,27 +197,28 @@ def test_a_version_is_the_one_before_with_its_changes(real):
 
 
 def test_changes_of_all_versions_are_those_of_each(real):
-    for paimon, versions in histories(real):
-        together = paimon.changes(versions)
+    for history in histories(real):
+        together = history.paimon.changes(history.versions)
 
-        assert together.equals(pa.concat_tables([paimon.changes([version]) for version in versions]))
-        assert paimon.changes(versions[::-1])["version"].to_pylist() == together["version"].to_pylist()[::-1]
+        assert together.equals(pa.concat_tables(history.changes.values()))
+        backwards = history.paimon.changes(history.versions[::-1])
+        assert backwards["version"].to_pylist() == together["version"].to_pylist()[::-1]
 
 
 def test_frames_have_their_schema(real):
-    for paimon, versions in histories(real):
-        newest = versions[-1]
-        assert paimon.commits(versions).schema == frames.COMMITS
-        assert paimon.version(newest).manifests().schema == frames.MANIFESTS
-        assert paimon.changes(versions).schema == frames.CHANGES
-        assert paimon.version(newest).files().schema == frames.FILES
-        assert paimon.commits([]).schema == frames.COMMITS
-        assert paimon.changes([]).schema == frames.CHANGES
+    for history in histories(real):
+        newest = history.paimon.version(history.versions[-1])
+        assert history.commits.schema == frames.COMMITS
+        assert newest.manifests().schema == frames.MANIFESTS
+        assert history.changes[history.versions[-1]].schema == frames.CHANGES
+        assert history.files[history.versions[-1]].schema == frames.FILES
+        assert history.paimon.commits([]).schema == frames.COMMITS
+        assert history.paimon.changes([]).schema == frames.CHANGES
 
 
 def test_files_are_on_the_disk_with_their_size_and_rows(real):
-    for paimon, versions in histories(real):
-        for row in paimon.version(versions[-1]).files().to_pylist():
+    for history in histories(real):
+        for row in history.files[history.versions[-1]].to_pylist():
             path = real / row["path"]
             assert path.stat().st_size == row["size_bytes"]
             if path.suffix == ".parquet":
@@ -200,10 +226,11 @@ def test_files_are_on_the_disk_with_their_size_and_rows(real):
 
 
 def test_statistics_hold_for_the_values_in_the_files(real):
-    for paimon, versions in histories(real):
-        for row in paimon.version(versions[-1]).files(statistics=True).to_pylist():
+    for history in histories(real):
+        newest = history.paimon.version(history.versions[-1])
+        for row in newest.files(statistics=True).to_pylist():
             if row["path"].endswith(".parquet"):
-                check_statistics(real, paimon.version(versions[-1]).schema, row)
+                check_statistics(real, newest.schema, row)
 
 
 def check_statistics(real, schema, row):
@@ -228,13 +255,12 @@ def check_statistics(real, schema, row):
 
 
 def test_manifests_count_their_entries(real):
-    for paimon, versions in histories(real):
-        for version in versions:
-            manifests = paimon.version(version).manifests()
+    for history in histories(real):
+        for commit in history.commits.to_pylist():
+            manifests = history.paimon.version(commit["version"]).manifests()
             delta = manifests.filter(pc.equal(manifests["list"], "delta"))
-            commit = paimon.commits([version])
-            assert (pc.sum(delta["added_files"]).as_py() or 0) == commit["added_files"][0].as_py()
-            assert (pc.sum(delta["removed_files"]).as_py() or 0) == commit["removed_files"][0].as_py()
+            assert (pc.sum(delta["added_files"]).as_py() or 0) == commit["added_files"]
+            assert (pc.sum(delta["removed_files"]).as_py() or 0) == commit["removed_files"]
             for row in manifests.to_pylist():
                 assert (real / row["path"]).exists()
                 assert row["list"] == "index" or (real / row["path"]).stat().st_size == row["size_bytes"]
