@@ -57,7 +57,7 @@ _STYLE = (
 _STYLE_OF_COMMITS = (
     "<style>"
     ".sx .sx-kind::before{content:'';display:inline-block;width:.7em;height:.7em;margin-right:.5em;border-radius:2px;"
-    "background:var(--sx-kind,#999)}"
+    "background:var(--sx-kind,#8C8C8C)}"
     ".sx .sx-table td.sx-plus{color:#00664b}.sx .sx-table td.sx-minus{color:#8f3e00}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-plus')}{{color:#4fd1a5}}"
     f"{_DARK.replace('.sx', '.sx .sx-table td.sx-minus')}{{color:#ff9d5c}}"

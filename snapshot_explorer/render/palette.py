@@ -1,13 +1,16 @@
-"""Colours by Okabe and Ito, which colour-blind people can distinguish, and which of them a kind of commit has."""
+"""Colours after Okabe and Ito, which colour-blind people can distinguish, and which of them a kind of commit has.
+
+Orange, sky, purple and grey are darker than theirs: each stands out from white and from dark pages, by 3 to 1 at least.
+"""
 
 GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (
     "#009E73",
-    "#E69F00",
-    "#56B4E9",
+    "#BF8400",
+    "#2F93D3",
     "#D55E00",
-    "#CC79A7",
+    "#C46A9C",
     "#0072B2",
-    "#999999",
+    "#8C8C8C",
 )
 KIND_COLOURS = {
     "append": GREEN,

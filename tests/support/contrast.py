@@ -63,7 +63,9 @@ _SCRIPT = r"""
       }
       texts += 1;
     }
-    const is_control = typed || element.matches("button, [role=slider], [role=button]");
+    // A button without border and paper is text.
+    const is_control = typed || element.matches("[role=slider]") || (element.matches("button, [role=button]")
+      && (parseFloat(style.borderTopWidth) > 0 || colour(style.backgroundColor)[3] > 0));
     if (is_control && !is_off && element.parentElement && !element.matches("td, th, .lm-TabBar-tab")) {
       const border = parseFloat(style.borderTopWidth) > 0 && style.borderTopStyle !== "none"
         ? worst(colour(style.borderTopColor), element, element.parentElement) : 0;

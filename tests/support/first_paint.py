@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import nbformat
 
+from snapshot_explorer.render.palette import GREEN, ORANGE, SKY
 from tests.support.jupyter_server import TOKEN
 
 BEGUN = re.compile(r"\[[*\d]")
@@ -29,7 +30,7 @@ COUNT = """async ([png, colours]) => {
     if (colours.some(c => c.every((part, i) => Math.abs(data[at + i] - part) < 12))) found += 1;
   return found;
 }"""
-COLOURS = ("#009E73", "#E69F00", "#56B4E9")
+COLOURS = (GREEN, ORANGE, SKY)
 """Of the bars of appends, overwrites and compactions."""
 BOXES = """nodes => nodes.map(node => node.getBoundingClientRect()).filter(one => one.width > 1 && one.height > 1)
   .map(({x, y, width, height}) => ({x, y, width, height}))"""

@@ -6,6 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from tests.support.contrast import cut_controls, low_contrasts
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [
@@ -30,6 +31,7 @@ def filters_are_shown_by_keyboard(page):
     page.get_by_role("button", name="Filters").focus()
     page.keyboard.press("Space")
     page.get_by_label("Kind", exact=True).wait_for()
+    everything_is_legible(page)
 
 
 def slider_has_a_name_and_an_outline(page):
@@ -45,6 +47,18 @@ def rows_are_sorted_and_saved(page):
         page.get_by_role("button", name="as csv").locator("visible=true").click()
     assert saved.value.suggested_filename == "orders_data_6.csv"
     assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
+
+
+def everything_is_legible(page, place=".sx-explorer"):
+    """Check contrasts, at 800 pixels and at 150 % of a narrow page too, where no control may be cut."""
+    found = low_contrasts(page, place)
+    before = page.viewport_size
+    for zoom, width in ((1, 800), (1.5, 1280)):
+        page.set_viewport_size({"width": int(width / zoom), "height": before["height"]})
+        page.wait_for_timeout(300)
+        found += cut_controls(page, place)
+    page.set_viewport_size(before)
+    assert found == []
 
 
 def front(notebook, tab):
@@ -75,6 +89,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     assert page.locator(".sx-sign.sx-added").count() > 0
     page.locator(".sx-lanes td[data-sx=open]").first.click()
     notebook.says("Entries of manifest-")
+    everything_is_legible(page)
     notebook.shot("manifests")
 
     front(notebook, "Compare")
@@ -85,6 +100,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     front(notebook, "Data")
     notebook.says("Some rows of version 6")
     rows_are_sorted_and_saved(page)
+    everything_is_legible(page)
     notebook.shot("data")
     page.get_by_role("button", name="Load as variable").click()
     notebook.says("df holds 41 rows of version 6.")
@@ -175,6 +191,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     assert page.evaluate("document.activeElement.textContent") == "Blame rows"
     keys.press("Space")
     notebook.says("orders.blame(")
+    everything_is_legible(page)
     notebook.shot(f"rows_{theme}".lower())
 
     front(notebook, "Data")

@@ -26,7 +26,7 @@ _MOST_BYTES = 200_000_000
 """Rows in memory up to which they are sent to a page as a file."""
 _BUTTON = (
     "font:12px var(--jp-ui-font-family,system-ui,sans-serif);color:inherit;background:none;cursor:pointer;"
-    "border:1px solid var(--jp-border-color1,#bdbdbd);border-radius:3px;padding:0 6px;margin:0 0 0 6px"
+    "border:1px solid var(--sx-outline,#767676);border-radius:3px;padding:0 6px;margin:0 0 0 6px"
 )
 
 

@@ -31,10 +31,21 @@ LIVE = "sx-explorer"
 _FOCUSED = ",".join(
     f".{LIVE} {one}:focus-visible" for one in (".noUi-handle", "button", "input", "select", ".lm-TabBar-tab", ".sx-box")
 )
-STYLE = (
-    f"<style>.{LIVE} .sx{{background:none}}{_FOCUSED}{{outline:2px solid #0072B2!important;outline-offset:1px}}</style>"
+_DARK = ",".join(f"{page} .{LIVE}" for page in ("[data-jp-theme-light=false]", ".vscode-dark", ".vscode-high-contrast"))
+_CONTROLS = ",".join(
+    f".{LIVE} {one}"
+    for one in (".jupyter-button", ".noUi-handle", "input:not([type=checkbox])", "select", ".sx-grid :is(input,select)")
 )
-"""CSS that gives the content of an explorer the colour of its tabs, and what has the focus an outline."""
+STYLE = (
+    f"<style>.{LIVE}{{--sx-outline:#767676}}{_DARK}{{--sx-outline:#a0a0a0}}"
+    f".{LIVE} .sx{{background:none}}{_FOCUSED}{{outline:2px solid #0072B2!important;outline-offset:1px}}"
+    f"{_CONTROLS}{{border:1px solid var(--sx-outline)!important;box-sizing:border-box}}"
+    f".{LIVE} .noUi-handle{{border-color:#767676!important}}"
+    f".{LIVE} .widget-html-content{{min-width:0}}"  # wide tables scroll by themselves
+    f".{LIVE} .jupyter-button{{line-height:calc(var(--jp-widgets-inline-height,28px) - 2px)}}"
+    f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}</style>"
+)
+"""CSS that gives the content of an explorer the colour of its tabs, controls an outline, and what has the focus one."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}"
@@ -162,7 +173,7 @@ def _bars(
     yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
     for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
         yield (
-            f'<text x="{x}" y="{_HEIGHT - 4}" fill="{INK}" font-size="12" text-anchor="{anchor}">'
+            f'<text x="{x}" y="{_HEIGHT - 4}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
             f"version {version}</text>"
         )
 
@@ -175,5 +186,6 @@ def _mark(x: float, letters: str, version: int) -> str:
     colour = BLUE if letters == "B" else VERMILLION
     return (
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{colour}"/>'
-        f'<text x="{x:.1f}" y="{y}" fill="{INK}" font-size="12" text-anchor="{anchor}">{letters} {version}</text>'
+        f'<text x="{x:.1f}" y="{y}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
+        f"{letters} {version}</text>"
     )
