@@ -34,9 +34,17 @@ COLOURS = (GREEN, ORANGE, SKY)
 """Of the bars of appends, overwrites and compactions."""
 BOXES = """nodes => nodes.map(node => node.getBoundingClientRect()).filter(one => one.width > 1 && one.height > 1)
   .map(({x, y, width, height}) => ({x, y, width, height}))"""
-WATCH = """(selector) => {
+WATCH = """([selector, index]) => {
   window.sxWidths = [];
+  const times = window.sxTimes = {};
+  for (const one of document.querySelectorAll('.sx-timeline canvas')) one.dataset.isOld = 'true';
   const look = () => {
+    const cell = document.querySelector(`.jp-Cell[data-windowed-list-index="${index}"]`);
+    const prompt = cell?.querySelector('.jp-InputPrompt')?.textContent ?? '';
+    if (prompt.includes('*')) times.begun ??= performance.now();
+    else if (times.begun && /[0-9]/.test(prompt)) times.ended ??= performance.now();
+    if (!times.drawn && cell?.querySelector('.sx-timeline canvas[data-drawn]:not([data-is-old])'))
+      times.drawn = performance.now();
     const shown = [...document.querySelectorAll(selector)].find(one => one.getBoundingClientRect().width);
     const drawn = shown && [...shown.querySelectorAll('.main-svg, canvas')].map(one => one.getBoundingClientRect());
     const width = Math.round(Math.max(0, ...(drawn || []).filter(one => one.height > 1).map(one => one.width)));
@@ -45,7 +53,11 @@ WATCH = """(selector) => {
   };
   look();
 }"""
-"""Keeps each width that the first timeline is seen with."""
+"""Keeps each width that the first timeline is seen with, and when a cell began and ended and its timeline was drawn."""
+SECONDS = """() => {
+  const {begun, ended, drawn} = window.sxTimes;
+  return [drawn - begun, drawn - ended].map((one) => one / 1000);
+}"""
 
 
 @contextmanager
@@ -67,11 +79,15 @@ class Paint:
     pixels: tuple[int, ...]
     """Pixels of bars in each view of the explorer, from the top of the page."""
     seconds: float
-    """From the end of the first cell that shows the explorer to bars that are seen."""
+    """From the end of the first cell that shows the explorer to its bars; negative where they came before its end."""
+    seconds_in_all: float
+    """The same from the beginning of the cell."""
     widths: tuple[int, ...]
     """The widths that the first view was drawn with, in order."""
     received: int
     """Bytes that the kernel sent to the page."""
+    messages: int
+    """Messages that the kernel sent to the page."""
 
     @property
     def is_blank(self):
@@ -98,7 +114,7 @@ class Page:
         self._counter = browser.new_page()
         self._server = server
         self._has_run = False
-        self._received = 0
+        self._received = self._messages = 0
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._frame))
         self.page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset&token={TOKEN}")
         self.page.wait_for_selector(READY)
@@ -117,18 +133,34 @@ class Page:
         """
         page = self.page
         page.locator(".jp-Notebook").first.evaluate("node => { node.scrollTop = 0; }")
-        page.evaluate(WATCH, TIMELINE)
-        self._received = 0
-        first = self._cell(cells[0])
+        page.evaluate(WATCH, [TIMELINE, cells[0]])
+        self._received = self._messages = 0
         self._begin()
-        self._until_answered(first)
-        began = time.monotonic()
-        self._until_bars(cells[0], patience)
-        seconds = time.monotonic() - began
+        self._until_drawn(cells[0], patience)
         page.wait_for_function("selector => document.querySelector(selector)", arg=READY)
         pixels = tuple(self._until_bars(cell, patience) for cell in cells)
         widths = tuple(page.evaluate("window.sxWidths"))
-        return Paint(pixels=pixels, seconds=seconds, widths=widths, received=self._received)
+        in_all, seconds = page.evaluate(SECONDS)
+        return Paint(
+            pixels=pixels,
+            seconds=seconds,
+            seconds_in_all=in_all,
+            widths=widths,
+            received=self._received,
+            messages=self._messages,
+        )
+
+    def click(self, share):
+        """Click on the first timeline, so far from the left; return the seconds until the page shows another B."""
+        canvas = self.page.locator(".sx-timeline > canvas[data-drawn]").first
+        canvas.scroll_into_view_if_needed()
+        box, label = canvas.bounding_box(), canvas.get_attribute("aria-label")
+        began = time.monotonic()
+        self.page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+        self.page.wait_for_function(
+            "label => document.querySelector('.sx-timeline > canvas').ariaLabel !== label", arg=label
+        )
+        return time.monotonic() - began
 
     def _begin(self):
         """Run all cells: with the kernel of a page that has just been opened, else with a new one."""
@@ -157,10 +189,16 @@ class Page:
     def _cell(self, index):
         return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
-    def _until_answered(self, cell):
-        prompt = cell.locator(".jp-InputPrompt")
-        while not any(sign.isdigit() for sign in prompt.inner_text()):
-            self.page.wait_for_timeout(20)
+    def _until_drawn(self, cell, patience):
+        """Wait until a cell has ended and shows a timeline; for that, so many seconds."""
+        until = None
+        while not {"ended", "drawn"} <= {*(times := self.page.evaluate("window.sxTimes"))}:
+            self._cell(cell).scroll_into_view_if_needed()
+            if "ended" in times:
+                until = until or time.monotonic() + patience
+                if time.monotonic() > until:
+                    return
+            self.page.wait_for_timeout(50)
 
     def _until_bars(self, index, patience):
         """Return the pixels of bars in the view of a cell, once there are some."""
@@ -184,6 +222,7 @@ class Page:
 
     def _frame(self, payload):
         self._received += len(payload)
+        self._messages += 1
 
 
 def chromium(playwright):
