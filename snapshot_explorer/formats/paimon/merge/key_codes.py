@@ -65,13 +65,18 @@ def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
     """Return numbers, times or booleans as integers of the same order; None for other types."""
     kind = values.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return np.asarray(values.cast(pa.int64()).fill_null(0)).astype(np.int64)
+        return _integers(values)
     if pa.types.is_temporal(kind):
-        plain = values.cast(pa.int32()) if kind.bit_width == 32 else values.cast(pa.int64())  # noqa: PLR2004 - bits
-        return np.asarray(plain.cast(pa.int64()).fill_null(0)).astype(np.int64)
+        return _integers(values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))  # noqa: PLR2004 - bits
     if pa.types.is_floating(kind):
         return _float_bits(np.asarray(values.cast(pa.float64()).fill_null(0.0)))
     return None
+
+
+def _integers(values: pa.ChunkedArray) -> Codes:
+    """Return integers, 0 for null."""
+    known = values.fill_null(0) if values.null_count else values
+    return np.asarray(known.cast(pa.int64())).astype(np.int64, copy=False)
 
 
 def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:

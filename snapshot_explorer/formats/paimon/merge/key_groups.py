@@ -22,6 +22,7 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     KeyGroups,
     Steps,
     aggregation_steps,
+    are_adds,
     group_starts,
     partial_update_steps,
 )
@@ -97,8 +98,13 @@ def merge(
 
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
     """
-    adds = ~np.isin(kinds, RETRACTS)
-    unique_rows, key_groups = _grouped(rows, rules, sequence, kinds, levels)
+    adds = are_adds(kinds)
+    by_key = _by_key(rows, rules)
+    replaced = _replaced(by_key, rules, sequence, adds)
+    if replaced is not None:
+        adds[replaced] = False
+        return rows.select(list(names)).filter(pa.array(adds))
+    unique_rows, key_groups = _grouped(rows, by_key, rules, sequence, kinds, levels)
     unique_rows = unique_rows[adds[unique_rows]]
     match rules.engine:
         case Deduplicate() | FirstRow():
@@ -125,7 +131,7 @@ def merge_all(
 
     Source: paimon MergeFileSplitRead.forceKeepDelete.
     """
-    unique_rows, key_groups = _grouped(rows, rules, sequence, kinds, levels)
+    unique_rows, key_groups = _grouped(rows, _by_key(rows, rules), rules, sequence, kinds, levels)
     match rules.engine:
         case Deduplicate() | FirstRow():
             places = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
@@ -170,20 +176,54 @@ def _folded(
     return pa.table(columns, schema=rows.schema), order
 
 
-def _grouped(
-    rows: pa.Table, rules: Rules, sequence: Codes, kinds: npt.NDArray[np.int8], levels: npt.NDArray[np.int32]
-) -> tuple[Codes, KeyGroups]:
-    """Return the rows with a unique key, and the groups of the other rows, oldest first within a key."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ByKey:
+    """The rows ordered by key, those of one key in the order of the files."""
+
+    order: Codes
+    """Their row numbers."""
+    codes: Codes
+    """The code of each one's key, ascending."""
+
+
+def _by_key(rows: pa.Table, rules: Rules) -> _ByKey:
     codes = key_codes(rows, rules.keys)
     order = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
-    starts = group_starts(codes[order])
+    return _ByKey(order=order, codes=codes[order])
+
+
+def _replaced(by_key: _ByKey, rules: Rules, sequence: Codes, adds: npt.NDArray[np.bool_]) -> Codes | None:
+    """Return the rows that a newer row of their key replaces; None where that takes more than sequence numbers to say.
+
+    The newest row of a key is its last one if each has a greater sequence number than the one before it.
+    """
+    if not isinstance(rules.engine, Deduplicate) or rules.sequence_fields or rules.lookup:
+        return None
+    again = np.flatnonzero(by_key.codes[1:] == by_key.codes[:-1])
+    older, newer = by_key.order[again], by_key.order[again + 1]
+    if rules.ignore_delete and not (adds[older].all() and adds[newer].all()):
+        return None
+    return older if (sequence[newer] > sequence[older]).all() else None
+
+
+def _grouped(
+    rows: pa.Table,
+    by_key: _ByKey,
+    rules: Rules,
+    sequence: Codes,
+    kinds: npt.NDArray[np.int8],
+    levels: npt.NDArray[np.int32],
+) -> tuple[Codes, KeyGroups]:
+    """Return the rows with a unique key, and the groups of the other rows, oldest first within a key."""
+    order = by_key.order
+    starts = group_starts(by_key.codes)
     sizes = np.diff(np.append(starts, len(order)))
     unique_rows = order[starts[sizes == 1]]
     places = order[np.repeat(sizes > 1, sizes)]
     groups = np.repeat(np.arange(int(np.count_nonzero(sizes > 1))), sizes[sizes > 1])
     if rules.lookup and not isinstance(rules.engine, FirstRow):
         places, groups = _lowest_levels(places, groups, levels[places])
-    adds = ~np.isin(kinds, RETRACTS)
+    adds = are_adds(kinds)
     fields = [
         order_codes(rows.column(name).take(pa.array(places)), descending=rules.descending)
         for name in rules.sequence_fields

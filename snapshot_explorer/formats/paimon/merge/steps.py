@@ -25,6 +25,12 @@ row, retract."""
 Actions = npt.NDArray[np.int8]
 
 
+def are_adds(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the rows of kind +I or +U."""
+    added: npt.NDArray[np.bool_] = (kinds != RETRACTS[0]) & (kinds != RETRACTS[1])
+    return added
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeyGroups:
     """The rows whose keys are not unique, by key, oldest first within a key."""
@@ -39,8 +45,7 @@ class KeyGroups:
     @cached_property
     def adds(self) -> npt.NDArray[np.bool_]:
         """A mask of the rows of kind +I or +U."""
-        added: npt.NDArray[np.bool_] = ~np.isin(self.kinds, RETRACTS)
-        return added
+        return are_adds(self.kinds)
 
     @cached_property
     def starts(self) -> Codes:
