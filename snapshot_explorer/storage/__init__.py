@@ -315,7 +315,7 @@ class Storage:
                 raise
             return (*(future.result() for future in futures), result)
 
-    def open(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
+    def open(self, path: str, *, size_bytes: int | None = None, end: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.
 
         From remote storage a file of up to 1 MiB is fetched whole. In a larger one each requested range is a request,
@@ -324,10 +324,12 @@ class Storage:
         Args:
             path: The file.
             size_bytes: Its size, if the metadata contains it: saves a request.
+            end: Where the part that is read ends, if the size is unknown: up to 1 MiB are then fetched in one request,
+                as if the file ended there.
 
         Raises: as `read`; reading from the file raises the same.
         """
-        opened = self._request(lambda files, address: files.open(address, size_bytes), path)
+        opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
         if isinstance(opened, pa.NativeFile):
             return opened

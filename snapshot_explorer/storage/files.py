@@ -86,7 +86,7 @@ class Files(Protocol):
         """Return whether the file exists. May raise FileNotFoundError instead of returning False."""
         ...
 
-    def open(self, address: str, size_bytes: int | None) -> pa.NativeFile | io.BufferedIOBase:
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile | io.BufferedIOBase:
         """Return a file opened for random access. The reads of a Python object may raise foreign errors."""
         ...
 
@@ -143,7 +143,7 @@ class LocalFiles:
         except FileNotFoundError:
             return False  # usual where a history looks for old files, and translating an error costs more than this
 
-    def open(self, address: str, size_bytes: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
         """Return a file opened for random access; a small one is read whole, in one system call instead of many."""
         if _regular(_status(address), address).st_size <= _SMALL_FILE_BYTES:
             return pa.BufferReader(self.read(address))
@@ -236,9 +236,10 @@ class RemoteFiles:
         """Return the address as the file system writes it."""
         return str(self._fs._strip_protocol(location.address))  # noqa: SLF001 - there is no public way
 
-    def read(self, address: str) -> bytes:
-        """Return a file's bytes, in one request."""
-        content = bytes(self._fs.cat_file(self._literal(address), **self._at_once))
+    def read(self, address: str, end: int | None = None) -> bytes:
+        """Return a file's bytes, or those before an end, in one request."""
+        how = self._at_once if end is None else {"start": 0, "end": end}
+        content = bytes(self._fs.cat_file(self._literal(address), **how))
         if content[:1] in _HTML_STARTS and self._protocol != "memory":
             _check_not_html(content)
         return content
@@ -264,12 +265,17 @@ class RemoteFiles:
         """Return whether the file exists."""
         return bool(self._fs.info(self._literal(address))["type"] == "file")
 
-    def open(self, address: str, size_bytes: int | None) -> pa.NativeFile | io.BufferedIOBase:
-        """Return a small file's bytes, or a large file that fetches ranges."""
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile | io.BufferedIOBase:
+        """Return a small file's bytes, or its bytes up to the end, or a large file that fetches ranges."""
         # Handles of memory:// share one position.
         if self._protocol == "memory" or (size_bytes is not None and size_bytes <= _WHOLE_FILE_BYTES):
             content = self.read(address)
             if size_bytes is not None and len(content) != size_bytes:
+                self._check_complete(address, len(content))
+            return pa.BufferReader(content)
+        if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
+            content = self.read(address, end)
+            if len(content) < end:
                 self._check_complete(address, len(content))
             return pa.BufferReader(content)
         known = {"size": size_bytes} if self._protocol == "s3" and size_bytes is not None else {}

@@ -120,6 +120,16 @@ def test_a_size_from_metadata_saves_the_request_for_it(table):
     assert kinds(counted) == ["get"]
 
 
+def test_an_end_saves_the_request_for_the_size(table):
+    storage, counted, write = table
+    write("a", b"x" * 1000)
+
+    assert storage.open("a", end=600).read() == b"x" * 600
+    assert kinds(counted) == ["get"]
+    assert storage.open("a", end=1200).read() == b"x" * 1000  # shorter than it should be: its size is checked
+    assert kinds(counted) == ["get", "get", "info"]
+
+
 def test_two_columns_of_a_parquet_file_cost_their_bytes(table):
     storage, counted, write = table
     rows = pa.table({f"c{i}": noise(50_000) for i in range(10)})

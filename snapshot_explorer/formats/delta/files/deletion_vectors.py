@@ -177,7 +177,7 @@ def _read(storage: Storage, vector: Vector) -> bytes:
     Source: delta PROTOCOL.md, "Deletion Vector File Storage Format".
     """
     log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.path)
-    with storage.open(vector.path or "") as source:
+    with storage.open(vector.path or "", end=vector.offset + vector.size_bytes + 2 * _WORD) as source:
         version = bytes(source.read(1))
         if version != _VERSION:
             raise CorruptBytesError(f"the file is of version {version.hex() or 'none'}, not {_VERSION.hex()}")
