@@ -1,4 +1,4 @@
-"""Variants as JSON text, for pandas and for what is drawn.
+"""Variants as JSON text, for pandas, SQL and what is drawn.
 
 Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that JSON does not have are texts.
 
@@ -65,6 +65,11 @@ def with_texts(rows: pa.Table) -> pa.Table:
             ) from error
         rows = rows.set_column(place, field.with_type(kind), pa.chunked_array(chunks, kind))
     return rows
+
+
+def text_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of `with_texts` for rows of a schema."""
+    return pa.schema([field.with_type(_text_type(field.type)) for field in schema], metadata=schema.metadata)
 
 
 def _text_type(kind: pa.DataType) -> pa.DataType:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import planning_cursor, query_cursor
@@ -169,7 +170,7 @@ def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure
 
 
 class _RelationView:
-    """A relation as a view in a connection. Its columns have generated names in the plan."""
+    """A relation as a view in a connection. Its columns have generated names in the plan; variants are JSON text."""
 
     def __init__(self, number: int, name: str, relation: Relation) -> None:
         self._number = number
@@ -183,16 +184,22 @@ class _RelationView:
                 "case: read the rows with to_arrow(columns=[...]) instead."
             )
         self._plan_names = {pushdown.column_name(number, at): column for at, column in enumerate(relation.schema.names)}
+        self._comparable_names = {
+            name: column
+            for name, column in self._plan_names.items()
+            if not has_variant(relation.schema.field(column).type)
+        }
         self._types: list[str] = []
 
     def show(self, connection: duckdb.DuckDBPyConnection, *, as_it_is: bool) -> None:
         """Register the empty relation. In the plan, its first column represents the number of rows."""
         if as_it_is:
-            connection.register(self.name, self._relation.schema.empty_table())
+            connection.register(self.name, text_schema(self._relation.schema).empty_table())
             return
         marked = pa.schema([pa.field(pushdown.rows_name(self._number), pa.bool_())])
+        shown = text_schema(self._relation.schema)
         for plan_name, column in self._plan_names.items():
-            marked = marked.append(pa.field(plan_name, self._relation.schema.field(column).type))
+            marked = marked.append(pa.field(plan_name, shown.field(column).type))
         connection.register(f"{self.name}__rows", marked.empty_table())
         self._view(connection, [quoted(name) for name in self._plan_names])
         self._types = [str(kind) for kind in connection.table(self.name).types]
@@ -207,7 +214,7 @@ class _RelationView:
         read = frozenset(column for scan in mine for column in scan.columns)
         return RequiredRows(
             columns=tuple(column for name, column in self._plan_names.items() if name in read),
-            where=pushdown.condition_of(mine, self._plan_names, self._relation.schema),
+            where=pushdown.condition_of(mine, self._comparable_names, self._relation.schema),
             limit=pushdown.limit_of(mine),
         )
 
@@ -236,7 +243,7 @@ class _RelationView:
         elif required.columns:
             names = [name for name, column in self._plan_names.items() if column in required.columns]
             rows = self._relation.read(required.columns, required.where, required.limit)
-            self._show_rows(connection, rows.rename_columns(names), names)
+            self._show_rows(connection, with_texts(rows).rename_columns(names), names)
         else:
             self._show_rows(connection, self._relation.count(), [])
 

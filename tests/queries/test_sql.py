@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import duckdb
 import fsspec
@@ -19,6 +20,8 @@ from snapshot_explorer.errors import (
 )
 from tests.support.filesystems import counting
 from tests.support.paimon.table_builder import PaimonTable
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +210,16 @@ def test_a_table_without_versions_is_reported(memory_root):
 
     with pytest.raises(SnapshotNotFoundError, match="the table has no version yet"):
         open_table(f"memory://{writer.root}").sql("select count(*) n from this")
+
+
+def test_variants_are_json_text_in_queries_as_in_pandas():
+    table = open_table(DATA / "delta" / "variants")
+
+    rows = table.sql("select * from this where v is not null order by id")
+    numbers = table.sql("select id from this where v->>'$' = '1'")
+
+    expected = table.at("latest").to_pandas()
+    expected = expected[expected["v"].notna()].sort_values("id")
+    assert rows["v"].tolist() == expected["v"].tolist()
+    assert rows["l"].map(list).tolist() == expected["l"].map(list).tolist()
+    assert 10 in numbers["id"].tolist()
