@@ -1,7 +1,10 @@
 """Files, changes and lifetimes on Spark: the same rows as the local engine gives, whatever the log."""
 
 import pickle
+import signal
 import tempfile
+import threading
+import time
 from functools import partial, reduce
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.engines.spark.metadata import SupportsDistributedMetadata
+from snapshot_explorer.engines.spark.tasks import collected
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
@@ -467,3 +471,32 @@ def test_paths_of_manifest_entries_that_differ_in_one_part_are_distinguished():
 
     assert len(set(found)) == len(rows) - 1
     assert found[0] == found[-1]  # a missing list of extra files is an empty one
+
+
+def test_an_interrupt_cancels_the_job_and_the_session_stays_usable(spark, tmp_path):
+    began = tmp_path / "began"
+    path = str(began)
+
+    def slow(batches):
+        open(path, "w").close()  # noqa: PTH123 - this runs in Spark's Python, which has no need of pathlib
+        time.sleep(120)
+        yield from batches
+
+    def stop():
+        while not began.exists():
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    rows = spark.range(1).mapInArrow(slow, "id bigint")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # as ipykernel does for each cell
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            collected(spark, rows)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert time.monotonic() - start < 100
+    assert collected(spark, spark.range(3))["id"].to_pylist() == [0, 1, 2]

@@ -17,7 +17,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.engines.spark.metadata_intervals import intervals, live
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
-from snapshot_explorer.engines.spark.tasks import on_executors
+from snapshot_explorer.engines.spark.tasks import collected, on_executors
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.lifetimes.reading import states_of, time_of
@@ -247,7 +247,7 @@ def records(
 def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask]) -> pa.Table:
     """Return the PREFETCHED of tasks. Runs one Spark job."""
     function = partial(_records, read, PREFETCHED)
-    found = on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED)).toArrow()
+    found = collected(spark, on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED)))
     return found.select(PREFETCHED.names).cast(PREFETCHED)
 
 

@@ -6,12 +6,14 @@ contents, such as storage options.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import chain
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.engines.spark.executors import packed
-from snapshot_explorer.engines.spark.sessions import quiet
+from snapshot_explorer.engines.spark.sessions import is_connect, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +56,39 @@ def on_executors(
         return spark.range(0, len(parts), 1, len(parts)).mapInArrow(
             _work(packed(function), parts, NOT_ON_EXECUTOR), schema
         )
+
+
+_CANCEL_SECONDS = 0.2
+"""How often a job is cancelled that has not begun yet."""
+
+
+def collected(spark: SparkSession, rows: DataFrame) -> pa.Table:
+    """Return the rows of a DataFrame. Runs one Spark job, which Ctrl-C and a stop button cancel.
+
+    In a thread of its own: PySpark's `toArrow` waits for the end of the job before it lets an interrupt through.
+    """
+    from pyspark.util import inheritable_thread_target
+
+    tag, connect = f"snapshot-explorer-{uuid4().hex}", is_connect(spark)
+    add = spark.addTag if connect else spark.sparkContext.addJobTag
+    cancel = spark.interruptTag if connect else spark.sparkContext.cancelJobsWithTag
+
+    def collect() -> pa.Table:
+        add(tag)
+        return rows.toArrow()
+
+    # Job groups and tags of the user's hold there too.
+    inheriting: object = inheritable_thread_target(spark)
+    target = inheriting(collect) if callable(inheriting) else collect  # PySpark 4.0 without pinned threads: no function
+    with ThreadPoolExecutor(1, "snapshot-spark") as threads:
+        future = threads.submit(target)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            while not future.done():
+                cancel(tag)
+                wait([future], timeout=_CANCEL_SECONDS)
+            raise
 
 
 def _work(
