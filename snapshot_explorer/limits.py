@@ -24,6 +24,12 @@ _DIGITS = 18
 class Limits:
     """Limits for one metadata file.
 
+    Args:
+        metadata_bytes: Decoded bytes that a metadata file may have, however small it is stored.
+        metadata_ratio: A larger metadata file may decode to this many times its stored size.
+        metadata_rows: Rows that a metadata file may have; a larger file may have one row per 8 bytes.
+        value_bytes: Bytes of one line of JSON, one JSON document, or one decompressed Avro block.
+
     Raises:
         InvalidArgumentError: A limit is not a whole number of 1 or more.
     """

@@ -66,8 +66,9 @@ class Snapshot:
     def commit(self) -> Commit:
         """Return the commit that created the version.
 
-        Reads the files that the commit wrote. Paimon: the snapshot, its delta manifest list and manifests. Delta: the
-        commit file, and enough of the log to determine whether the version can still be loaded; see `frames.COMMITS`.
+        Reads the files that the commit wrote. Paimon: the snapshot, its delta manifest list and manifests. Iceberg:
+        only the table's metadata file. Delta: the commit file, and enough of the log to determine whether the version
+        can still be loaded; see `frames.COMMITS`.
         """
         version = self._existing()
         rows = self._cache.get("commit", lambda: self._format.commits([version]))
@@ -78,24 +79,29 @@ class Snapshot:
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema of the version."""
+        """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once."""
         return self._cache.get("schema", lambda: self.resolved.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table properties in force at the version."""
+        """Return the table properties in force at the version. Reads what `schema` reads."""
         return self._cache.get("properties", lambda: self.resolved.properties)
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows that `to_arrow` returns."""
+        """Return the Arrow schema of the rows that `to_arrow` returns. Reads what `schema` reads."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
 
     def manifests(self) -> Frame:
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
 
         Paimon: reads only the manifest lists. Delta: base contains the files of the checkpoint and delta the commits
-        after it; reads both.
+        after it; reads both. Iceberg: base contains the manifests of earlier snapshots, delta those of this one and
+        index those of delete files; reads the manifest list.
+
+        Raises:
+            SnapshotNotFoundError: The version has expired, and only its commit or changelog is left.
+            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
         drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
@@ -105,7 +111,7 @@ class Snapshot:
         """Return the ENTRIES of a manifest, in order: the data files that it adds and removes.
 
         Delta: a manifest is a commit, a file of the checkpoint or a sidecar; a remove in a checkpoint is a tombstone.
-        Reads the manifest, and what `manifests` reads.
+        Iceberg: a manifest of data files or of delete files. Reads the manifest, and what `manifests` reads.
 
         Args:
             manifest: The path, as in `manifests`, the file name, or an unambiguous suffix.
@@ -301,7 +307,13 @@ class Snapshot:
         return rows.to_spark(self.resolved, self.resolved.plan(scan.condition).splits, scan, spark=spark)
 
     def count(self, where: str | None = None) -> int:
-        """Return the number of rows, after any merge. Reads no data file if the metadata contains the number."""
+        """Return the number of rows, after any merge. Reads no data file if the metadata contains the number.
+
+        Args:
+            where: As for `to_arrow`: count only the rows that match.
+
+        Raises: as `to_arrow`.
+        """
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
 

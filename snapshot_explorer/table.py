@@ -113,11 +113,20 @@ class Table:
         return self.management.current_snapshot
 
     def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
-        """Return the newest snapshot: the same object if nothing was committed since."""
+        """Return the newest snapshot: the same object if nothing was committed since. One listing of the log.
+
+        Args:
+            staleness_acceptable: If the current snapshot is not older than the `staleness_limit` of `open_table`,
+                return it at once and update in the background.
+
+        Raises:
+            TableNotFoundError: All versions are gone. The current snapshot is unchanged.
+            SnapshotExplorerError: The log cannot be read, or has fewer versions than before. Likewise unchanged.
+        """
         return self.management.update(staleness_acceptable=staleness_acceptable)
 
     def at(self, ref: int | str | datetime | Ref) -> Snapshot:
-        """Return the snapshot at a ref.
+        """Return the snapshot at a ref. One listing of the log; a tag or a time costs a few small files more.
 
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
@@ -183,11 +192,11 @@ class Table:
             anomalies: Add a column `anomalies`, which names what jumps at each version; `Table.anomalies` has the
                 rules. Reads what that reads.
             recorded_times: Return the times that Delta's writers recorded in place of those of the log's files, which
-                are other ones after a copy, and order by them. Refs by time follow the files.
+                differ after a copy, and order by them. Refs by time use the times of the files.
 
         Raises:
-            InvalidArgumentError: A ref or a kind is not valid, the limit is negative, or recorded times are asked of
-                another format than Delta, whose times are recorded ones.
+            InvalidArgumentError: A ref, a time, a kind or the limit is not valid, or `recorded_times` is set for a
+                table that is not a Delta table.
             SnapshotNotFoundError: A ref matches no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
@@ -331,9 +340,10 @@ class Table:
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
 
-        Follows the engine's own command, which the result contains: Paimon's `sys.expire_snapshots`, Delta's VACUUM.
-        Arguments default to the table's settings. Reads what `lifetimes` reads; for Paimon also tags, consumers,
-        changelogs that would expire and files of other branches; for Delta recent commits and a listing of each folder.
+        Follows the engine's own command, which the result contains: Paimon's `sys.expire_snapshots`, Delta's VACUUM,
+        Iceberg's `system.expire_snapshots`. Arguments default to the table's settings. Reads what `lifetimes` reads;
+        for Paimon also tags, consumers, changelogs that would expire and files of other branches; for Delta recent
+        commits and a listing of each folder.
 
         Args:
             keep: Keep versions up to this age, such as `7d` or `36h`. For Delta: files removed within this time.
@@ -349,10 +359,10 @@ class Table:
     def readability(self) -> Frame:
         """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
 
-        `history` and `commit` contain the part of this that is cheap; see `frames.COMMITS`. From now on they, and the
-        explorer, also follow what was found here: a version that lacks files is not `yes` there. Call it again where
-        files were removed or restored since. Reads what `lifetimes` reads, lists each folder of data files and, for
-        Paimon, that of the manifests. Opens no data file.
+        `history` and `commit` contain the part of this that is cheap; see `frames.COMMITS`. From then on they, and the
+        explorer, also use this result: a version that lacks files is not `yes` there. Call it again after files were
+        removed or restored. Reads what `lifetimes` reads, and lists each folder of data files and, for Paimon, that of
+        the manifests. Opens no data file.
         """
         lifetimes, listing = self.lifetimes(), self._format.listing(0)
         found = readability_frame(self._format, lifetimes, listing, name=self.name)
@@ -360,7 +370,7 @@ class Table:
         return found
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
-        """Return the schema at a ref."""
+        """Return the schema at a ref. One listing, and one small file or the checkpoint; errors as `at`."""
         return self.at(ref).schema
 
     def tags(self) -> Frame:
@@ -390,7 +400,8 @@ class Table:
         `inspections` lists them. Columns, types and order are the format's own. For Paimon: its system tables, as
         `SELECT * FROM t$files` returns them; a TIMESTAMP(3) is timestamp[ms] without zone, in UTC, where Paimon uses
         the zone of its JVM. For Delta: `history` and `detail` as DESCRIBE returns them, newest first, and
-        `properties`, `transactions` and `domains`. They read only metadata.
+        `properties`, `transactions` and `domains`. For Iceberg: its metadata tables, as `SELECT * FROM t.files`
+        returns them; partitions are maps of text. They read only metadata.
 
         Paimon's audit_log, binlog, ro and row_tracking contain the rows of the table, in no order. They are read as a
         whole into memory, like `to_arrow`. audit_log contains the last event of each key with its `rowkind`, also for
@@ -511,23 +522,22 @@ class Table:
     ) -> Blame:
         """Return every version that inserted, updated or deleted rows of a condition, with the rows before and after.
 
-        The lines, applied one after another, give the rows that fulfil the condition at every version. So a row that
-        an update takes out of the condition is deleted, and one that it brings in is inserted. A change is attributed
-        to the version whose rows are the first to have it: what a restore brings back to the restore, a row that is
-        deleted and inserted again to both commits. A compaction that writes rows as they were changes nothing, and an
-        added column, null in the rows that are there, neither. Columns are the same where their field ids are; those
-        that the last version lacks are not compared.
+        Applied one after another, the lines give the matching rows of every version. So a row that an update takes out
+        of the condition is deleted, and one that it brings in is inserted. A change is attributed to the first version
+        that has it: rows that a restore brings back to the restore, a row that is deleted and inserted again to both
+        commits. A compaction that rewrites rows unchanged, or a new column that is null in existing rows, is not a
+        change. Columns are matched by field id; columns that the last version lacks are not compared.
 
-        One pass over the log finds the versions that added or removed files which can have such rows, by partition and
-        statistics; of primary-key tables only conditions on the key spare files. These versions are then compared in
-        the files that differ, which are the only ones opened. Changed rows are held in memory.
+        One pass over the log finds the versions that added or removed files which might contain matching rows, by
+        partition and statistics; in primary-key tables only conditions on the key skip files. These versions are then
+        compared, and only the files that differ are opened. Changed rows are held in memory.
 
         Args:
-            where: A condition in SQL, as DuckDB understands it, with the columns of the last version; all rows without.
-            key: The columns that identify a row, so that an update is one line; without it the primary key. With none,
-                `[]` or a table without a primary key, an update is a delete and an insert.
-            columns: The columns to compare and to return, to which those of the key are added; all without it.
-            between: Two refs `A..B`, both included; all versions without it. Rows of the first version that its commit
+            where: A condition in DuckDB's SQL, with the columns of the last version; by default all rows.
+            key: The columns that identify a row, so that an update is one line; by default the primary key. Without a
+                key (`[]`, or no primary key), an update is a delete and an insert.
+            columns: The columns to compare and to return, in addition to the key; by default all.
+            between: Two refs `A..B`, both included; by default all versions. Rows of the first version that its commit
                 did not add are `existing`.
 
         Raises:
@@ -558,22 +568,23 @@ class Table:
         (`types['amount'] = 'double'`), `null_count.COLUMN` and `null_rate.COLUMN`; `metadata.rows` where a column is
         called `rows`. Rows are those in files, before any merge and before delete files.
 
-        Metadata are evaluated at every version, in one pass over the log. Otherwise the last version is loaded and then
-        the middle of the rest: at most 11 of 1,000 versions, and only the columns of the condition.
-        That finds one change of a condition that came and went; where the evaluated versions contradict each other, a
-        note says so. Where that reads less, a single pass reads each file once and evaluates every version, so that the
-        first one is found however often the condition comes and goes: for conditions on each row and for counts, `min`,
-        `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not merged or deleted by other
-        files and whose columns in the condition stayed the same. Versions that cannot be read are skipped and named. A
-        version that lacks a column of the condition does not fulfil it. A condition that is null does not hold.
+        Conditions on metadata are evaluated at every version, in one pass over the log. For other conditions the last
+        version is loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the
+        condition. If the condition came and went several times, this finds one of its changes; a note says so if the
+        evaluated versions show it. If it reads less, a single pass reads each file once and evaluates every version,
+        which finds the first one however often the condition comes and goes. It is possible for conditions on each row
+        and for counts, `min`, `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not
+        merged or deleted by other files and whose columns in the condition stayed the same. Versions that cannot be
+        read are skipped and named. The condition does not hold where it is null, or where the version lacks one of its
+        columns.
 
         Args:
             condition: SQL as DuckDB understands it, with the columns of `bad`, or a function.
-            good: A version where it does not hold; the search begins there, otherwise at the earliest version.
-            bad: A later version where it holds; without it the newest one.
-            announce: Called with what is going to be read, before any rows are.
-            single_pass: Whether to read rows in a single pass. Without it, whichever reads fewer bytes of data files
-                and commits, by the metadata.
+            good: A version where it does not hold, from which the search starts; by default the earliest version.
+            bad: A later version where it holds; by default the newest one.
+            announce: Called with what will be read, before any rows are read.
+            single_pass: Whether to read rows in a single pass. By default, if that reads fewer bytes of data files and
+                commits, by the metadata.
 
         Raises:
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
@@ -593,17 +604,17 @@ class Table:
     ) -> Profile:
         """Return row count, nulls, least and greatest value of columns at every version, as lines and as a frame.
 
-        From the statistics of files in the metadata, in one pass over the log; a number is null where a live file has
-        no statistics of it. `bounds` says which numbers are bounds rather than exact, and why: text and times may be
-        cut, deletion vectors and delete files remove rows that are still in the statistics, and rows of primary-key
-        tables are counted before any merge. `min` and `max` are then at most and at least the real ones. NaN does not
-        count as a value.
+        From the statistics of files in the metadata, in one pass over the log; a number is null if a live file has no
+        statistics of it. `bounds` says which numbers are bounds instead of exact, and why: text and times may be
+        truncated, deletion vectors and delete files remove rows that the statistics still include, and rows of
+        primary-key tables are counted before any merge. `min` and `max` are then a lower and an upper bound of the
+        values. NaN is not a value.
 
         Args:
-            columns: A column or several, of the last of the versions; all without it.
-            between: Two refs `A..B`, both included; all versions without it.
-            exact: Read the rows: each file once for all versions that have it, and what is merged once for each state.
-            rules: What is marked as a jump; see `anomalies`.
+            columns: A column or several, of the last version; by default all.
+            between: Two refs `A..B`, both included; by default all versions.
+            exact: Read the rows: each file once for all versions that contain it, and merged files once for each state.
+            rules: The thresholds of jumps; see `anomalies`.
 
         Raises:
             InvalidArgumentError: A column does not exist, or `between` is not a range.
@@ -660,40 +671,41 @@ class Table:
         """Return the rows that differ between versions `a` and `b`: inserted, deleted and updated.
 
         The rows of A less `RowDiff.before` plus `RowDiff.after` are the rows of B, as multisets. Either version may be
-        the newer one. Reads only files that not both versions have; of a file whose deletion vector alone differs, only
-        the rows that it names. Rows that a compaction wrote again as they were cancel out.
+        the newer one. Reads only files that are not in both versions; if only the deletion vector of a file differs,
+        only the rows that it names. Rows that a compaction rewrote unchanged cancel out.
 
-        Columns are the same where their field ids are, under the names of B; where a table has no ids, where their
-        names are. A column that was added is null before. A column that B lacks is not compared. Types that were
-        widened are compared in the wider type; other changes of type are refused, unless `columns` leaves them out.
+        Columns are matched by field id, or by name in a table without ids, and have the names of B. A column that was
+        added is null before. A column that B lacks is not compared. Types that were widened are compared in the wider
+        type; other changes of type are refused, unless `columns` leaves them out.
 
         Values are compared as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0, decimals are
         compared by value, times by instant, texts and binary by their bytes, lists and structs item by item, maps
         without order.
 
         Args:
-            a: The version to compare with.
-            b: The version that is explained.
-            key: The columns that identify a row, unique and not null in each version; without it the primary key. With
-                none, `[]` or a table without a primary key, whole rows are compared and none is updated. Nulls and then
-                duplicates are refused, of A before B, before rows are compared; on Spark, while they are. Checked are
-                the rows that are read: those that pass `where`, in files that not both versions have. If a key occurs
-                there and again in a file that both versions have, `before` and `after` are right all the same, since
-                the rows of that file are in both versions; but the row counts as deleted or inserted, not as updated.
-            columns: The columns to compare, to which those of the key are added; all without it.
-            where: A condition in SQL, as DuckDB understands it, with the names of B. The rows of each version that pass
-                are compared: a row that passed in A and does not in B is deleted.
-            engine: `local`, as without it; `spark` or a session: then executors read and compare the rows when they are
-                first asked for. `RowDiff.to_spark()` leaves them there; everything else brings them here.
-            preview: Return `diff_plan` and stop there: what would be read, and the most rows that can have changed.
-            memory_limit: Bytes of rows to hold in memory; more are put into temporary files.
+            a: The version before the changes.
+            b: The version after the changes.
+            key: The columns that identify a row, unique and not null in each version; by default the primary key.
+                Without a key (`[]`, or no primary key), whole rows are compared and none is updated. Nulls and
+                duplicates are refused before rows are compared; on Spark, while they are. Only rows that are read are
+                checked: those that match `where`, in files that are not in both versions. If such a key also occurs in
+                a file of both versions, `before` and `after` are still right, but the row counts as deleted or
+                inserted instead of updated.
+            columns: The columns to compare, in addition to the key; by default all.
+            where: A condition in DuckDB's SQL, with the names of B. Compares the rows of each version that match: a row
+                that matches in A and not in B is deleted.
+            engine: `local` (the default), or `spark` or a session: executors then read and compare the rows at their
+                first use. `RowDiff.to_spark()` leaves them there; everything else collects them.
+            preview: Return `diff_plan`: what would be read, and the most rows that can have changed. Reads no rows.
+            memory_limit: The maximum bytes of rows in memory; more are spilled to temporary files.
 
         Raises:
-            InvalidArgumentError: A ref, a column or the condition is not valid, no column is common, or the key has
-                nulls or is not unique.
-            SnapshotNotFoundError: No version answers to a ref, or it has expired.
-            UnsupportedFeatureError: A version needs a feature that is not read, or a column's types do not compare.
-            CorruptTableError: A file is missing or damaged; it is named.
+            InvalidArgumentError: A ref, a column or the condition is not valid, the versions have no common column, or
+                the key has nulls or is not unique.
+            SnapshotNotFoundError: No version matches a ref, or it has expired.
+            UnsupportedFeatureError: A version needs a feature that is not supported, or a column has types that cannot
+                be compared.
+            CorruptTableError: A file is missing or damaged; the message names it.
         """
         if isinstance(engine, str) and engine not in ("local", "spark"):
             raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")

@@ -110,7 +110,7 @@ class Retention:
         ]
         parts: list[Part] = [Pairs(tuple(rows))]
         if len(self.holders):
-            parts += [Line("What holds files that the newest version has no more:"), *self.holders.drawing().parts]
+            parts += [Line("What keeps files that the newest version no longer has:"), *self.holders.drawing().parts]
         noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
         parts += self._commands_drawn()
@@ -141,7 +141,7 @@ class Retention:
             return f"{lost[0]}" if lost else "none"
         newest = outcomes.index("lost")
         between = set(outcomes[newest : len(outcomes) - outcomes[::-1].index("lost")])
-        gaps = "" if between == {"lost"} else ", not all between"
+        gaps = "" if between == {"lost"} else "; some between are kept"
         return f"{lost[-1]} to {lost[0]} ({len(lost):,} versions{gaps})"
 
     @property

@@ -174,7 +174,7 @@ def test_a_branch_holds_nothing_and_is_said_to_lose_what_it_shares(tmp_path):
     folder = tmp_path / "orders"
     shutil.copytree(samples.path("orders"), folder)
     held = open_table(folder).retention("0d", keep_last=1)
-    assert branch_note(held) == "expiry ignores branches; it would delete none of this one's files"
+    assert branch_note(held) == "expiry ignores branches; it would delete none of its files"
 
     for tag in folder.glob("tag/tag-*"):
         tag.unlink()

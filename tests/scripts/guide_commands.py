@@ -119,7 +119,7 @@ def _section(command: Command, run: Callable[[str], str]) -> str:
     rows += [(_flags(item), item.meaning) for item in command.options]
     parts = [
         f"## {command.name}",
-        f"{command.summary}.",
+        command.summary if command.summary.endswith(".") else f"{command.summary}.",
         f"```text\n{usage(command)}\n```",
     ]
     if rows:

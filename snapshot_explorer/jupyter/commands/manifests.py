@@ -18,5 +18,6 @@ MANIFESTS = Command(
     examples=("%snapshot manifests 17", "m = %snapshot manifests latest^"),
     arguments=(REF,),
     options=(TABLE,),
-    notes="For Delta, base is the checkpoint of the version, and delta the commits after it.",
+    notes="For Delta, base is the checkpoint of the version, and delta the commits after it. For Iceberg, base "
+    "are the manifests of earlier snapshots, delta those of this one, and index those of delete files.",
 )

@@ -37,6 +37,7 @@ RETENTION = Command(
         ),
         TABLE,
     ),
-    notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta. "
-    "r.versions, r.lost, r.freed and r.holders are frames, r.commands the commands.",
+    notes="Deletes nothing, and shows the engine's own command: sys.expire_snapshots of Paimon, VACUUM of Delta, "
+    "system.expire_snapshots of Iceberg. r.versions, r.lost, r.freed and r.holders are frames, r.commands the "
+    "commands.",
 )

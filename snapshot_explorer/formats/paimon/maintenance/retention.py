@@ -373,7 +373,7 @@ def _holders(
 def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
     """Return the row of a branch. Paimon's expiry ignores branches: only tags keep files that branches share."""
     count = 0 if isinstance(paths, str) else len(paths.intersection(freed.column("path").to_pylist()))
-    note = "expiry ignores branches; it would delete none of this one's files"
+    note = "expiry ignores branches; it would delete none of its files"
     if isinstance(paths, str):
         note = f"expiry ignores branches, and the files of this one are unknown: {paths}"
     elif count:
