@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support import spark_clusters
+from tests.support.sample_sizes import IN_CI
 
 HERE = Path(__file__).parent
 ONCE = ("test_every_test_passes_in_another_kind_of_session", "test_failures", "test_processes")
@@ -55,7 +56,7 @@ def started(tmp_path_factory):
 
 
 @pytest.mark.sessions
-@pytest.mark.skipif("SNAPSHOT_EXPLORER_NO_SKIPS" not in os.environ, reason="two minutes, for .ci/run")
+@pytest.mark.skipif(not IN_CI, reason="two minutes, for .ci/run")
 @pytest.mark.parametrize("mode", ["connect", "cluster"])
 def test_every_test_passes_in_another_kind_of_session(mode, started):
     process, output, report = started[mode]
