@@ -40,6 +40,16 @@ COLOUR = """(colour) => {
     if (colour.every((part, i) => Math.abs(data[at + i] - part) < 12) && data[at + 3] > 250) found += 1;
   return found;
 }"""
+RECORD = """() => {
+  const kept = window.drawn = {texts: [], marks: 0, end: 0}, {prototype} = CanvasRenderingContext2D;
+  const keep = {fillText: (text) => kept.texts.push(text), arc: (x, y, radius) => { kept.marks += radius === 4; },
+    lineTo: (x) => { kept.end = Math.max(kept.end, x); }};
+  for (const [name, take] of Object.entries(keep)) {
+    const draw = prototype[name];
+    prototype[name] = function (...given) { take(...given); return draw.apply(this, given); };
+  }
+}"""
+"""Keeps the texts, the marks of what is not known and the right end of lines that are drawn."""
 GREEN, VERMILLION, BLUE = ([0, 158, 115], [213, 94, 0], [0, 114, 178])
 CANVAS = ".sx-timeline > canvas"
 
@@ -266,6 +276,49 @@ def test_a_commit_far_larger_than_all_others_is_cut_and_marked(page):
     assert page.evaluate(COLOUR, GREEN) * 5 < cut
     page.get_by_role("button", name="Cut the highest bars").click()
     assert page.evaluate(COLOUR, GREEN) > cut * 0.9
+
+
+def with_columns(rows, **columns):
+    for name, values in columns.items():
+        rows = rows.set_column(rows.schema.names.index(name), name, pa.array(values, COMMITS.field(name).type))
+    return rows
+
+
+def redrawn(page, key):
+    """Press a key on the timeline; return the texts, the marks and the end of lines that are drawn then."""
+    page.evaluate("Object.assign(window.drawn, {texts: [], marks: 0, end: 0})")
+    page.locator(CANVAS).press(key)
+    return page.evaluate("[window.drawn.texts, window.drawn.marks, window.drawn.end]")
+
+
+def test_the_scales_of_a_long_history_follow_the_zoom(page):
+    added = [6_000_000 if at == 5_000 else None if at % 3 == 0 else 1_000 for at in range(10_000)]
+    times = np.datetime64("2026-01-01", "us") + np.timedelta64(10, "m") * np.arange(10_000)
+    rows = with_columns(commits(10_000, total_rows=None), added_rows=added, committed_at=times)
+    size = np.cumsum([one or 0 for one in added])
+    totals = pa.table({"version": range(10_000), "files": size, "rows": size, "size_bytes": size})
+    page.evaluate(RECORD)
+    show(page, rows, b=4_990, totals=totals)
+
+    texts, marks, end = redrawn(page, "Escape")
+    words = page.locator(".sx-legend").inner_text()
+    assert ("a bar is a day" in words, "1 cut: draw in full" in words) == (True, True)
+    assert {"6.095M", "6000", "2026-02-11"} <= {*texts}
+    assert "200k" not in texts  # the scale is that of all other days
+    assert 10 < marks < 40
+    assert end > 960  # the line reaches the last version
+
+    for _ in range(6):
+        texts, _, _ = redrawn(page, "+")
+    assert 50 < int(page.locator(CANVAS).get_attribute("data-drawn")) < 200
+    assert {"6M", "1k", "5M", "02-04 17:20"} <= {*texts}  # the highest bar, a bar, the line, the time
+
+    redrawn(page, "End")
+    redrawn(page, "+")
+    texts, _, _ = redrawn(page, "+")
+    assert {"9995", "03-11 09:50"} <= {*texts}
+    assert "10000" not in texts
+    assert {"12.655M", "12.66M", "12.665M"} <= {*texts}  # the line does not begin at 0 where that would flatten it
 
 
 def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):

@@ -89,11 +89,12 @@ function ticks(low, high, about, least = 0) {
   return found;
 }
 
-function short(number) {
-  const size = Math.abs(number);
+/** Return a number as text, so exact that numbers which are a step apart differ. */
+function short(number, step = Infinity) {
+  const size = Math.abs(number), digits = Math.min(15, Math.max(4, Math.ceil(Math.log10(size / step)) + 1));
   for (const [limit, letter] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-    if (size >= limit) return `${+(number / limit).toPrecision(4)}${letter}`;
-  return String(+number.toPrecision(4));
+    if (size >= limit) return `${+(number / limit).toPrecision(digits)}${letter}`;
+  return String(+number.toPrecision(digits));
 }
 
 const TILE = 8;
@@ -283,7 +284,8 @@ class Timeline {
     this.bars(plot);
     this.line(plot);
     for (const x of this.apart(plot, (i) => data.schema[i], 3)) stroke(ink, PURPLE, 1.5, [2, 3], x, TOP, x, bottom);
-    for (const x of this.apart(plot, (i) => data.unknown[i], MARK)) unknown(ink, x, this.bar(0));
+    const room = this.stacks.name ? 4 * MARK : MARK;  // nearly every bar of many commits has one that is not known
+    for (const x of this.apart(plot, (i) => data.unknown[i], room)) unknown(ink, x, this.bar(0));
     for (const x of this.apart(plot, (i) => data.jumps.has(i), MARK)) jump(ink, x, share(BARS) - 1);
     ink.restore();
     this.flags(plot);
@@ -368,10 +370,11 @@ class Timeline {
     ink.textAlign = "right";
     for (const [scale, first, last, about, title, middle] of [
       [this.bar, zero, top, 6, `${data.measure} added, removed`, (1 + BARS) / 2],
-      [this.height, least, peak, 2, data.line, LINE / 2]]) {
-      for (const tick of ticks(first, last, about, 1)) {
+      [this.height, least, peak, 3, data.line, LINE / 2]]) {
+      const marked = ticks(first, last, about, 1);
+      for (const tick of marked) {
         stroke(ink, tick ? GRID : INK, 1, [], left, scale(tick), right, scale(tick));
-        ink.fillText(short(tick), left - 6, scale(tick));
+        ink.fillText(short(tick, marked[1] - marked[0] || Infinity), left - 6, scale(tick));
       }
       ink.save();
       ink.translate(10, share(middle));
@@ -387,6 +390,7 @@ class Timeline {
     let before = "";
     for (const tick of ticks(low + first, high + first, (right - left) / Math.max(90, longest), 1)) {
       const x = tick - first;
+      if (x < data.x[0] || x > data.x[data.count - 1]) continue;
       stroke(ink, GRID, 1, [], at(x), bottom, at(x), bottom + 4);
       ink.fillText(String(data.first + BigInt(Math.round(x))), at(x), bottom + 12);
       const time = clock(data.time[nearest(data.x, x)], span, this.model.get("zone"));
@@ -397,7 +401,7 @@ class Timeline {
     ink.fillText(`version, and when it was committed (${this.model.get("zone") || "local time"})`, (left + right) / 2, HEIGHT - 7);
   }
 
-  bars({ at, ratio }) {
+  bars({ at, ratio, right }) {
     const { ink, data, stacks: { starts, count, kinds, byKind, heights, tops, name, end } } = this;
     const zero = this.bar(0);
     let cut = 0;
@@ -417,7 +421,7 @@ class Timeline {
           ink.fillRect(x, Math.min(y0, y1), width, Math.max(1, Math.abs(y0 - y1)));
           sum += value;
         }
-        if (height > most) this.cut(x, width, this.bar(sign * most), sign, (cut += 1) <= NAMED_CUTS && height);
+        if (height > most) this.cut(x, width, right, this.bar(sign * most), sign, (cut += 1) <= NAMED_CUTS && height);
       });
     }
     this.bins.textContent = name ? `a bar is ${name}` : "";
@@ -432,8 +436,8 @@ class Timeline {
     return this.fillings.get(key);
   }
 
-  /** Mark a bar that is higher than it is drawn, with its height. */
-  cut(x, width, y, sign, height) {
+  /** Mark a bar that is higher than it is drawn, with its height on the side that has room for it. */
+  cut(x, width, right, y, sign, height) {
     const { ink } = this, middle = x + width / 2;
     ink.fillStyle = INK;
     ink.beginPath();
@@ -442,9 +446,10 @@ class Timeline {
     ink.lineTo(middle, y - sign * 5);
     ink.fill();
     if (!height) return;
-    ink.textAlign = "left";
+    const text = short(height), isLeft = x + width + 4 + ink.measureText(text).width > right;
+    ink.textAlign = isLeft ? "right" : "left";
     ink.textBaseline = "middle";
-    ink.fillText(short(height), x + width + 4, y + sign * 20);
+    ink.fillText(text, isLeft ? x - 4 : x + width + 4, y + sign * 20);
   }
 
   /** Draw the totals as steps, with a gap where they are not known. */
