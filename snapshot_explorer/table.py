@@ -697,7 +697,8 @@ class Table:
             engine: `local` (the default), or `spark` or a session: executors then read and compare the rows at their
                 first use. `RowDiff.to_spark()` leaves them there; everything else collects them.
             preview: Return `diff_plan`: what would be read, and the most rows that can have changed. Reads no rows.
-            memory_limit: The maximum bytes of rows in memory; more are spilled to temporary files.
+            memory_limit: The maximum bytes in memory of rows and of what matching them needs, by default 1 GiB; more
+                are spilled to temporary files. The peak is up to 1 GiB above it.
 
         Raises:
             InvalidArgumentError: A ref, a column or the condition is not valid, the versions have no common column, or

@@ -3,10 +3,12 @@
 import gc
 import json
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import fsspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -19,6 +21,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.rows.diffs.spilled_rows import SplitRows
 from tests.support.delta.table_builder import DeltaTable, metadata, remove
 
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
@@ -172,6 +175,18 @@ def test_rows_beyond_the_memory_limit_give_the_same_diff(orders):
         kinds = ["rowkind", "id"]
         orders_of = [sorted(map(str, one.to_arrow().select(kinds).to_pylist())) for one in (whole, spilled)]
         assert orders_of[0] == orders_of[1]
+
+
+def test_what_matching_needs_counts_for_the_memory_limit():
+    rows = pa.record_batch({"id": pa.array(range(2_000), pa.int64())})
+    hashes = np.arange(2_000, dtype=np.uint64)
+
+    with closing(SplitRows(rows.schema, limit_bytes=100_000)) as split:  # three times the bytes of the rows
+        split.add(0, (0, 0), rows, hashes)
+        parts = [before.rows.num_rows for before, _ in split.pairs()]
+
+    assert len(parts) > 1
+    assert sum(parts) == 2_000
 
 
 def test_temporary_files_are_removed_with_the_diff_and_after_errors(orders, tmp_path_factory, monkeypatch):

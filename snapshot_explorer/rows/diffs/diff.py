@@ -28,8 +28,8 @@ _WIDEST_VALUE = 60
 """Characters of a value in a message."""
 _SHOWN_COLUMNS = 5
 """Columns of a key in a message."""
-DEFAULT_MEMORY = 896 * 2**20
-"""Bytes of rows that are held in memory; more are written to temporary files."""
+DEFAULT_MEMORY = 2**30
+"""Bytes of rows, and of what matching them needs, that are held in memory; more rows are written to temporary files."""
 
 
 def check_files(plan: RowDiffPlan) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _HASH = "hash"
 """The name of the hash in temporary files, where it is the last column."""
+_MATCHING_BYTES = 64
+"""The most bytes that matching needs for each row beside the row and its hash, as measured."""
 _BUFFERED_BYTES = 32 * 2**20
 """Rows of a side that are sorted by bucket and written at once."""
 _BITS = 5
@@ -41,7 +43,8 @@ class SplitRows:
 
         Args:
             schema: The columns of all rows.
-            limit_bytes: The most bytes of rows in memory; more are written to temporary files.
+            limit_bytes: The most bytes in memory of rows and what matching them needs; beyond it, rows are written to
+                temporary files.
             shift: How many bits of the hashes are the same in all rows.
         """
         self._schema = schema
@@ -50,6 +53,7 @@ class SplitRows:
         self._lock = Lock()
         self._parts: tuple[list[_Part], list[_Part]] = ([], [])
         self._held = [0, 0]
+        self._matching = 0
         self._files: _BucketFiles | None = None
 
     def add(self, side: int, order: tuple[int, int], batch: pa.RecordBatch, hashes: Hashes) -> None:
@@ -64,8 +68,9 @@ class SplitRows:
         with self._lock:
             self._parts[side].append((order, batch, hashes))
             self._held[side] += batch.nbytes + hashes.nbytes
+            self._matching += batch.num_rows * _MATCHING_BYTES
             can_divide = self._shift + _BITS <= _WORD
-            if self._files is None and sum(self._held) > self._limit_bytes and can_divide:
+            if self._files is None and sum(self._held) + self._matching > self._limit_bytes and can_divide:
                 self._files = _BucketFiles(self._schema, self._shift)
                 self._flush(self._files, 0)
                 self._flush(self._files, 1)

@@ -76,7 +76,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     """
     log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.location)
     try:
-        with storage.open(vector.location) as source:
+        with storage.open(vector.location, end=vector.offset + vector.size_bytes) as source:
             source.seek(vector.offset)
             blob = bytes(source.read(vector.size_bytes))
         return _positions(blob, vector, rows)
