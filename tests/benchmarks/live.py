@@ -1,6 +1,6 @@
 """Readers of a table that a writer changes as fast as it can: every answer is a version that existed, or says why not.
 
-    python tests/benchmarks/live.py [--minutes 5] [--format delta|paimon|both] [--readers 4] [--pause 0]
+    python tests/benchmarks/live.py [--minutes 5] [--format delta|iceberg|paimon|all] [--readers 4] [--pause 0]
         [--writer PYTHON SCRIPT]
 
 A process of its own commits, compacts, checkpoints, expires and vacuums; threads open the table, update it, load,
@@ -21,18 +21,20 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.support.live_readers import read_live
 
+FORMATS = ("delta", "iceberg", "paimon")
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--format", choices=("delta", "paimon", "both"), default="both")
+    parser.add_argument("--format", choices=(*FORMATS, "all"), default="all")
     parser.add_argument("--readers", type=int, default=4)
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--writer", nargs=2)
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
     wrong = []
-    for kind in ("delta", "paimon") if asked.format == "both" else (asked.format,):
+    for kind in FORMATS if asked.format == "all" else (asked.format,):
         found = read_live(
             kind, seconds=asked.minutes * 60, readers=asked.readers, pause=asked.pause, command=asked.writer
         )

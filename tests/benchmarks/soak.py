@@ -1,12 +1,12 @@
 """An explorer follows a live table for an hour: memory, threads and open files level out.
 
-    python tests/benchmarks/soak.py [--minutes 60] [--format delta|paimon|both] [--pause 0.2] [--every 60]
+    python tests/benchmarks/soak.py [--minutes 60] [--format delta|iceberg|paimon|all] [--pause 0.2] [--every 60]
 
 A process of its own commits to a table, compacts, checkpoints, expires and vacuums it, with a pause after each commit.
 An explorer in this process follows the table all the time, and a second one that is closed and opened anew every
 minute; a script does with both what users do: it moves the markers, changes tabs, filters and pages, and refreshes. A
 sample is printed every so many seconds, and at the end a verdict: the medians of the last third against those of the
-third before. Ends with 1 if something grows, or went wrong that is no error of the table's own. Both formats share the
+third before. Ends with 1 if something grows, or went wrong that is no error of the table's own. The formats share the
 minutes.
 """
 
@@ -38,6 +38,7 @@ from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH, MEASURES,
 
 ROOT = Path(__file__).parents[2]
 
+FORMATS = ("delta", "iceberg", "paimon")
 _COLUMNS = ("rss_mb", "arrow_mb", "threads", "files", "objects")
 _ALLOWED = {
     "rss_mb": (1.02, 4),
@@ -177,7 +178,7 @@ def soak(kind, minutes, every, pause):
             writer.wait(30)
         commits = len(Path(model).read_bytes().splitlines())
     done, reported, wrong = (
-        sum((getattr(user, name) for user in users), collections.Counter()) for name in ("done", "told", "wrong")
+        sum((getattr(user, name) for user in users), collections.Counter()) for name in ("done", "reported", "wrong")
     )
     print(f"{kind}: {commits:,} commits, {done['acts']:,} acts, {done['explorers']:,} explorers")
     print(f"errors of the table's own, as often as one was seen on the screen: {reported.total():,}")
@@ -190,12 +191,12 @@ def soak(kind, minutes, every, pause):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--format", choices=("delta", "paimon", "both"), default="both")
+    parser.add_argument("--format", choices=(*FORMATS, "all"), default="all")
     parser.add_argument("--pause", type=float, default=0.2)
     parser.add_argument("--every", type=float, default=60)
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
-    kinds = ("delta", "paimon") if asked.format == "both" else (asked.format,)
+    kinds = FORMATS if asked.format == "all" else (asked.format,)
     found = []
     for kind in kinds:
         found += [f"{kind}: {one}" for one in soak(kind, asked.minutes / len(kinds), asked.every, asked.pause)]

@@ -1,6 +1,6 @@
 """Writers that commit, compact, expire and vacuum tables as fast as they can, and the rows that each version holds.
 
-    python -m tests.support.live delta|paimon FOLDER MODEL [--seconds N] [--pause SECONDS] [--seed N]
+    python -m tests.support.live delta|iceberg|paimon FOLDER MODEL [--seconds N] [--pause SECONDS] [--seed N]
 
 Run as a process of its own. Before a version is committed, its rows are noted in the file MODEL: a line with the
 version, how many ids it holds, and what tells these ids from others. `Model` reads it.
@@ -16,6 +16,7 @@ import uuid
 from pathlib import Path
 
 from tests.support.delta.table_builder import DeltaTable, commit_name, remove
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
 _MOST_FILES = 8
@@ -201,7 +202,61 @@ class PaimonWriter(Writer):
         self.earliest = until
 
 
-WRITERS = {"delta": DeltaWriter, "paimon": PaimonWriter}
+class IcebergWriter(Writer):
+    """Appends, deletes by rewriting, compacts; expires snapshots as Iceberg does: metadata goes first."""
+
+    def __init__(self, root, model, *, seed=0):
+        super().__init__(model, seed)
+        self.table = IcebergTable(Disk(), str(root), location=str(root))
+        self.dead, self.lists, self.earliest, self.earliest_metadata = [], {}, 1, 1
+        self.change([], [0], compact=False)
+
+    @property
+    def version(self):
+        return self.table.sequence
+
+    def change(self, gone, ids, *, compact):
+        number = self.version + 1
+        name = f"data-{number}.parquet"
+        after = {one: some for one, some in self.files.items() if one not in gone} | ({name: ids} if ids else {})
+        self.note(number, after)
+        kind = "replace" if compact else "overwrite" if gone else "append"
+        rows = [(one, "x") for one in ids] or None
+        snapshot = self.table.commit(rows, removed=gone, operation=kind)
+        self.files = after
+        self.dead += [(number, one) for one in gone]
+        listed = self.table.manifests[snapshot]
+        self.lists[number] = snapshot, {one["manifest_path"] for one in listed}
+        # Manifests without live files are in no later list.
+        self.table.manifests = {
+            snapshot: [one for one in listed if one["added_files_count"] or one["existing_files_count"]]
+        }
+
+    def tidy(self):
+        until = self.version - _KEPT
+        if self.version % _CHECKPOINT or until <= self.earliest:
+            return
+        self.table.metadata["metadata-log"] = self.table.metadata["metadata-log"][-_KEPT:]
+        self.table.expire(until)
+        expired = [self.lists.pop(version) for version in range(self.earliest, until)]
+        needed = set().union(*(manifests for _, manifests in self.lists.values()))
+        for path in set().union(*(manifests for _, manifests in expired)) - needed:
+            del self.table.entries[path]
+            self.remove(path.removeprefix(f"{self.table.location}/"))
+        for snapshot, _ in expired:
+            self.remove(f"metadata/snap-{snapshot}-1.avro")
+        while self.dead and self.dead[0][0] <= until:
+            self.remove(f"data/{self.dead.pop(0)[1]}")
+        for number in range(self.earliest_metadata, self.table.metadata_number - _KEPT):
+            self.remove(f"metadata/v{number}.metadata.json")
+        self.earliest_metadata = max(self.earliest_metadata, self.table.metadata_number - _KEPT)
+        self.earliest = until
+
+    def remove(self, path):
+        self.table.filesystem.rm_file(f"{self.table.root}/{path}")
+
+
+WRITERS = {"delta": DeltaWriter, "iceberg": IcebergWriter, "paimon": PaimonWriter}
 
 
 def main():

@@ -26,7 +26,7 @@ def live_table(kind, *, seconds, pause=0.0, command=None):
     """Run a writer of a table; yield the table's folder and its `Model`, once there are a few versions.
 
     Args:
-        kind: delta or paimon.
+        kind: delta, iceberg or paimon.
         seconds: How long it writes at most.
         pause: Seconds that it waits after each commit.
         command: The program that writes; the writers of `tests.support.live` without it.
