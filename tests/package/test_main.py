@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from snapshot_explorer import samples
 
@@ -18,6 +19,14 @@ def test_the_card_and_the_newest_commits_are_printed():
     assert answer.returncode == 0
     assert "orders" in answer.stdout
     assert "3 of 18 versions" in answer.stdout
+
+
+def test_of_a_folder_that_is_no_table_the_tables_below_it_are_printed():
+    answer = run(str(Path(samples.path("orders")).parent))
+
+    assert answer.returncode == 0
+    assert "Tables below" in answer.stdout
+    assert "orders  paimon" in answer.stdout
 
 
 def test_a_table_that_cannot_be_read_is_an_error_in_one_line():

@@ -113,6 +113,9 @@ def test_impossible_bounds_are_refused(lake, wrong):
 def test_a_missing_folder_names_the_nearest_one(lake):
     with pytest.raises(TableNotFoundError, match=r"Did you mean shop\.db\?"):
         find_tables(lake / "shp.db")
+    (lake / "empty").mkdir()
+    with pytest.raises(TableNotFoundError, match=r"empty is missing or empty\. Check the path and the options\.$"):
+        find_tables(lake / "empty")
 
 
 def test_an_unreadable_root_is_an_error_and_an_unreadable_folder_a_row(register, memory_root):
