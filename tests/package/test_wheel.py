@@ -46,6 +46,11 @@ shipments = open_table(paths["shipments"])
 %snapshot readability
 %snapshot inspect options
 %snapshot tags
+%snapshot diff 7..8 --rows
+%snapshot blame "order_id = 42"
+%snapshot bisect "amount < 0"
+%snapshot profile 6..9 --columns amount
+found = snapshot_explorer.find_tables(paths["orders"])
 rows = %snapshot load 8 --where "amount < 0"
 sums = %snapshot sql "select count(*) as n from orders version as of 8"
 figure = orders.history().figure()
