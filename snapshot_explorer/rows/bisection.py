@@ -29,6 +29,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import size
+from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
@@ -36,9 +37,6 @@ from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_met
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
-    from os import PathLike
-
-    import pandas as pd
 
     from snapshot_explorer.engines.partial_aggregates import PartialCondition
     from snapshot_explorer.formats import TableVersion
@@ -83,7 +81,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bisection:
+class Bisection(FrameExports):
     """The first version where a condition holds, and how it was found. Draws itself."""
 
     path: str
@@ -120,25 +118,10 @@ class Bisection:
         skipped: list[int] = rows.filter(pc.is_null(rows["holds"]))["version"].to_pylist()
         return tuple(skipped)
 
-    def to_arrow(self) -> pa.Table:
-        """Return the evaluated versions as an Arrow table."""
-        return self.evaluated.to_arrow()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the evaluated versions as pandas with Arrow dtypes."""
-        return self.evaluated.to_pandas()
-
-    def to_json(self) -> str:
-        """Return the evaluated versions as JSON text."""
-        return self.evaluated.to_json()
-
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the evaluated versions to a CSV file."""
-        self.evaluated.to_csv(path)
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the evaluated versions to a parquet file."""
-        self.evaluated.to_parquet(path)
+    @property
+    def frame(self) -> Frame:
+        """Return the evaluated versions as a frame."""
+        return self.evaluated
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, how it was found, and the versions around it."""

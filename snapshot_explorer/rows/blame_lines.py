@@ -15,12 +15,10 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.row_changes import AFTER, BEFORE, DELETED, INSERTED
+from snapshot_explorer.rows.frame_exports import FrameExports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from os import PathLike
-
-    import pandas as pd
 
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import Touched
@@ -67,7 +65,7 @@ class BlameReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Blame:
+class Blame(FrameExports):
     """Every version that inserted, updated or deleted rows of a condition. Draws itself.
 
     The lines, applied one after another, give the rows of the condition at every version.
@@ -109,26 +107,6 @@ class Blame:
     def frame(self) -> Frame:
         """Return the lines as a frame."""
         return Frame(self.lines, title=f"What happened to rows of {self.name}", noun="changes of rows")
-
-    def to_arrow(self) -> pa.Table:
-        """Return the lines as an Arrow table."""
-        return self.lines
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the lines as pandas with Arrow dtypes."""
-        return self.frame.to_pandas()
-
-    def to_json(self) -> str:
-        """Return the lines as JSON text."""
-        return self.frame.to_json()
-
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the lines to a CSV file; rows before and after as columns `before.amount` and `after.amount`."""
-        self.frame.to_csv(path)
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the lines to a parquet file."""
-        self.frame.to_parquet(path)
 
     def __len__(self) -> int:
         return int(self.lines.num_rows)

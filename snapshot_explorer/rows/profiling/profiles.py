@@ -19,6 +19,7 @@ from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.render import Code, Drawing, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
+from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
 from snapshot_explorer.rows.profiling.column_numbers import is_sortable, ranges_of
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
@@ -26,9 +27,7 @@ from snapshot_explorer.rows.source import column_names, deletes_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from os import PathLike
 
-    import pandas as pd
     import plotly.graph_objects as go
 
     from snapshot_explorer.formats import TableVersion
@@ -37,9 +36,12 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.profiling.column_numbers import FileRanges
     from snapshot_explorer.rows.source import Source
 
+    _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
+    """Versions, and the numbers of each column at them."""
+
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(FrameExports):
     """The numbers of columns at versions. Draws itself as the PROFILE frame; nothing here reads."""
 
     path: str
@@ -81,26 +83,6 @@ class Profile:
             else {"rows": first.select(["version", "committed_at"]).append_column("value", first["rows"])}
         )
         return jumps(totals, self.columns, self.rules)
-
-    def to_arrow(self) -> pa.Table:
-        """Return the PROFILE frame as an Arrow table."""
-        return self.frame.to_arrow()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the PROFILE frame as pandas with Arrow dtypes."""
-        return self.frame.to_pandas()
-
-    def to_json(self) -> str:
-        """Return the PROFILE frame as JSON text."""
-        return self.frame.to_json()
-
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the PROFILE frame to a CSV file."""
-        self.frame.to_csv(path)
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the PROFILE frame to a parquet file."""
-        self.frame.to_parquet(path)
 
     def picture(self) -> Picture:
         """Return rows, null rates and the range of each column as lines over versions, jumps marked."""
@@ -151,43 +133,38 @@ def profile_over(
     versions = source.versions_of(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
-    if exact:
-        ranges, whys = read_ranges(source, versions, newest, names)
-        times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
-        found = {name: _of_column(ranges, name, versions, times, why) for name, why in whys.items()}
-        return Profile(
-            path=source.path,
-            name=source.name,
-            versions=versions,
-            columns=found,
-            format=source.format.name,
-            span=source.span(versions),
-            call=call,
-            rules=rules,
-        )
-    known = read_statistics(source.format, names, versions[-1], title="")
-    every = known.lifetimes.versions
-    places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
-    taken = tuple(every[place] for place in places.tolist())
-    ranges = ranges_of(known)
-    lacking = _lacking(source, known, newest, names)
-    deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
-    found = {
-        name: _of_column(
-            ranges, name, every, known.lifetimes.committed_at, _why(deleting, ranges, name, newest, lacking[name])
-        ).take(pa.array(places))
-        for name in names
-    }
+    numbers = _from_rows if exact else _from_statistics
+    versions, found = numbers(source, versions, newest, names)
     return Profile(
         path=source.path,
         name=source.name,
-        versions=taken,
+        versions=versions,
         columns=found,
         format=source.format.name,
-        span=source.span(taken),
+        span=source.span(versions),
         call=call,
         rules=rules,
     )
+
+
+def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
+    """Return the numbers of columns at versions, by reading the rows."""
+    ranges, whys = read_ranges(source, versions, newest, names)
+    times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
+    return tuple(versions), {name: _of_column(ranges, name, versions, times, why) for name, why in whys.items()}
+
+
+def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
+    """Return the numbers of columns at those of the versions whose files are known, from the metadata."""
+    known = read_statistics(source.format, names, versions[-1], title="")
+    every, times = known.lifetimes.versions, known.lifetimes.committed_at
+    places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
+    ranges = ranges_of(known)
+    lacking = _lacking(source, known, newest, names)
+    deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
+    whys = {name: _why(deleting, ranges, name, newest, lacking[name]) for name in names}
+    found = {name: _of_column(ranges, name, every, times, why).take(pa.array(places)) for name, why in whys.items()}
+    return tuple(every[place] for place in places.tolist()), found
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
