@@ -3,10 +3,13 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from snapshot_explorer.discovery import find_tables
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.opening import open_table
+from snapshot_explorer.render import Pairs, text
+from snapshot_explorer.table import Table
 
 _DRAWN = 20
 
@@ -30,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         table = open_table(given.path, branch=given.branch, format=given.format)
-        shown = f"{table}\n\n{table.history(limit=given.limit)}"
+        table.read_overview()
+        shown = f"{_card(table)}\n\n{table.history(limit=given.limit)}"
     except SnapshotExplorerError as error:
         below = _tables_below(given.path) if isinstance(error, TableNotFoundError) else None
         if below is None:
@@ -47,6 +51,13 @@ def _tables_below(path: str) -> str | None:
     except SnapshotExplorerError:
         return None
     return str(found) if found.num_rows else None
+
+
+def _card(table: Table) -> str:
+    """Return the card of a table as text, without the commands of notebooks that may come next."""
+    card = table.drawing()
+    rows = [row for part in card.parts if isinstance(part, Pairs) for row in part.rows if row[0] != "next"]
+    return text(replace(card, parts=(Pairs(tuple(rows)),)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`python -m snapshot_explorer` prints a table in a terminal."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ def test_the_card_and_the_newest_commits_are_printed():
     answer = run(samples.path("orders"), "-n", "3")
 
     assert answer.returncode == 0
-    assert "orders" in answer.stdout
+    assert re.search(r"^newest version +18$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^columns +order_id, buyer, amount", answer.stdout, re.MULTILINE)
+    assert "%snapshot" not in answer.stdout
     assert "3 of 18 versions" in answer.stdout
 
 
