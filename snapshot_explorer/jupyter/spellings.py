@@ -15,12 +15,16 @@ ALIASES = MappingProxyType(
         "versions": ("log",),
         "describe": ("schema",),
         "watch": ("explore", "--follow"),
+        "expire": ("retention",),
+        "vacuum": ("retention",),
     }
 )
 """Other names of commands, and the words that each stands for."""
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 """The first words of a query that `sql` may be left out before."""
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
+_TAKE_CONDITIONS = ("bisect", "blame")
+"""Commands whose condition needs no quotes."""
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--engine", "--out")
 """Options that may stand behind a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
@@ -53,6 +57,8 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
         words = (Token("sql"), *words)
     if words and not words[0].quote:
         words = _with_command(words, names, is_table)
+    if words and words[0].text in _TAKE_CONDITIONS:
+        words = _with_condition(line, words, is_table)
     if not words or words[0].text != "sql":
         return Written(words=words, body=None if words and words[0].text == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
@@ -81,6 +87,25 @@ def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Call
     table, at, ref = text.partition("@")
     is_ref = _parses(parse_ref, ref if at and is_table(table) else text)
     return (Token("show"), *words) if is_ref else words
+
+
+def _with_condition(line: str, words: tuple[Token, ...], is_table: Callable[[str], bool]) -> tuple[Token, ...]:
+    """Return the words of a command with a condition that has no quotes, such as `amount < 0`, as one word."""
+    begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
+    end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
+    if end - begin > 2 and words[end - 2].text == "as" and words[end - 1].text.isidentifier():  # noqa: PLR2004 - as NAME
+        end -= 2
+    condition = words[begin:end]
+    if len(condition) < 2 or (condition[0].quote and " " in condition[0].text):  # noqa: PLR2004 - one word is a condition
+        return words
+    after = words[end].start if end < len(words) else len(line)
+    text = line[condition[0].start : after].strip()
+    return (*words[:begin], Token(text, quote='"'), *words[end:])
+
+
+def _is_option(word: Token) -> bool:
+    """Return whether a word is an option, and no number below zero or part of an expression."""
+    return not word.quote and (word.text in ("-t", "-o", "-h") or bool(re.match("--[a-z]", word.text)))
 
 
 def _parses(parse: Callable[[object], object], text: str) -> bool:

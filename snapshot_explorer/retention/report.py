@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
 """The maximum length of a line of a command."""
+_STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")
 
 
 @runtime_checkable
@@ -52,10 +53,11 @@ class Retention:
     Deletes nothing: `commands` contains the command for the engine.
     """
 
-    def __init__(self, name: str, expiry: Expiry) -> None:
+    def __init__(self, name: str, expiry: Expiry, *, is_default: bool = False) -> None:
         """Create a report. Use `Table.retention` to get one."""
         self._name = name
         self._expiry = expiry
+        self._is_default = is_default
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
         """Pairs of engine and command, which this package never runs; none for a table without versions."""
 
@@ -126,7 +128,8 @@ class Retention:
     def _commands_drawn(self) -> list[Part]:
         """Return the commands, or a note that they would do nothing."""
         if self.commands and not len(self.lost) and not len(self.freed):
-            return [Line("Nothing would be lost and no file would go, so no command is shown.")]
+            nothing = Line("Nothing would be lost and no file would go, so no command is shown.")
+            return [nothing, Line("What the strictest rule would free:"), _STRICTEST] if self._is_default else [nothing]
         parts: list[Part] = []
         for whom, command in self.commands:
             parts += [Line(f"{whom}:"), Code("\n".join(_command_lines(command)))]
@@ -175,7 +178,8 @@ def retention_of(
             f"Retention of {table_format.name} tables is not supported. Use the engine that expires its versions."
         )
     newest = lifetimes.versions[-1] if lifetimes.versions else None
-    return Retention(name, table_format.expiry(rule, lifetimes.to_arrow(), newest))
+    found = table_format.expiry(rule, lifetimes.to_arrow(), newest)
+    return Retention(name, found, is_default=keep is None and keep_last is None)
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:

@@ -110,6 +110,8 @@ class Bisection(FrameExports):
     """The call of Python that gives this result."""
     opened: str
     """The part of it that opens the table."""
+    is_on_each_row: bool
+    """Whether the condition is one on each row, not on all rows together or on metadata."""
 
     @property
     def skipped(self) -> tuple[int, ...]:
@@ -156,7 +158,16 @@ class Bisection(FrameExports):
             ]
         answered = len(self.evaluated) - len(self.skipped)
         facts.append(("evaluated", f"{answered:,} of {len(self.versions):,} versions"))
-        return facts
+        return [*facts, ("next", tuple(map(Code, self._next_commands())))] if self._next_commands() else facts
+
+    def _next_commands(self) -> list[str]:
+        """Return what shows the rows that the version changed; where none was found, every change of such rows."""
+        if self.version is None:
+            return [f"%snapshot blame {self.condition}"] if self.is_on_each_row else []
+        if self.last_good is None:
+            return []
+        before = f"%snapshot load {self.last_good} as before --types numpy"
+        return [f"%snapshot diff {self.last_good} {self.version} --rows", before]
 
     def _neighbours(self) -> pa.Table:
         """Return the evaluated versions, of many only those around the result."""
@@ -201,11 +212,13 @@ def bisect(
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
     call = source.opened + _call(condition, good, bad)
+    is_on_each_row = False
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
         found = _by_metadata(source, on_metadata, versions)
     else:
         test = _test(source, condition, newest)
+        is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
         reading = _reading(versions, test, newest)
         once = None if single_pass is False else _pass_over(source, test, versions, reading, is_asked=single_pass)
         if once is not None:
@@ -216,7 +229,8 @@ def bisect(
         if once is not None:
             passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
         found = _by_halving(test, versions, is_bad_given=bad is not None) if passed is None else passed
-    return _result(source, condition, versions, found, good=good, call=call)
+    result = _result(source, condition, versions, found, good=good, call=call)
+    return replace(result, is_on_each_row=is_on_each_row)
 
 
 def _check_order(good: int | None, bad: int | None) -> None:
@@ -487,6 +501,7 @@ def _result(
         notes=tuple(_notes(versions, found, good)),
         call=call,
         opened=source.opened,
+        is_on_each_row=False,
     )
 
 

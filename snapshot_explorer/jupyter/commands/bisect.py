@@ -23,7 +23,7 @@ BISECT = Command(
     run=_bisect,
     python='orders.bisect("amount < 0", good=5, bad="latest")',
     examples=(
-        '%snapshot bisect "amount < 0" --bad 8',
+        "%snapshot bisect amount < 0 --bad 8",
         '%snapshot bisect "count(*) filter (where buyer is null) > 0" --good 3 --bad latest',
         '%snapshot bisect "rows > 1000000"',
         "b = %snapshot bisect \"'channel' in columns\"",
@@ -48,7 +48,8 @@ BISECT = Command(
         ),
         TABLE,
     ),
-    notes="A condition without an aggregate holds if any row matches. Metadata: rows, files, bytes, committed_at, "
+    notes="Needs no quotes around the condition; options stand behind it. "
+    "A condition without an aggregate holds if any row matches. Metadata: rows, files, bytes, committed_at, "
     "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions "
     "on rows load about log2 of the versions, only the columns that they name, or read each file once if that is less. "
     "Versions that cannot be read are skipped.",

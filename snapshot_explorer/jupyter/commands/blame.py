@@ -22,7 +22,7 @@ BLAME = Command(
     run=_blame,
     python='orders.blame("order_id = 42")',
     examples=(
-        '%snapshot blame "order_id = 42"',
+        "%snapshot blame order_id = 42",
         '%snapshot blame "amount < 0" --between 5..latest --columns amount,buyer',
         'b = %snapshot blame "event_id = 13" --key event_id',
     ),

@@ -27,6 +27,8 @@ _OFFERED = 100
 """Versions that a list offers, the newest of those shown; any other can be typed."""
 _LONGEST = 60
 _MARKERS = ("a", "b")
+_TYPES = [("exact, as Arrow", "arrow"), ("floats, as NumPy", "numpy"), ("floats, nullable", "nullable")]
+"""The types of pandas, by what becomes of decimals."""
 
 
 class Controls:
@@ -261,6 +263,7 @@ class Controls:
         return self._factory.row(
             self._text("variable", "Variable", "df"),
             self._dropdown("engine", [(name, name) for name in ENGINES], "Engine"),
+            self._dropdown("types", _TYPES, "Types"),
             self._bind(most, "load_limit"),
             self._factory.label("rows, 0 for all"),
             self._factory.button("Load as variable", "Load the rows of B into the variable", load),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
 
-LOADS = ("b", "columns", "where", "load_limit", "engine", "variable")
+LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""
 _PLACE = "load"
 _REPLACE, _READ = "replace", "read"

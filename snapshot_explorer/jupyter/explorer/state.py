@@ -13,6 +13,7 @@ from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError,
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.zones import zone_of
@@ -76,6 +77,7 @@ class ExplorerState(HasTraits):
     blame = Unicode("", help="The condition on rows to blame, in SQL.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
+    types = Enum(get_args(PandasTypes), "arrow", help="The types of the columns that pandas gets.")
     columns = List(Unicode(), help="The columns to load; all if there are none.")
     where = Unicode("", help="The condition on rows to load, in SQL.")
     limit = Int(200, min=0, max=10_000, help="The number of rows in the preview.")

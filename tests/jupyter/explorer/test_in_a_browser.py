@@ -61,6 +61,55 @@ def everything_is_legible(page, place=".sx-explorer"):
     assert found == []
 
 
+class Hand:
+    """Clicks and fills in what is seen, and counts."""
+
+    def __init__(self, page):
+        self.page, self.clicks, self.entries = page, 0, 0
+
+    def click(self, role, name):
+        self.page.get_by_role(role, name=name, exact=True).locator("visible=true").last.click()
+        self.clicks += 1
+
+    def enter(self, label, text):
+        self.page.get_by_label(label, exact=True).locator("visible=true").first.fill(text)
+        self.page.keyboard.press("Tab")
+        self.entries += 1
+
+    def choose(self, label, option):
+        self.page.get_by_label(label, exact=True).locator("visible=true").first.select_option(option)
+        self.entries += 1
+
+
+def commit_is_found_in_two_clicks(notebook):
+    hand = Hand(notebook.page)
+    hand.click("tab", "Data")
+    hand.enter("Where", "amount < 0")
+    hand.click("button", "Bisect")
+    notebook.says("amount < 0 holds first at version 8,")
+    assert (hand.clicks, hand.entries) == (2, 1)
+
+
+def rows_before_are_loaded_as_floats_in_two_clicks(notebook):
+    hand = Hand(notebook.page)
+    hand.click("button", "Previous")
+    hand.enter("Where", "")
+    hand.choose("Types", "floats, as NumPy")
+    notebook.says("orders.at(7).to_pandas(types='numpy')")
+    hand.click("button", "Load as variable")
+    notebook.says("df holds 41 rows of version 7.")
+    assert (hand.clicks, hand.entries) == (2, 2)
+
+
+def what_expiring_would_free_is_shown_in_two_clicks(notebook):
+    hand = Hand(notebook.page)
+    hand.click("tab", "Health")
+    hand.click("button", "retention")
+    hand.enter("Keep last", "3")
+    notebook.says("22 files, 46.4 kB")
+    assert (hand.clicks, hand.entries) == (2, 1)
+
+
 def front(notebook, tab):
     notebook.page.get_by_role("tab", name=tab, exact=True).click()
 
@@ -194,15 +243,12 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     everything_is_legible(page)
     notebook.shot(f"rows_{theme}".lower())
 
-    front(notebook, "Data")
-    page.get_by_label("Where", exact=True).fill("amount < 0")
-    keys.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Bisect"
-    keys.press("Space")
-    notebook.says("amount < 0 holds first at version 8,")
+    commit_is_found_in_two_clicks(notebook)
     notebook.shot(f"bisect_{theme}".lower())
     notebook.run(2)
     assert notebook.text(2) == ["7 8\n"]
+    rows_before_are_loaded_as_floats_in_two_clicks(notebook)
+    what_expiring_would_free_is_shown_in_two_clicks(notebook)
 
 
 def test_new_commits_of_a_live_table_are_followed(notebook, lab):

@@ -50,18 +50,22 @@ def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> t
     if limits is not None and cost.exceeds(limits) and limit is None and engine != "spark":
         return cost, None
     read = getattr(snapshot, f"to_{engine}")
-    return cost, read(columns=list(request["columns"]) or None, where=where, limit=limit)
+    types = {"types": request["types"]} if engine == "pandas" else {}
+    return cost, read(columns=list(request["columns"]) or None, where=where, limit=limit, **types)
 
 
 def load_code(request: ViewRequest) -> str:
     """Return the line of code that loads B into the variable, according to the state."""
-    return f"{request['variable']} = {_call(request, engine=request['engine'], limit=request['load_limit'])}"
+    engine, types = request["engine"], request["types"]
+    shown_types = types if engine == "pandas" else "arrow"
+    return f"{request['variable']} = {_call(request, engine=engine, limit=request['load_limit'], types=shown_types)}"
 
 
-def _call(request: ViewRequest, *, engine: str, limit: int) -> str:
+def _call(request: ViewRequest, *, engine: str, limit: int, types: str = "arrow") -> str:
     given = [
         *([f"columns={list(request['columns'])!r}"] if request["columns"] else []),
         *([f"where={request['where']!r}"] if request["where"] else []),
         *([f"limit={limit}"] if limit else []),
+        *([f"types={types!r}"] if types != "arrow" else []),
     ]
     return f"{request.name}.at({request['b']}).to_{engine}({', '.join(given)})"
