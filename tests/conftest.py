@@ -1,5 +1,6 @@
 """Stores that tests of several rooms share."""
 
+import gc
 import logging
 import os
 import shutil
@@ -85,6 +86,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.spark)
             if reason:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish():
+    """Leave what is imported and collected out of garbage collections: half a million objects, 0.3 s each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -40,6 +40,7 @@ def nested_types(version):
 
 
 def readable(path):
+    """Return a table and the rows of the versions that the pairs need."""
     try:
         table = open_table(str(path))
     except SnapshotExplorerError:
@@ -50,6 +51,8 @@ def readable(path):
             rows[number] = table.at(number).to_arrow()
         except SnapshotExplorerError:
             continue
+        if len(rows) > _MOST_PAIRS:
+            break
     return table, rows
 
 
