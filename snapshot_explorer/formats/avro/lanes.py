@@ -1,0 +1,318 @@
+"""Values of many Avro rows at once, read in parallel lanes.
+
+A lane is a position in a row. Reading a value in every row advances all of them, with a few NumPy operations for each
+byte, whatever the number of rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.formats.avro.arrow_values import (
+    Column,
+    Lists,
+    Nothing,
+    Numbers,
+    Places,
+    Reals,
+    Records,
+    Slices,
+    Unproven,
+    pair_type,
+)
+from snapshot_explorer.formats.avro.container import Atom, Fixed, Items, Record, Shape, Union
+
+PADDING = 16
+"""The bytes beyond the content that lanes may read."""
+_MOST_ITEMS = 4_096
+_MOST_BLOCKS = 8
+"""Blocks of one list. Writers create one, or none for an empty list."""
+_LAST_SHIFT = 63
+"""The shift of the tenth byte of a varint, which contains the last of its 64 bits."""
+_OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int64)
+"""The zigzag numbers of a single byte."""
+
+
+class Lanes:
+    """Reads many rows at once: one position per row, which advances as values are read.
+
+    A position past the end stays there: the row start was wrong, or the row is cut short.
+    """
+
+    def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
+        self.content = content
+        self.size = size
+        self.at = at
+
+    def some(self, where: Places) -> "Lanes":
+        """Return lanes for some of the rows, in order: new lanes, or these lanes for all rows."""
+        return self if len(where) == len(self.at) else Lanes(self.content, self.size, self.at[where])
+
+    def follow(self, where: Places, some: "Lanes") -> None:
+        """Advance some of the rows to the positions of lanes from `some`."""
+        if some is not self:
+            self.at[where] = some.at
+
+    def lose(self, where: npt.NDArray[np.bool_]) -> None:
+        """Move the rows with impossible values past the end."""
+        if where.any():
+            self.at[where] = self.size + 1
+
+    def varint(self) -> Places:
+        """Read a zigzag number in every row.
+
+        The next byte is read in all rows, even where the number has ended: this is faster than selecting rows.
+        """
+        np.minimum(self.at, self.size + 1, out=self.at)
+        # Every position is within the padded bytes: `take` can skip the bounds check.
+        byte = self.content.take(self.at, mode="clip")
+        self.at += 1
+        going = byte > 0x7F  # noqa: PLR2004 - the continuation bit
+        if not going.any():
+            return _OF_ONE_BYTE.take(byte, mode="clip")
+        number = (byte & 0x7F).astype(np.uint64)
+        shift = 7
+        while going.any():
+            byte = self.content.take(self.at, mode="clip") * going
+            self.at += going
+            number |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+            going = byte > 0x7F  # noqa: PLR2004
+            if shift == _LAST_SHIFT:
+                self.at[byte > 1] = self.size + 1
+                break
+            shift += 7
+        return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
+
+    def bytes(self, size: int) -> Places:
+        """Read a fixed number of bytes in every row. Return their offsets."""
+        starts = np.minimum(self.at, self.size + 1)
+        self.at = starts + size
+        # What lies past the end is of a wrong row, and is not read.
+        starts[self.at > self.size] = 0
+        return starts
+
+    def slice(self) -> tuple[Places, Places]:
+        """Read length-prefixed bytes in every row. Return their offsets and lengths."""
+        sizes = self.varint()
+        impossible = (sizes < 0) | (sizes > self.size)
+        if impossible.any():
+            sizes[impossible] = 0
+            self.lose(impossible)
+        starts = self.at.copy()
+        self.at += sizes
+        return starts, sizes
+
+
+def read_column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value in every row. Return it if it is requested."""
+    rows = len(lanes.at)
+    match shape:
+        case Atom("null"):
+            return Nothing(rows)
+        case Atom("int" | "long"):
+            return Numbers(lanes.varint(), None)
+        case Atom("bytes" | "string"):
+            return Slices(*lanes.slice(), None)
+        case Record(fields):
+            return _record(fields, lanes, wanted)
+        case Union(branches):
+            return _union(branches, lanes, wanted)
+        case Items(item, keyed=False):
+            return _items(item, lanes, wanted)
+        case _:
+            return _of_fixed_size(shape, lanes)
+
+
+def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
+    """Read a value whose size does not depend on it."""
+    match shape:
+        case Atom("boolean"):
+            return Numbers((lanes.content.take(lanes.bytes(1), mode="clip") != 0).astype(np.int64), None)
+        case Atom("float"):
+            return Reals(_reals(lanes, np.dtype("<f4")), None)
+        case Atom("double"):
+            return Reals(_reals(lanes, np.dtype("<f8")), None)
+        case Fixed(size):
+            return Slices(lanes.bytes(size), np.full(len(lanes.at), size, np.int64), None)
+        case _:
+            raise Unproven
+
+
+def _reals(lanes: Lanes, kind: np.dtype[Any]) -> npt.NDArray[np.float64]:
+    starts = lanes.bytes(kind.itemsize)
+    parts = lanes.content.take(starts[:, None] + np.arange(kind.itemsize), mode="clip")
+    return parts.reshape(-1).view(kind).astype(np.float64)
+
+
+def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    requested = {part.name: part.type for part in wanted} if wanted is not None else {}
+    columns = {name: read_column(part, lanes, requested.get(name)) for name, part in fields}
+    return Records({name: columns[name] for name in requested if name in columns}, None, len(lanes.at))
+
+
+def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read a value that may be null."""
+    parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
+    if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
+        raise Unproven
+    chosen = lanes.varint()
+    lanes.lose((chosen < 0) | (chosen >= len(branches)))
+    valid = chosen == parts[0]
+    if valid.all():
+        return read_column(branches[parts[0]], lanes, wanted)
+    where = np.flatnonzero(valid)
+    if not len(where):
+        return Nothing(len(valid))
+    some = lanes.some(where)
+    column = read_column(branches[parts[0]], some, wanted)
+    lanes.follow(where, some)
+    return _spread(column, where, valid) if wanted is not None else Nothing(len(valid))
+
+
+def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
+    """Return a column of some of the rows as a column of all rows, null elsewhere."""
+
+    def spread(values: Places) -> Places:
+        full = np.zeros(len(valid), np.int64)
+        full[where] = values
+        return full
+
+    match column:
+        case Nothing():
+            return Nothing(len(valid))
+        case Numbers(values):
+            return Numbers(spread(values), valid)
+        case Reals(values):
+            full = np.zeros(len(valid))
+            full[where] = values
+            return Reals(full, valid)
+        case Slices(starts, sizes):
+            # A null row gets an empty slice at the end of the previous one, to keep the order.
+            held = np.maximum.accumulate(spread(starts + sizes))
+            held[where] = starts
+            return Slices(held, spread(sizes), valid)
+        case Lists(sizes, items):
+            return Lists(spread(sizes), items, valid)
+        case Records(fields):
+            return Records({n: _spread(part, where, valid) for n, part in fields.items()}, valid, len(valid))
+
+
+def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+    """Read lists of numbers, text or records of them: the first items of all rows, then the second, and so on."""
+    if not _is_plain(item):
+        raise Unproven
+    requested = None if wanted is None else pair_type(wanted) if pa.types.is_map(wanted) else wanted.value_type
+    sizes = np.zeros(len(lanes.at), np.int64)
+    steps: list[tuple[Places, Places, Column]] = []
+    going = np.arange(len(sizes))
+    for _ in range(_MOST_BLOCKS):
+        counts = _announced(lanes, going)
+        left = counts if requested is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
+        for step in range(int(left.max(initial=0))):
+            rows = going[left > step]
+            some = lanes.some(rows)
+            column = read_column(item, some, requested)
+            lanes.follow(rows, some)
+            if requested is not None:
+                steps.append((rows, sizes[rows] + step, column))
+        sizes[going] += counts
+        going = going[counts > 0]
+    # Longer lists are left to the row-by-row decoder.
+    lanes.at[going] = lanes.size + 1
+    return Nothing(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
+
+
+def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDArray[np.bool_]:
+    """Skip lists of small numbers of the most frequent length at once. Return a mask of the rows that were skipped.
+
+    Null counts in statistics are an example: each takes two bytes, the branch of the union and the number.
+    """
+    passed = np.zeros(len(rows), np.bool_)
+    branch, number = None, item
+    if isinstance(item, Union):
+        branch = next((at for at, part in enumerate(item.branches) if part != Atom("null")), 0)
+        number = item.branches[branch]
+    if number not in (Atom("int"), Atom("long")) or not len(rows):
+        return passed
+    most = int(np.bincount(counts).argmax())
+    size = most * (1 if branch is None else 2)
+    if not size or size > lanes.size:
+        return passed
+    alike = np.flatnonzero((counts == most) & (lanes.at[rows] + size <= lanes.size))
+    items = np.lib.stride_tricks.sliding_window_view(lanes.content, size)[lanes.at[rows[alike]]]
+    is_small = (items < 0x80).all(axis=1)  # noqa: PLR2004 - the continuation bit
+    if branch is not None:
+        is_small &= (items[:, ::2] == branch << 1).all(axis=1)
+    passed[alike[is_small]] = True
+    lanes.at[rows[passed]] += size
+    return passed
+
+
+def _is_plain(item: Shape) -> bool:
+    if isinstance(item, Union):
+        return all(isinstance(branch, Atom) for branch in item.branches)
+    if isinstance(item, Record):
+        return all(not isinstance(part, Record) and _is_plain(part) for _, part in item.fields)
+    return isinstance(item, Atom)
+
+
+def _announced(lanes: Lanes, rows: Places) -> Places:
+    """Read the number of items that follow in these rows; 0 where it is impossible."""
+    some = lanes.some(rows)
+    counts = some.varint()
+    sized = np.flatnonzero(counts < 0)
+    if len(sized):
+        of_size = some.some(sized)
+        of_size.varint()
+        some.follow(sized, of_size)
+        counts = np.abs(counts)
+    some.lose((counts < 0) | (counts > _MOST_ITEMS))
+    counts[some.at > lanes.size] = 0
+    lanes.follow(rows, some)
+    return counts
+
+
+def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
+    """Return the items of all rows, row by row, from steps of rows, positions and items."""
+    if pa.types.is_struct(wanted):
+        return _transposed_records(steps, sizes, wanted)
+    total = int(sizes.sum())
+    begins = np.cumsum(sizes) - sizes
+    valid = np.zeros(total, np.bool_)
+    first = np.zeros(total, np.int64)
+    second = np.zeros(total, np.int64)
+    for rows, positions, column in steps:
+        target = begins[rows] + positions
+        match column:
+            case Nothing():
+                continue
+            case Numbers(values, there):
+                first[target] = values
+            case Slices(starts, lengths, there):
+                first[target], second[target] = starts, lengths
+            case _:
+                raise Unproven
+        valid[target] = True if there is None else there
+    nulls = None if valid.all() else valid
+    if pa.types.is_integer(wanted) or pa.types.is_boolean(wanted):
+        return Numbers(first, nulls)
+    ends = np.maximum.accumulate(first + second) if total else first
+    return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)
+
+
+def _transposed_records(
+    steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.StructType
+) -> Records:
+    """Return the records of all rows, row by row, field by field."""
+    fields: dict[str, Column] = {}
+    for part in wanted:
+        parts = [
+            (rows, positions, column.fields[part.name])
+            for rows, positions, column in steps
+            if isinstance(column, Records) and part.name in column.fields
+        ]
+        fields[part.name] = _transposed(parts, sizes, part.type) if parts else Nothing(int(sizes.sum()))
+    return Records(fields, None, int(sizes.sum()))

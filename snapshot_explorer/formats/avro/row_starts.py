@@ -1,0 +1,248 @@
+"""Where the rows of Avro blocks start: guesses, and their proof.
+
+Avro rows have no length prefix: a reader must decode a row to find the next. The starts are therefore guessed from the
+first bytes, or the first text, of the first row. A guess is proven if every row ends where the next starts, and the
+counts match.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshot_explorer.formats.avro.arrow_values import Places, Unproven
+from snapshot_explorer.formats.avro.container import Atom, Record, Shape, Union, varint
+from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
+
+_PREFIX = 4
+_TEXT_PREFIX = 8
+"""The bytes of the first text by which rows are found."""
+_SAMPLE = 512
+"""Texts by which the numbers of bytes before texts are found."""
+_GREATEST_LEAD = 11
+"""The most bytes of a number that may be null."""
+_GREATEST_FIRST = 4
+"""The zigzag form of 2, the greatest status of a manifest entry."""
+_PIECE = 2**20
+_LARGEST_SMALL = 3
+
+
+def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+    """Yield candidates for row starts, the likeliest first."""
+    try:
+        found = _guess(content, padded, firsts, shape)
+    except Unproven:
+        yield from _guesses_by_text(content, padded, firsts, shape)
+    else:
+        yield found
+
+
+def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+    """Yield candidates for row starts: positions from which the fields before the first text end at such a text.
+
+    The first text of every row must begin with the same bytes as that of the first row. In Iceberg's metadata that is a
+    path, before which there are only small numbers and ids. How many bytes these take is found from some of the rows;
+    if the candidates are not enough, every size is tried.
+    """
+    before = _before_text(shape)
+    if not len(firsts):
+        yield firsts
+        return
+    size = len(content) - PADDING
+    lanes = Lanes(padded, size, firsts[:1].copy())
+    for part in before:
+        read_column(part, lanes, None)
+    begins, sizes = lanes.slice()
+    prefix = content[int(begins[0]) : int(begins[0]) + min(int(sizes[0]), _TEXT_PREFIX)]
+    if len(prefix) < _PREFIX or lanes.at[0] > lanes.size:
+        raise Unproven
+    hits = _occurrences(padded, prefix)
+    # The length of the text takes one byte or two. A byte that another one follows does not end a number.
+    of_two = padded[hits - 2] > 0x7F  # noqa: PLR2004
+    texts = hits - 1 - of_two
+    if not before:
+        yield _distinct([firsts, texts], size)
+        yield _distinct([firsts, texts, hits - 1], size)
+        return
+    yield _distinct([firsts, *_likely_starts(texts, before, padded, size)], size)
+    leads = range(len(before), _GREATEST_LEAD * len(before) + 1)
+    yield _distinct([firsts, *(_leading_to(texts, lead, before, padded, size)[0] for lead in leads)], size)
+
+
+def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Places:
+    """Return where a part of at most eight bytes occurs."""
+    words: npt.NDArray[np.uint64] = np.ndarray((len(padded) - PADDING,), "<u8", padded, strides=(1,))
+    wanted = np.uint64(int.from_bytes(part, "little"))
+    if len(part) < _TEXT_PREFIX:
+        words = words & np.uint64(2 ** (8 * len(part)) - 1)
+    return np.flatnonzero(words == wanted)
+
+
+def _distinct(places: Sequence[Places], size: int) -> Places:
+    """Return the distinct positions among these, ascending. Each of the sequences is nearly sorted."""
+    together = np.sort(np.concatenate(places), kind="stable")
+    is_new = (together >= 0) & (together <= size)
+    is_new[1:] &= together[1:] != together[:-1]
+    return together[is_new]
+
+
+def _before_text(shape: Shape) -> list[Shape]:
+    """Return the fields of a row before its first text, which must be numbers that may be null."""
+    before: list[Shape] = []
+    pending = [shape]
+    while pending:
+        match pending.pop(0):
+            case Record(fields):
+                pending[:0] = [part for _, part in fields]
+            case Atom("string"):
+                return before
+            case Atom("int" | "long") as part:
+                before.append(part)
+            case Union(branches) as part if {*branches} <= {Atom("null"), Atom("int"), Atom("long")}:
+                before.append(part)
+            case _:
+                break
+    raise Unproven
+
+
+def _likely_starts(
+    texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> Iterator[Places]:
+    """Yield the positions from which the fields before a text end at one of these texts.
+
+    Only those numbers of bytes are tried that occur before some of the texts, then before some of those that are left.
+    """
+    every = np.arange(len(before), _GREATEST_LEAD * len(before) + 1)
+    tried: set[int] = set()
+    while len(texts):
+        some = texts[:: -(-len(texts) // _SAMPLE)]
+        starts, ends = _leading_to(np.repeat(some, len(every)), np.tile(every, len(some)), before, padded, size)
+        leads = set(np.unique(ends - starts).tolist()) - tried
+        if not leads:
+            return
+        tried |= leads
+        is_left = np.ones(len(texts), np.bool_)
+        for lead in leads:
+            starts, ends = _leading_to(texts, lead, before, padded, size)
+            is_left[np.searchsorted(texts, ends)] = False
+            yield starts
+        texts = texts[is_left]
+
+
+def _leading_to(
+    texts: Places, leads: Places | int, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> tuple[Places, Places]:
+    """Return the positions this many bytes before texts from which the fields before a text end at it.
+
+    Returns the texts, too.
+    """
+    starts = texts - leads
+    # The first number is small, and a union has two branches.
+    likely = (starts >= 0) & (padded[starts] <= _GREATEST_FIRST)
+    if len(before) > 1 and isinstance(before[1], Union):
+        likely &= padded[starts + 1] <= _LARGEST_SMALL
+    starts, texts = starts[likely], texts[likely]
+    lanes = Lanes(padded, size, starts.copy())
+    for part in before:
+        read_column(part, lanes, None)
+    is_there = lanes.at == texts
+    return starts[is_there], texts[is_there]
+
+
+def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+    """Return candidates for row starts: positions whose bytes match the first row's, up to its first bytes or text.
+
+    The first number of a row must be equal, the others before the first bytes or text small, and the first four
+    bytes of that value equal. This is true for all metadata of Paimon: a version number comes first, then a BinaryRow,
+    which begins with its arity, or a file name, which begins with a fixed word.
+    """
+    if not len(firsts):
+        return firsts
+    begin = int(firsts[0])
+    lead = _lead(content, begin, shape)
+    if not lead:
+        raise Unproven
+    head = content[begin : begin + lead]
+    prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
+    last = len(content) - PADDING - lead - _PREFIX - 1
+    if last <= 0:
+        return firsts
+    # In chunks that fit the processor's cache.
+    pieces = [np.flatnonzero(padded[at : min(at + _PIECE, last)] == head[0]) + at for at in range(0, last, _PIECE)]
+    places = np.concatenate(pieces)
+    for index, byte in enumerate(head[1:], 1):
+        there = padded[places + index]
+        places = places[(there <= _LARGEST_SMALL) | (there == byte)]
+    behind = places + lead + 1 + (padded[places + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
+    same = np.ones(len(places), np.bool_)
+    for index, byte in enumerate(prefix):
+        same &= padded[behind + index] == byte
+    likeliest = places[same]
+    found = _among(firsts, likeliest)
+    return likeliest if found.all() else np.sort(np.concatenate([likeliest, firsts[~found]]))
+
+
+def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
+    """Return a mask of `these` positions that are among `those`. Both are sorted."""
+    if not len(those):
+        return np.zeros(len(these), np.bool_)
+    nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)
+    among: npt.NDArray[np.bool_] = those[nearest] == these
+    return among
+
+
+def _lead(content: bytes, at: int, shape: Shape) -> int:
+    """Return the number of bytes before the length of the first bytes or text of a row."""
+    begin = at
+    pending = [shape]
+    while pending:
+        match pending.pop(0):
+            case Record(fields):
+                pending[:0] = [part for _, part in fields]
+            case Union(branches):
+                branch, at = varint(content, at)
+                if not 0 <= branch < len(branches):
+                    break
+                pending[:0] = [branches[branch]]
+            case Atom("int" | "long"):
+                _, at = varint(content, at)
+            case Atom("bytes" | "string"):
+                if at - begin > _PREFIX or varint(content, at)[0] < _PREFIX:
+                    break
+                return at - begin
+            case _:
+                break
+    raise Unproven
+
+
+def chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends.
+
+    None is on it if the chain does not begin with the bytes and end with them.
+    """
+    places = np.searchsorted(starts, ends)
+    follow = np.minimum(places, len(starts) - 1)
+    # The chain stops at a row that does not end at a start. The last row must end with the bytes.
+    places[(starts[follow] != ends) | (places <= np.arange(len(starts)))] = len(starts)
+    after, at = places.tolist(), 0
+    kept = np.zeros(len(starts), np.bool_)
+    chain: list[int] = []
+    while at < len(after):
+        chain.append(at)
+        at = after[at]
+    if chain and starts[0] == 0 and ends[chain[-1]] == size:
+        kept[chain] = True
+    return kept
+
+
+def proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:
+    """Return whether the rows fill the blocks without a gap, and each block has its recorded number of rows."""
+    if not len(starts):
+        return int(bounds[-1]) == 0
+    return bool(
+        starts[0] == 0
+        and ends[-1] == bounds[-1]
+        and np.array_equal(starts[1:], ends[:-1])
+        and _among(bounds[:-1][counts > 0], starts).all()
+        and np.array_equal(np.diff(np.searchsorted(starts, bounds)), counts)
+    )
