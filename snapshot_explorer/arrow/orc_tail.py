@@ -67,7 +67,7 @@ def check_types(source: pa.NativeFile) -> None:
     for index, kind in enumerate(value for field, value in _messages(footer) if field == _TYPES):
         depth = depths.get(index)
         if not isinstance(kind, bytes) or depth is None:
-            raise CorruptBytesError("its types are no tree")
+            raise CorruptBytesError("its types are not a tree")
         if depth > _MAX_DEPTH:
             raise CorruptBytesError(f"its types are nested more than {_MAX_DEPTH} deep")
         # The last value of a repeated field is valid, and of an integer its lower 32 bits.
@@ -76,7 +76,7 @@ def check_types(source: pa.NativeFile) -> None:
             raise CorruptBytesError(f"a decimal would have {plain[_PRECISION]} digits")
         for number in _subtypes(kind):
             if number <= index or number in depths:
-                raise CorruptBytesError("its types are no tree")
+                raise CorruptBytesError("its types are not a tree")
             depths[number] = depth + 1
 
 

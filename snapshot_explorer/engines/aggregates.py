@@ -51,7 +51,7 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
         schema: The Arrow schema of the rows.
 
     Raises:
-        InvalidArgumentError: The text is no condition, names a column that does not exist, or contains a subquery.
+        InvalidArgumentError: The text is not a condition, names a column that does not exist, or contains a subquery.
     """
     columns = columns_of(parsed(text), schema, text)
     with suppress(InvalidArgumentError):

@@ -93,11 +93,11 @@ class Bisection(FrameExports):
     condition: str
     """The condition as SQL, or the name of the function."""
     version: int | None
-    """The first version where the condition holds; None where it holds at none that was evaluated."""
+    """The first version where the condition holds; None if it holds at none of the evaluated versions."""
     commit: Commit | None
     """The commit of that version."""
     last_good: int | None
-    """The last version before it that was evaluated and where the condition does not hold; None if there is none."""
+    """The last evaluated version before it, where the condition does not hold; None if there is none."""
     versions: tuple[int, ...]
     """The versions among which it was searched, ascending."""
     span: str
@@ -105,7 +105,7 @@ class Bisection(FrameExports):
     evaluated: Frame
     """The versions that were evaluated, ascending, with their values: BISECTED. `holds` is null for skipped ones."""
     notes: tuple[str, ...]
-    """What else is to be known, such as a condition that is not monotone; a sentence each."""
+    """Further notes, such as that the condition is not monotone; a sentence each."""
     call: str
     """The call of Python that gives this result."""
     opened: str

@@ -84,19 +84,19 @@ class Blame(FrameExports):
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
     versions: tuple[int, ...]
-    """The versions that were looked at, ascending."""
+    """The versions that were searched, ascending."""
     span: str
     """The first and the last of them with their times."""
     compared: int
-    """How many of them were compared, because they can have changed such rows."""
+    """How many of them were compared because they might have changed matching rows."""
     files: int
     """The data files of all versions."""
     admitted_files: int
-    """Those that can have such rows, by what the metadata says of their values."""
+    """The files that might contain matching rows, by their statistics and partitions."""
     opened_files: int
-    """Those that were opened."""
+    """The files that were opened."""
     notes: tuple[str, ...]
-    """What else is to be known; a sentence each."""
+    """Further notes; a sentence each."""
 
     @property
     def call(self) -> str:

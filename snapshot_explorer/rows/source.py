@@ -114,7 +114,7 @@ class Source:
         chosen = frozenset(between)
         found = tuple(version for version in versions if version in chosen)
         if not found:
-            raise SnapshotNotFoundError(f"None of the versions asked for of {self.path} can be read.")
+            raise SnapshotNotFoundError(f"None of the requested versions of {self.path} can be read.")
         return found
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:

@@ -75,7 +75,7 @@ def record_of(schema: Any) -> dict[str, Any]:
     """Return the record of a schema, which some writers wrap in a union with null.
 
     Raises:
-        ValueError: It is no record.
+        ValueError: It is not a record.
     """
     found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
     if not isinstance(found, dict) or "fields" not in found:

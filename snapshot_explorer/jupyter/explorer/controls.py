@@ -161,7 +161,7 @@ class Controls:
     def _stop(self) -> tuple[widgets.Button, widgets.Label]:
         """Return the button that ends following, and how often is looked; seen only while it is followed."""
         state = self._state
-        stop = self._factory.button("Stop", "Look for new commits no more", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
+        stop = self._factory.button("Stop", "Stop looking for new commits", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
         often = self._factory.label()
 
         def show(_: object = None) -> None:

@@ -113,7 +113,7 @@ def checked_names(given: Sequence[str] | str | None, known: Sequence[str], argum
     """Return the names in an argument, each once and each a column; None where it was not given.
 
     Raises:
-        InvalidArgumentError: The argument is no list of names, or a name is no column.
+        InvalidArgumentError: The argument is not a list of names, or a name is not a column.
     """
     if given is None:
         return None

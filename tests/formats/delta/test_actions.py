@@ -150,7 +150,7 @@ def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
     ("content", "message"),
     [
         (b'{"add":{"path":"a"}}\n{"add":{"pa', "line 2 is not an action: unexpected end"),
-        (b"\n\n[1]\n", "line 3 is not an action: it is no object"),
+        (b"\n\n[1]\n", "line 3 is not an action: it is not an object"),
         (b"7\n", "line 1 is not an action"),
         (b'{"add":{"path":"\xff"}}', "line 1 is not an action"),
         (b'{"add":{}}', "one of its add actions has no path"),

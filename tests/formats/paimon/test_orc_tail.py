@@ -82,9 +82,9 @@ def test_the_files_made_here_are_ones_that_pyarrow_reads():
         ([(STRUCT, [1], root(b"d")), (2**32 + DECIMAL, [], field(5, 76))], "a decimal would have 76 digits"),
         ([(STRUCT, [1], root(b"d")), (DECIMAL, [], field(5, 9) + field(5, 40))], "a decimal would have 40 digits"),
         (nested(102), "its types are nested more than 100 deep"),
-        ([(STRUCT, [0], root(b"a"))], "its types are no tree"),
-        ([(STRUCT, [1, 1], root(b"a", b"b")), (INT, [], b"")], "its types are no tree"),
-        ([(STRUCT, [1], root(b"a")), (INT, [], b""), (INT, [], b"")], "its types are no tree"),
+        ([(STRUCT, [0], root(b"a"))], "its types are not a tree"),
+        ([(STRUCT, [1, 1], root(b"a", b"b")), (INT, [], b"")], "its types are not a tree"),
+        ([(STRUCT, [1], root(b"a")), (INT, [], b""), (INT, [], b"")], "its types are not a tree"),
     ],
 )
 def test_types_that_can_not_be_are_refused(types, why):

@@ -305,7 +305,7 @@ def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableErro
         try:
             if isinstance(orjson.loads(line), dict):
                 continue
-            why = "it is no object"
+            why = "it is not an object"
         except orjson.JSONDecodeError as found:
             why = str(found)
         return CorruptTableError(

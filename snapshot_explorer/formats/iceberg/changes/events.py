@@ -56,7 +56,7 @@ class Part:
 class Events:
     """Rows that a commit removed and added. `Split.detail`; picklable.
 
-    A row that is on both sides was only written again: it is no change.
+    A row that is on both sides was only rewritten: it is not a change.
     """
 
     removed: tuple[Part, ...]

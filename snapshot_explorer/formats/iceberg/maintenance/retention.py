@@ -282,7 +282,7 @@ def _freed(source: Source, reached: _Reached, kept: _Kept, lifetimes: pa.Table) 
 
 
 def _holders(history: History, reached: _Reached, kept: _Kept) -> pa.Table:
-    """Return the HOLDERS frame: what keeps files that the newest version of the history has no more."""
+    """Return the HOLDERS frame: what keeps files that the newest version of the history no longer has."""
     if not history.versions:
         return frames.HOLDERS.empty_table()
     newest = reached.files([history.snapshots[history.versions[-1]].id])

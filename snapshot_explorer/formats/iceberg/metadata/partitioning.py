@@ -154,7 +154,7 @@ def partition_columns(
         spec: The spec.
         schema: The table's current schema, whose types partition values have.
         stored: The distinct partitions, as in `LiveFiles.partitions`.
-        others: Schemas that may have columns which the current one has no more.
+        others: Schemas that may have columns that the current one no longer has.
 
     Raises:
         CorruptTableError: A value is not of the type of its field.

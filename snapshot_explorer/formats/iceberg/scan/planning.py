@@ -64,7 +64,7 @@ def partitions_of(metadata: VersionMetadata, schemas: Sequence[Schema], live: Li
 
     Args:
         metadata: The version.
-        schemas: Schemas that may have columns which the current one has no more.
+        schemas: Schemas that may have columns that the current one no longer has.
         live: Its files.
 
     Raises:
