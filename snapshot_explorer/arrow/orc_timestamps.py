@@ -1,30 +1,93 @@
-"""Timestamps of ORC files of any year, decoded with NumPy: pyarrow counts nanoseconds, which end in 1677 and 2262.
+"""Timestamps of ORC files that pyarrow does not return as ORC's Java reader does, decoded with NumPy.
+
+pyarrow counts nanoseconds, which end in 1677 and 2262. Where the writer's clock was not in UTC, it is wrong by a second
+around 1970, and by the difference of offsets before 1900.
 
 Source: ORC specification v1, "Timestamp Columns", "Integer Run Length Encoding, version 2", "Boolean Run Length
-Encoding"; for times before 1970 the ORC C++ reader.
+Encoding"; for times before 1970, and for zones, the ORC Java reader, `TreeReaderFactory.TimestampTreeReader`.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams
+from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams, writer_zone
+from snapshot_explorer.errors import UnsupportedFeatureError
 
 _PRESENT, _DATA, _SECONDARY = 0, 1, 5
 _DIRECT_V2 = 2
 _EPOCH = 1_420_070_400
-"""2015-01-01, from which seconds are counted."""
-_UTC = frozenset(("", "UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
+"""2015-01-01 in UTC, from which seconds are counted: on the writer's clock."""
+UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
+"""Zones of a writer in which the file holds times in UTC."""
+_FIRST_OFFSET = -2_208_988_800
+"""1900-01-01: before it, Java has no offsets of a zone but its standard one."""
+_ALL_AGREE = -1_546_300_800
+"""1921-01-01: from then on all readers have the same offsets."""
+_LAST_EARLY = 2 * 86_400
+"""Two days after 1970-01-01: later times need no correction, and pyarrow's kernels for zones end in 2037."""
+_MAX_OFFSET = 18 * 3600
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 """Bits of packed numbers, by their code."""
 _SHORT_REPEAT, _DIRECT, _PATCHED = 0, 1, 2
-_MICRO = 1_000_000
+_NANO = 1_000_000_000
+_PER_SECOND = {"us": 1_000_000, "ns": _NANO}
 _LARGEST_NANO_BEFORE = 999_999
 
 Numbers = npt.NDArray[np.int64]
+
+
+def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> pa.RecordBatch:
+    """Return a stripe that pyarrow has read with the times that ORC's Java reader returns in UTC.
+
+    Args:
+        batch: The stripe, or some of its columns.
+        source: The file. It is read where times are around 1970 or before 1921.
+        stripe: The number of the stripe.
+
+    Raises:
+        UnsupportedFeatureError: The readers may differ, and the times are nested, or in a zone that is not known.
+        CorruptBytesError: The bytes are cut short or contradict themselves.
+    """
+    places = [place for place, column in enumerate(batch.columns) if _may_differ(column)]
+    if not places or (zone := writer_zone(source)) in UTC_NAMES:
+        return batch
+    columns = list(batch.columns)
+    for place in places:
+        name, theirs = batch.schema.names[place], columns[place]
+        ours = _early_times(source, stripe, name, theirs.type.unit) if pa.types.is_timestamp(theirs.type) else None
+        if ours is None:
+            raise UnsupportedFeatureError(
+                f"The column {name!r} of an ORC file holds times before 1921 or around 1970 that were written in the "
+                f"time zone {zone}, which is not supported within other values. Read the other columns."
+            )
+        columns[place] = pc.if_else(pc.less(ours, pa.scalar(_LAST_EARLY, pa.timestamp("s"))), ours, theirs)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _may_differ(values: pa.Array) -> bool:
+    """Return whether values contain times without a zone for which readers differ if the writer had one."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return any(_may_differ(part) for part in values.flatten())
+    if pa.types.is_map(kind):
+        return _may_differ(values.keys) or _may_differ(values.items)
+    if pa.types.is_list(kind):
+        return _may_differ(values.values)
+    if not pa.types.is_timestamp(kind) or kind.tz is not None:
+        return False
+    each = _PER_SECOND[kind.unit]
+    times = values.cast(pa.int64()).drop_null().to_numpy()
+    seconds, fraction = np.divmod(times, each)
+    around = (np.abs(seconds) <= _MAX_OFFSET) & (fraction > _LARGEST_NANO_BEFORE * each // _NANO)
+    return bool((around | (seconds < _ALL_AGREE)).any())
 
 
 def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArray | None:
@@ -39,18 +102,46 @@ def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArr
         CorruptBytesError: The bytes are cut short or contradict themselves.
     """
     found = column_streams(source, stripe, name)
-    if found.encoding != _DIRECT_V2 or found.zone not in _UTC:
+    if found.encoding != _DIRECT_V2 or found.zone not in UTC_NAMES:
         return None
+    return _decoded(found, "us", None)
+
+
+def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["us", "ns"]) -> pa.TimestampArray | None:
+    """Return a timestamp column on the writer's clock, right until 2037; None where it cannot be decoded."""
+    found = column_streams(source, stripe, name)
+    try:
+        zone = ZoneInfo(found.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+    return _decoded(found, unit, zone) if found.encoding == _DIRECT_V2 else None
+
+
+def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | None) -> pa.TimestampArray:
+    """Return the times of a column; with a zone on its clocks."""
+    each = _PER_SECOND[unit]
     valid = _present(found)
     count = int(valid.sum())
-    seconds = integers(found.streams.get(_DATA, b""), count, signed=True) + _EPOCH
+    seconds = integers(found.streams.get(_DATA, b""), count, signed=True)
+    seconds += _EPOCH if zone is None else int(datetime(2015, 1, 1, tzinfo=zone).timestamp())
     nanos = _nanos(integers(found.streams.get(_SECONDARY, b""), count, signed=False))
     seconds -= (seconds < 0) & (nanos > _LARGEST_NANO_BEFORE)
-    if count and int(np.abs(seconds).max()) >= np.iinfo(np.int64).max // _MICRO:
-        raise CorruptBytesError("a timestamp is out of range for microseconds")
+    if count and int(np.abs(seconds).max()) >= np.iinfo(np.int64).max // each - _MAX_OFFSET:
+        raise CorruptBytesError(f"a timestamp is out of range for {unit}")
+    if zone is not None:
+        seconds = _on_the_clock_of(zone, seconds)
     moments = np.zeros(found.rows, np.int64)
-    moments[valid] = seconds * _MICRO + nanos // 1000
-    return pa.array(moments, mask=~valid).view(pa.timestamp("us"))
+    moments[valid] = seconds * each + nanos // (_NANO // each)
+    return pa.array(moments, mask=~valid).view(pa.timestamp(unit))
+
+
+def _on_the_clock_of(zone: ZoneInfo, seconds: Numbers) -> Numbers:
+    """Return what the clocks of a zone show at some seconds since 1970, with the offsets of Java, until 2037."""
+    winter, summer = (datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7))
+    standard = min(winter, summer).total_seconds() if winter is not None and summer is not None else 0
+    moments = pa.array(seconds).view(pa.timestamp("s")).cast(pa.timestamp("s", zone.key))
+    shown = pc.local_timestamp(moments).cast(pa.int64()).to_numpy()
+    return np.where(seconds < _FIRST_OFFSET, seconds + int(standard), shown)
 
 
 def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_timestamps import integers, timestamps
+from snapshot_explorer.arrow.orc_timestamps import as_java_reads, integers, timestamps
+from snapshot_explorer.errors import UnsupportedFeatureError
 
 FIRST, LAST = -62_135_596_800, 253_402_300_799
 """The seconds of the years 1 to 9999."""
@@ -60,6 +61,49 @@ def test_where_pyarrow_reads_nanoseconds_both_agree(moments):
     theirs = orc.ORCFile(pa.BufferReader(content)).read(columns=["t"])["t"].cast(pa.int64()).to_pylist()
 
     assert decoded(content) == [None if one is None else one // 1000 for one in theirs]
+
+
+def in_another_zone(values, zone):
+    """Return an ORC file that is written in GMT, and says that its clock was another one's."""
+    target = io.BytesIO()
+    orc.write_table(pa.table({"t": values}), target, compression="uncompressed")
+    assert target.getvalue().count(b"GMT") == 1
+    return target.getvalue().replace(b"GMT", zone)
+
+
+def moments(*texts):
+    return pa.array(texts).cast(pa.timestamp("ns"))
+
+
+@pytest.mark.parametrize(
+    ("zone", "written", "expected"),
+    [
+        # The file counts from 2015 on the writer's clock. Java rounds as the second in UTC is below zero or not.
+        (b"PRC", ["1970-01-01 00:00:01.5", None, "1970-01-01 08:00:00.5"], ["1970-01-01 00:00:00.5", None, None]),
+        (b"PRC", ["1970-01-01 00:00:01.0005", "1970-01-01 00:00:01"], [None, None]),
+        # Shanghai's clock was 5 minutes and 43 seconds ahead in 1900, which Java applies to that year, not before.
+        (b"PRC", ["1900-06-01 00:00:00", "1899-06-01 00:00:00"], ["1900-06-01 00:05:43", None]),
+        (b"PRC", ["2100-07-01 00:00:00", "1900-06-01 00:00:00"], [None, "1900-06-01 00:05:43"]),
+    ],
+)
+def test_times_on_another_clock_are_those_of_orcs_java_reader(zone, written, expected):
+    source = pa.BufferReader(in_another_zone(moments(*written), zone))
+
+    found = as_java_reads(orc.ORCFile(source).read_stripe(0), source, 0)
+
+    wanted = [late or early for early, late in zip(written, expected, strict=True)]
+    assert found.column("t").to_pylist() == moments(*wanted).to_pylist()
+
+
+def test_nested_times_on_another_clock_are_refused_where_readers_differ():
+    for text, refused in (("1970-01-01 00:00:01.5", True), ("2026-01-01 00:00:01.5", False)):
+        source = pa.BufferReader(in_another_zone(pa.array([[{"at": one} for one in moments(text)]]), b"PRC"))
+        batch = orc.ORCFile(source).read_stripe(0)
+        if refused:
+            with pytest.raises(UnsupportedFeatureError, match="column 't' .* in the time zone PRC"):
+                as_java_reads(batch, source, 0)
+        else:
+            assert as_java_reads(batch, source, 0) is batch
 
 
 @pytest.mark.parametrize(

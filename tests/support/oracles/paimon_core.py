@@ -8,6 +8,7 @@ list of element and count, a variant JSON text; the others are what Python has f
 from __future__ import annotations
 
 import decimal
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from tests.scripts import make_paimon_java
 from tests.scripts.tables_of_merges import Sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 JARS = ("hadoop-client", "slf4j-api", "snappy-java", "commons-logging", "zstd-jni", "log4j")
 """The first words of the jars of PySpark that Paimon's bundle needs."""
@@ -71,6 +72,16 @@ class Core(make_paimon_java.Core):
 
     def tick(self) -> None:
         """Leave the clock alone."""
+
+    @contextmanager
+    def clock_of(self, zone: str) -> Iterator[None]:
+        """Have the process live in a time zone for a while, then in UTC again."""
+        zones = jpype.java.util.TimeZone
+        zones.setDefault(zones.getTimeZone(zone))
+        try:
+            yield
+        finally:
+            zones.setDefault(zones.getTimeZone("UTC"))
 
     def alter(self, name: str, *changes: Any) -> None:
         """Change the schema."""

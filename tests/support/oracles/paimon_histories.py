@@ -219,6 +219,18 @@ def _collected_row(dice: Dice, key: int) -> tuple[Any, ...]:
     )
 
 
+def zoned(scenario: Scenario) -> None:
+    """Write ORC files on the clocks of several zones, with times around 1970 and 1900."""
+    scenario.options = {"bucket": "-1", "file.format": "orc"}
+    for kind in (*(one for one in SIMPLE if one.startswith("TIMESTAMP")), "DATE"):
+        scenario.new_column(kind)
+    scenario.pool = [{}]
+    scenario.create()
+    for zone in ("Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"):
+        with scenario.core.clock_of(zone):
+            scenario.commit(40)
+
+
 def rescaled(scenario: Scenario) -> None:
     """Change the count of buckets, and write one of two partitions anew."""
     scenario.options = {"bucket": "2", "file.format": "orc"}
@@ -353,6 +365,7 @@ TABLES: dict[str, Table] = {
     },
     **{f"collected_{n}": Table(collected) for n in range(2)},
     "rescaled": Table(rescaled),
+    "zoned": Table(zoned),
     "shredded": Table(shredded, ("1.4",)),
     "crossing": Table(crossing),
     **{f"evolving_{n}": Table(evolving, ("1.4",), (), "columns are in several files") for n in range(3)},

@@ -274,7 +274,7 @@ def _stripes(reader: "orc.ORCFile", source: pa.NativeFile, how: Projection) -> I
     wanted = None if any("." in name for name in how.names) else how.names
     for index in range(reader.nstripes):
         try:
-            batch = reader.read_stripe(index, columns=wanted)
+            batch = orc_timestamps.as_java_reads(reader.read_stripe(index, columns=wanted), source, index)
         except pa.ArrowInvalid as error:
             batch = _stripe_of_distant_times(reader, source, how, index, error)
         for name in how.names:

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.arrow import int96, orc_tail, parquet_batches, variants
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches, variants
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _BATCH_ROWS = 65_536
-_UTC_NAMES = frozenset(("", "UTC", "GMT", "Z", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Universal"))
 
 
 class DataFile(NamedTuple):
@@ -253,7 +252,7 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
         names = [field.name for field in fields]
         wanted = None if any("." in name for name in names) else names
         for index in range(reader.nstripes):
-            yield reader.read_stripe(index, columns=wanted)
+            yield orc_timestamps.as_java_reads(reader.read_stripe(index, columns=wanted), source, index)
 
 
 def _warn_of_zone(storage: Storage, file: DataFile) -> None:
@@ -264,7 +263,7 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
     """
     with storage.open(file.path, size_bytes=file.size_bytes) as tail:
         zone = orc_tail.writer_zone(tail)
-    if zone not in _UTC_NAMES:
+    if zone not in orc_timestamps.UTC_NAMES:
         log.warning(
             "%s stores times in the local time of %s (orc.timestamp-ltz.legacy.type): its TIMESTAMP_LTZ columns are "
             "read as in a JVM whose zone is UTC, and differ from those of a JVM in %s",
