@@ -161,7 +161,7 @@ _ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps
 
 
 def with_recorded_times(commits: pa.Table) -> pa.Table:
-    """Return COMMITS of a Delta table with the times that their writers recorded, newest first by these.
+    """Return COMMITS of a Delta table with the times that their writers recorded, in their order.
 
     A commit without one, and one with an in-commit timestamp, keeps its time.
 
@@ -174,9 +174,7 @@ def with_recorded_times(commits: pa.Table) -> pa.Table:
     at = frames.COMMITS.get_field_index("committed_at")
     kind = frames.COMMITS.field(at).type
     times = pc.if_else(recorded, millis.cast(pa.timestamp("ms", "UTC")).cast(kind), commits["committed_at"])
-    return commits.set_column(at, frames.COMMITS.field(at), times).sort_by(
-        [("committed_at", "descending"), ("version", "descending")]
-    )
+    return commits.set_column(at, frames.COMMITS.field(at), times)
 
 
 def copied_note(commits: pa.Table) -> str | None:

@@ -209,7 +209,7 @@ class Table:
         rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
         if recorded_times:
-            rows = with_recorded_times(rows)
+            rows = with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
             rows, stat=stat, name=self.name, branch=self.branch, total=total, limit=limit, anomalies=marks

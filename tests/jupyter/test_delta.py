@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 
+from snapshot_explorer import explore
 from snapshot_explorer.jupyter.completion import suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 from tests.support.delta.table_builder import DeltaTable
@@ -103,6 +104,10 @@ def test_the_help_tells_of_both_formats(shell):
     assert "Paimon's own" not in repr(shell.ok("%snapshot help").result)
 
 
+def seconds(times):
+    return [time.as_py().timestamp() // 1 for time in times]
+
+
 def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_copy(shell, tmp_path):
     table = DeltaTable(None, tmp_path / "table")
     table.commit(table.data("a.parquet", [(1, "a")]), info={"timestamp": 1_766_000_000_000})
@@ -124,6 +129,16 @@ def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_cop
     assert recorded["version"].to_pylist() == [0, 1, 2]
     times = dict(zip(recorded["version"].to_pylist(), recorded["committed_at"].cast("int64").to_pylist(), strict=True))
     assert (times[1], times[2]) == (1_766_000_000_000, 1_765_000_000_000)
+    explorer = explore(shell["copied"], name="copied").wait()
+    explorer.state.recorded_times = True
+    explorer.wait()
+    assert seconds(explorer.state.shown["committed_at"])[:2] == [1_765_000_000, 1_766_000_000]
+    assert "2025-12-06 05:46:40.000Z" in repr(explorer.drawing())
+    assert "copied.history(recorded_times=True)" in explorer._line.value
+    assert explorer._controls.recorded_times.layout.display != "none"
+    explorer.state.reset_filters()
+    assert seconds(explorer.state.shown["committed_at"])[:2] == seconds(files["committed_at"])[:2]
+    explorer.close()
 
 
 def test_a_table_with_times_of_its_own_says_nothing_of_a_copy(shell, tmp_path):

@@ -204,7 +204,14 @@ class Controls:
         self._watch("kind", lambda change: setattr(box, "value", change.new or ""))
         return box
 
+    def show_recorded_times(self, *, is_copied: bool) -> None:
+        """Show the switch for recorded times where they differ from those of the files."""
+        self._factory.show(self.recorded_times, shown=is_copied, width="auto")
+
     def _filters(self) -> widgets.VBox:
+        tooltip = "Show the times that writers recorded; the log's files have other ones since the table was copied"
+        self.recorded_times = self._toggle("recorded_times", "Recorded times", tooltip)
+        self.show_recorded_times(is_copied=False)
         return self._factory.column(
             self._factory.row(
                 self._kinds(),
@@ -217,6 +224,7 @@ class Controls:
                 self._text("until", "Until", "@2026-11-08"),
                 self._toggle("maintenance", "Maintenance commits", "Show commits that change no data"),
                 self._text("zone", "Time zone", "UTC, local, Europe/Berlin"),
+                self.recorded_times,
                 self._toggle("anomalies", "Mark anomalies", "Mark versions where a number jumps, from metadata"),
                 self._factory.button("Show all", "Take all filters away", self._state.reset_filters),
             ),

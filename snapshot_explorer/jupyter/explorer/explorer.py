@@ -12,6 +12,7 @@ from pyarrow import ArrowException
 from traitlets import TraitError
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.history import copied_note
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
@@ -402,6 +403,8 @@ class Explorer(Unsent, widgets.VBox):
         self._busy.hide()
         back, self._log = rollback_message(self._log, log), log
         self.state.set_versions(log.versions, log.readable, log.commits)
+        is_copied = self.table.format == "delta" and copied_note(log.commits) is not None
+        self._controls.show_recorded_times(is_copied=is_copied)
         if back:
             self.state.note = back
         self._draw()

@@ -14,7 +14,7 @@ from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError,
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import PandasTypes
-from snapshot_explorer.history import CommitFilter
+from snapshot_explorer.history import CommitFilter, with_recorded_times
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.model import Kind
@@ -33,7 +33,7 @@ COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "readability", "retention")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
-FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance")
+FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
 """Versions that the timeline shows at first, the newest ones."""
 _UPKEEP = ("compact", "analyze", "maintenance")
@@ -67,6 +67,7 @@ class ExplorerState(HasTraits):
     since = Unicode("", help="Only commits at or after this time, such as @2026-11-01 or @3d.")
     until = Unicode("", help="Only commits at or before this time.")
     maintenance = Bool(default_value=True, help="Whether commits that change no data are shown.")
+    recorded_times = Bool(default_value=False, help="Whether the times of a copied Delta table are its writers' own.")
     manifest = Unicode("", help="The manifest whose entries are shown.")
     carried = Bool(default_value=False, help="Whether manifests that are carried over are shown, however many.")
     compared = Enum(COMPARED, "overview", help="The part of the comparison that is shown.")
@@ -134,13 +135,13 @@ class ExplorerState(HasTraits):
     @property
     def shown(self) -> pa.Table:
         """Return the COMMITS that pass the filters and lie in the window, newest first."""
-        if self.window is None:
-            return self.passing(self.commits)
-        version = self.commits["version"]
-        first, last = self.window
-        return self.passing(
-            self.commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
-        )
+        commits = self.commits
+        if self.window is not None:
+            first, last = self.window
+            version = commits["version"]
+            commits = commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
+        found = self.passing(commits)
+        return with_recorded_times(found) if self.recorded_times else found
 
     def passing(self, commits: pa.Table) -> pa.Table:
         """Return those of the COMMITS that pass the filters."""
@@ -166,6 +167,7 @@ class ExplorerState(HasTraits):
         filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
         given += [f"{name}={value!r}" for name, value in filters.items() if value]
         given += [] if self.maintenance or self.kind in _UPKEEP else ["maintenance=False"]
+        given += ["recorded_times=True"] if self.recorded_times else []
         return f"history({', '.join(given)})"
 
     @property
