@@ -43,7 +43,7 @@ table = sx.open_table("memory:///bench/t")
 """
 STEPS = (
     ("import", "from snapshot_explorer.jupyter.explorer import Explorer"),
-    ("open the explorer", "e = sx.explore(table); e.wait(600); None"),
+    ("open the explorer", "e = sx.explore(table); display(e); e.wait(600); None"),
     ("next version: not read yet", "e.state.b = COMMITS - 50; e.wait(600); None"),
     (CHANGE, "e.state.b = COMMITS - 1; e.wait(600); None"),
     ("window of 1,000 versions", "e.state.window = (COMMITS - 1_000, COMMITS - 1); e.wait(600); None"),

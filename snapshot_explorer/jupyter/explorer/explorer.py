@@ -35,6 +35,8 @@ from snapshot_explorer.jupyter.explorer.page.timeline_facts import FactsReader
 from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent, WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.reading import (
+    FIRST_COMMITS,
+    MOST_COMMITS,
     Log,
     TableSize,
     read_log,
@@ -47,7 +49,7 @@ from snapshot_explorer.jupyter.explorer.views import ViewHandlers, Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
 _PLAY_SECONDS = 1.0
 _SOON = 0.2
 """Seconds that a cell waits for reads before the explorer is shown."""
+_LATER = ("older", "totals")
+"""Reads that the first picture does not need."""
 _STILL_DELAY = 1.0
 """Seconds after what a page asked for, before the static picture shows it."""
 _STILL_SECONDS = 5.0
@@ -167,9 +171,9 @@ class Explorer(Unsent, widgets.VBox):
             self._problem = ""
             self._show_log(log)
 
-        self._work.start(
-            "log", Job(run=partial(read_newest, self.table), done=take, failed=self._fail_head, shown=self._busy.show)
-        )
+        most = FIRST_COMMITS if self._log is None else MOST_COMMITS
+        run = partial(read_newest, self.table, most=most)
+        self._work.start("log", Job(run=run, done=take, failed=self._fail_head, shown=self._busy.show))
         self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
@@ -257,7 +261,7 @@ class Explorer(Unsent, widgets.VBox):
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
-        self._work.wait(_SOON)  # what is read by then is sent once, with the widgets
+        self._work.wait(_SOON, besides=_LATER)  # what is read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
         self._still = display(about, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
         display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
@@ -415,7 +419,22 @@ class Explorer(Unsent, widgets.VBox):
             failed=lambda _: self._show_table_size(None, failed=True),
         )
         self._work.start("table size", job)
-        self._facts.read(log)
+        if not log.is_partial:
+            self._work.cancel("older")
+            self._facts.read(log)
+        elif not self._work.is_busy("older"):
+            self._read_older(partial(read_log, self.table, listing=log.listing))
+
+    def _read_older(self, run: Callable[[], Log]) -> None:
+        """Read the commits that the first picture did not need."""
+
+        def take(found: Log) -> None:
+            if self._log is not None and self._log.listing != found.listing:
+                self._read_older(partial(read_log, self.table, found))  # it has grown meanwhile
+            else:
+                self._show_log(found)
+
+        self._work.start("older", Job(run=run, done=take, failed=self._fail_head))
 
     def _open_manifest(self, path: str) -> None:
         """Show the entries of a manifest that is clicked."""

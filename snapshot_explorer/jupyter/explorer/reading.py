@@ -1,4 +1,4 @@
-"""Read a table's log for the explorer: first all of it, later only new commits."""
+"""Read a table's log for the explorer: the newest commits, then all of them, later only new ones."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_COMMITS = 10_000
 """Commits that are read, the newest ones."""
+FIRST_COMMITS = 1_000
+"""Commits that are read before the first picture, which shows fewer."""
 _SAME = ("version", "committed_at", "identifier", "details")
 
 
@@ -28,14 +30,24 @@ _SAME = ("version", "committed_at", "identifier", "details")
 class Log:
     """The versions of a table that were read."""
 
-    versions: tuple[int, ...]
-    """All versions that are listed, ascending."""
-    readable: tuple[int, ...]
-    """Those of them that can be loaded."""
+    listing: Listing
+    """All versions that are listed."""
     commits: pa.Table
     """COMMITS of the newest of them, newest first."""
     branches: Mapping[str, int | None] = field(default_factory=dict)
     """The branches other than the main one, sorted, with the version that each begins with; None if none is proven."""
+    is_partial: bool = False
+    """Whether older commits are still to be read."""
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Return all versions that are listed, ascending."""
+        return self.listing.versions
+
+    @property
+    def readable(self) -> tuple[int, ...]:
+        """Return those of them that can be loaded."""
+        return self.listing.reachable
 
     def branches_by_version(self) -> dict[int, list[str]]:
         """Return the branches that begin with a version, by version."""
@@ -56,33 +68,43 @@ class TableSize:
     """Their size."""
 
 
-def read_newest(table: Table) -> tuple[Snapshot, Log]:
-    """Return the newest snapshot and the log, read again. One listing, and two more where there is a newer snapshot."""
+def read_newest(table: Table, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Log]:
+    """Return the newest snapshot and the log, read again. One listing, and two more where there is a newer snapshot.
+
+    Args:
+        table: The table.
+        most: The maximum number of commits to read, the newest ones.
+    """
     listing = table.listing()
     if table.current.listing != listing:
         table.update()
         listing = table.listing()
-    return table.current, read_log(table, listing=listing)
+    return table.current, read_log(table, listing=listing, most=most)
 
 
-def read_log(table: Table, before: Log | None = None, *, listing: Listing | None = None) -> Log:
+def read_log(
+    table: Table, before: Log | None = None, *, listing: Listing | None = None, most: int = MOST_COMMITS
+) -> Log:
     """Return the current versions. Reads only new commits if the log has only grown.
 
     Args:
         table: The table.
         before: What was there; None to read everything again.
         listing: All versions; None to list them.
+        most: The maximum number of commits to read, the newest ones, where everything is read.
     """
     listing = listing or table.listing()
-    grown = None if before is None else _grown(table, before, listing)
-    newest_first = listing.versions[: -MOST_COMMITS - 1 : -1]
-    commits = table.commits(newest_first).to_arrow() if grown is None else grown
+    commits = None if before is None else _grown(table, before, listing)
+    is_partial = before is not None and before.is_partial
+    if commits is None:
+        commits = table.commits(listing.versions[: -most - 1 : -1]).to_arrow()
+        is_partial = most < min(len(listing.versions), MOST_COMMITS)
     known = pc.is_in(commits["version"], pa.array(listing.versions, pa.int64()))
     log = Log(
-        versions=listing.versions,
-        readable=listing.reachable,
+        listing=listing,
         commits=commits.filter(known),
         branches={row["branch"]: row["forked_version"] for row in table.branches().to_dict()},
+        is_partial=is_partial,
     )
     return with_known_readability(table, log)
 

@@ -1,7 +1,7 @@
 """Work off the main thread, whose results come back to the loop that started it: the kernel stays free meanwhile."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Condition, Event, Thread
@@ -83,13 +83,18 @@ class Work:
         with self._changed:
             return place in self._jobs
 
-    def wait(self, seconds: float = 60) -> bool:
-        """Wait until no job runs and all results are delivered; return False on a timeout."""
+    def wait(self, seconds: float = 60, *, besides: Collection[str] = ()) -> bool:
+        """Wait until no job runs and all results are delivered; return False on a timeout.
+
+        Args:
+            seconds: How long to wait at most.
+            besides: Places whose jobs are not waited for.
+        """
         until = monotonic() + seconds
         while True:
             self._deliver()
             with self._changed:
-                if not self._jobs:
+                if self._jobs.keys() <= {*besides}:
                     return True
                 left = until - monotonic()
                 if left <= 0:

@@ -401,6 +401,33 @@ def test_new_commits_are_followed_until_that_is_stopped(growing):
     assert explorer.state.commits["version"].to_pylist() == [4, 3, 2, 1]
 
 
+def test_the_newest_commits_are_shown_before_the_others_are_read(growing, monkeypatch):
+    table, before = growing
+    for row in range(3, 7):
+        table.commit([(row, "d")])
+    monkeypatch.setattr("snapshot_explorer.jupyter.explorer.explorer.FIRST_COMMITS", 2)
+    gate, opened = threading.Event(), open_table(before.table.path)
+    commits = opened.commits
+    opened.commits = lambda versions: (len(versions) <= 2 or gate.wait(30)) and commits(versions)
+
+    explorer = Explorer(opened, variables={})
+    assert explorer._work.wait(30, besides=["older"])
+    assert drawn(explorer) == [5, 6]
+    assert "versions 1 to 6, 6 of them" in explorer._head.value
+    assert "the newest 2 are shown" in explorer._head.value
+    table.commit([(9, "e")])
+    explorer._poll()
+    assert explorer._work.wait(30, besides=["older"])
+    assert (drawn(explorer), explorer.state.b) == ([5, 6, 7], 7)
+    gate.set()
+    explorer.wait()
+
+    assert drawn(explorer) == [1, 2, 3, 4, 5, 6, 7]
+    assert "are shown" not in explorer._head.value
+    assert (explorer.state.a, explorer.state.b) == (6, 7)
+    explorer.close()
+
+
 def test_following_tells_what_goes_wrong_and_goes_on(growing, monkeypatch):
     table, explorer = growing
 
