@@ -221,6 +221,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     notebook.says("41 rows in files")
     notebook.run(1)
     front(notebook, "Compare")
+    notebook.says("orders.compare(9, 10)")
     page.get_by_role("button", name="rows", exact=True).last.click()
     notebook.says("Rows of version 9 and version 10")
 
