@@ -1,6 +1,11 @@
 """Rows of a parquet file in batches that are as large as memory allows: every batch costs time of its own."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +16,10 @@ if TYPE_CHECKING:
 _LEAST_ROWS, _MOST_ROWS = 65_536, 2**20
 _BATCH_BYTES = 16 * 2**20
 """Decoded bytes that a batch of more than the least rows may come to, by an estimate."""
+_AHEAD_BYTES = 64 * 2**20
+"""Decoded bytes of row groups that are decoded ahead, by an estimate."""
+_FREE = BoundedSemaphore(pa.cpu_count())
+"""How many parts may be decoded and not yet used, in all files. Nobody waits for one."""
 _SAMPLED = 8
 """Row groups by which bytes are estimated."""
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
@@ -20,8 +29,22 @@ _UNKNOWN_LENGTH = 1024
 """The assumed length of texts without statistics."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Row groups that are decoded together."""
+
+    groups: tuple[int, ...]
+    """Their numbers, consecutive among those to read."""
+    rows: int
+    """The number of rows in them."""
+
+
 def batches(
-    reader: "pq.ParquetFile", names: Sequence[str], groups: Sequence[int] | None = None
+    reader: "pq.ParquetFile",
+    names: Sequence[str],
+    groups: Sequence[int] | None = None,
+    *,
+    another: "Callable[[], pq.ParquetFile] | None" = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of row groups of a file in order, with these columns.
 
@@ -29,30 +52,87 @@ def batches(
         reader: The file.
         names: The columns, at least one.
         groups: The row groups; None for all.
+        another: Returns another reader of the file, for a thread of its own: a reader must not be shared. Then row
+            groups are decoded in threads while earlier ones are used; as many as there are processors are held, of all
+            files together. None for remote files, whose reads go one after another.
     """
     metadata = reader.metadata
     chosen = range(metadata.num_row_groups) if groups is None else groups
     rows = metadata.num_rows if groups is None else sum(metadata.row_group(group).num_rows for group in groups)
-    size = _LEAST_ROWS if rows <= _LEAST_ROWS else _batch_rows(metadata, names, chosen)
-    # For few rows, threads cost more than they save.
-    yield from reader.iter_batches(size, row_groups=list(chosen), columns=list(names), use_threads=rows > _LEAST_ROWS)
+    if rows <= _LEAST_ROWS:  # threads cost more than they save
+        yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=False)
+        return
+    width = _row_bytes(metadata, names, chosen)
+    parts = list(_parts(metadata, chosen, width))
+    if another is not None and len(parts) > 1:
+        yield from _decoded_ahead(another, names, parts, width)
+    else:
+        for part in parts:
+            yield from _decoded(reader, names, part, width)
 
 
-def _batch_rows(metadata: "pq.FileMetaData", names: Sequence[str], groups: Sequence[int]) -> int:
-    """Return the rows of a batch: a row group, or an equal part of it, as far as its bytes can be estimated."""
+def _decoded_ahead(
+    another: "Callable[[], pq.ParquetFile]", names: Sequence[str], parts: Sequence[_Part], width: float
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of parts in order, decoded in threads as long as some are free."""
+
+    def decode(part: _Part) -> pa.Table:
+        return another().read_row_groups(list(part.groups), columns=list(names), use_threads=False)
+
+    waiting = deque(parts)
+    pending: deque[Future[pa.Table]] = deque()
+    with ThreadPoolExecutor(pa.cpu_count(), "snapshot-row-groups") as pool:
+        try:
+            while waiting or pending:
+                while waiting and waiting[0].rows * width <= _AHEAD_BYTES and _FREE.acquire(blocking=False):
+                    pending.append(pool.submit(decode, waiting.popleft()))
+                if pending:
+                    rows = pending[0].result()
+                    pending.popleft()
+                    _FREE.release()
+                    yield from rows.to_batches()
+                else:
+                    yield from _decoded(another(), names, waiting.popleft(), width)
+        finally:
+            for future in pending:
+                future.cancel()
+                _FREE.release()
+
+
+def _decoded(reader: "pq.ParquetFile", names: Sequence[str], part: _Part, width: float) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part in batches as large as memory allows."""
+    pieces = max(1, math.ceil(part.rows * width / _BATCH_BYTES), math.ceil(part.rows / _MOST_ROWS))
+    size = max(_LEAST_ROWS, math.ceil(part.rows / pieces))
+    yield from reader.iter_batches(size, row_groups=list(part.groups), columns=list(names), use_threads=True)
+
+
+def _parts(metadata: "pq.FileMetaData", groups: Sequence[int], width: float) -> Iterator[_Part]:
+    """Yield a part for each row group, small ones together. A batch across large ones would copy their rows."""
+    most = min(_MOST_ROWS, int(_BATCH_BYTES / max(width, 1)))
+    part = _Part((), 0)
+    for group in groups:
+        rows = metadata.row_group(group).num_rows
+        if part.groups and part.rows + rows > most:
+            yield part
+            part = _Part((), 0)
+        part = _Part((*part.groups, group), part.rows + rows)
+    if part.groups:
+        yield part
+
+
+def _row_bytes(metadata: "pq.FileMetaData", names: Sequence[str], groups: Sequence[int]) -> float:
+    """Return an estimate of the decoded bytes of a row."""
     wanted = frozenset(names)
-    sampled = [metadata.row_group(group) for group in groups[:_SAMPLED]]
-    rows = max((group.num_rows for group in sampled), default=0)
     total = size = 0
-    for group in sampled:
+    for number in groups[:_SAMPLED]:
+        group = metadata.row_group(number)
         total += group.num_rows
         for index in range(group.num_columns):
             chunk = group.column(index)
             path = chunk.path_in_schema
             if path in wanted or path.split(".", 1)[0] in wanted:
                 size += _decoded_bytes(chunk)
-    parts = max(1, -(-rows * size // (max(1, total) * _BATCH_BYTES)), -(-rows // _MOST_ROWS))
-    return max(_LEAST_ROWS, -(-rows // parts))
+    return size / max(1, total)
 
 
 def _decoded_bytes(chunk: "pq.ColumnChunkMetaData") -> int:

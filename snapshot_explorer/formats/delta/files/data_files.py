@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -67,6 +68,8 @@ class OpenFile:
     """Its columns."""
     rows: int
     """The number of rows."""
+    another: "Callable[[], pq.ParquetFile] | None"
+    """Returns another reader, for another thread; None for a remote file."""
     origin: Origin
     """How to read its columns."""
 
@@ -92,7 +95,8 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with _translated(file, removed_in), storage.open(file.path, size_bytes=file.size_bytes) as source:
-        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        open_reader = partial(pq.ParquetFile, source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        reader = open_reader()
         rows = int(reader.metadata.num_rows)
         if file.rows is not None and rows != file.rows:
             raise CorruptTableError(
@@ -103,10 +107,12 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         schema = reader.schema_arrow
         if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
             # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
-            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+            open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
+            reader = open_reader(metadata=int96.bytes_metadata(source))
             schema = reader.schema_arrow
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
-        yield OpenFile(file=file, reader=reader, schema=schema, rows=rows, origin=origin)
+        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
+        yield OpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
 
 
 def _has_int96(reader: "pq.ParquetFile") -> bool:
@@ -201,7 +207,7 @@ def batches(
 
 def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     if names:
-        return parquet_batches.batches(opened_file.reader, names, groups)
+        return parquet_batches.batches(opened_file.reader, names, groups, another=opened_file.another)
     return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
 
 

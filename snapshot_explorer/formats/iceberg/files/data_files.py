@@ -1,13 +1,14 @@
 """Data files and delete files as Arrow: opened, with their columns and ids, and read in file order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
@@ -63,6 +64,8 @@ class OpenFile:
     """Its bytes."""
     layouts: "Layouts"
     """What was found of files of the same schema."""
+    another: "Callable[[], pq.ParquetFile] | None" = None
+    """Returns another reader of a parquet file, for another thread; None for a remote one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,14 +156,24 @@ def _parquet(
 ) -> OpenFile:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    reader = pq.ParquetFile(source, read_dictionary=list(dictionary) or None, page_checksum_verification=True)
+    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
+    reader = open_reader(read_dictionary=list(dictionary) or None)
     schema = reader.schema_arrow
     if _might_have_int96(schema) and _has_int96(reader):
-        reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+        reader = open_reader(metadata=int96.bytes_metadata(source))
         schema = reader.schema_arrow
     fields = layouts.fields(schema, rules, file.location)
     rows = int(reader.metadata.num_rows)
-    return OpenFile(file=file, rows=rows, fields=fields, reader=reader, source=source, layouts=layouts)
+    is_shared = not dictionary and not isinstance(source, pa.PythonFile)
+    return OpenFile(
+        file=file,
+        rows=rows,
+        fields=fields,
+        reader=reader,
+        another=partial(open_reader, metadata=reader.metadata) if is_shared else None,
+        source=source,
+        layouts=layouts,
+    )
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
@@ -195,7 +208,7 @@ def read(
     *,
     keep: Positions | None = None,
     predicate: Predicate | None = None,
-    size: int = BATCH_ROWS,
+    size: int | None = BATCH_ROWS,
 ) -> Iterator[Rows]:
     """Yield the rows of a file in file order.
 
@@ -205,7 +218,7 @@ def read(
         constants: Columns that are constant in the file.
         keep: Positions, ascending: of parquet files only row groups with one of them are read, whole. None reads all.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
-        size: The most rows at once; stripes of ORC files are read whole.
+        size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
 
     Raises:
         CorruptTableError: A column cannot be read as the table's, or the file lacks a required column.
@@ -244,7 +257,7 @@ def _runs(
 
 
 def batches(
-    open_file: OpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int = BATCH_ROWS
+    open_file: OpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int | None = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of a file in file order, with the columns of a projection in the types of the file.
 
@@ -253,18 +266,21 @@ def batches(
         how: The projection.
         groups: The row groups of a parquet file; None for the whole file.
         rows: The number of rows in them.
-        size: The most rows at once; stripes of ORC files are read whole.
+        size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
     """
     names, reader = how.names, open_file.reader
     if not names:
-        yield from (bare(min(size, rows - start)) for start in range(0, rows, size))
+        most = size or BATCH_ROWS
+        yield from (bare(min(most, rows - start)) for start in range(0, rows, most))
     elif isinstance(reader, Container):
         from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - for fastavro
 
-        yield from avro_rows.batches(reader, size)
+        yield from avro_rows.batches(reader, size or BATCH_ROWS)
     elif open_file.file.format == "parquet":
-        # For few rows, threads cost more than they save.
-        yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
+        if size is None:
+            yield from parquet_batches.batches(reader, names, groups, another=open_file.another)
+        else:  # for few rows, threads cost more than they save
+            yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
     else:
         yield from _stripes(reader, open_file.source, how)
 

@@ -6,6 +6,7 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -210,17 +211,20 @@ def _parquet(
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with storage.open(file.path, size_bytes=file.size_bytes) as source:
-        reader = pq.ParquetFile(source, page_checksum_verification=True)
+        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
+        reader = open_reader()
         _check_rows(file, reader.metadata.num_rows)
         _check_names(file, reader.schema_arrow.names, fields)
         if not fields:
             yield from _placed(_bare_batches(file.rows), file)
             return
         if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
-            reader = pq.ParquetFile(source, metadata=int96.bytes_metadata(source), page_checksum_verification=True)
+            reader = open_reader(metadata=int96.bytes_metadata(source))
         names = [field.name for field in fields]
+        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
         for groups, start, rows in _runs(reader, fields, chosen):
-            yield from _placed(parquet_batches.batches(reader, names, groups), file, start, start + rows)
+            read = parquet_batches.batches(reader, names, groups, another=another)
+            yield from _placed(read, file, start, start + rows)
 
 
 def _runs(reader: "pq.ParquetFile", fields: Sequence[Field], chosen: Chosen | None) -> Iterator[row_groups.Run]:
