@@ -36,8 +36,8 @@ INSPECT = Command(
             "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
             "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
             "transactions, domains of Delta; snapshots, history, refs, metadata_log_entries, specs, sort_orders, "
-            "schemas, properties, statistics, manifests, entries, files, data_files, delete_files, partitions, and "
-            "all_manifests, all_entries, all_files, all_data_files, all_delete_files of Iceberg",
+            "schemas, properties, statistics, manifests, entries, files, data_files, delete_files, partitions of "
+            "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files",
         ),
         Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
     ),
@@ -46,6 +46,6 @@ INSPECT = Command(
         TABLE,
     ),
     notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "
-    "are UTC, DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. Tables of rows cost the "
-    "same as load, and have the same limits; the first rows are shown, all are returned.",
+    "are UTC, and DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. Tables of rows cost the same as load, and "
+    "have the same limits; the first rows are shown, all are returned.",
 )
