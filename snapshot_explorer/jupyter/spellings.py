@@ -85,8 +85,10 @@ def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Call
     if ".." in text:
         return (Token("diff"), *words) if _parses(parse_range, text) else words
     table, at, ref = text.partition("@")
-    is_ref = _parses(parse_ref, ref if at and is_table(table) else text)
-    return (Token("show"), *words) if is_ref else words
+    if not _parses(parse_ref, ref if at and is_table(table) else text):
+        return words
+    two = len(others) == 1 and not others[0].text.startswith("-") and _parses(parse_ref, others[0].text)
+    return (Token("diff" if two else "show"), *words)
 
 
 def _with_condition(line: str, words: tuple[Token, ...], is_table: Callable[[str], bool]) -> tuple[Token, ...]:

@@ -73,14 +73,21 @@ def test_what_expiring_would_free_takes_a_command_and_the_strictest_rule_another
         ("bisect amount < 0 --bad 8", "amount < 0"),
         ("bisect amount > -1 --bad=8", "amount > -1"),
         ("bisect orders amount < {limit} --bad 8", "amount < 0"),
+        ("bisect wrong --bad 8", "amount < 0"),
         ('blame "order_id" = 42', '"order_id" = 42'),
         ("blame buyer = 'Ada' as found", "buyer = 'Ada'"),
         ("blame 'order_id = 42' --between 1..8", "order_id = 42"),
     ],
 )
 def test_conditions_need_no_quotes(journey, line, where):
-    journey.shell["limit"] = 0
+    journey.shell["limit"], journey.shell["wrong"] = 0, "amount < 0"
 
     found = journey.types(f"%snapshot {line}").result or journey.shell["found"]
 
     assert where in repr(found).split("\n", maxsplit=1)[0]
+
+
+def test_two_versions_are_compared_and_a_column_is_profiled_without_flags(journey):
+    assert (journey.types("%snapshot 7 8").result.a, journey.types("%snapshot 3 HEAD").result.b) == (7, 18)
+    assert list(journey.types("%snapshot profile amount").result.columns) == ["amount"]
+    assert set(journey.types("%snapshot anomalies amount").result["column"].to_pylist()) <= {"amount", None}

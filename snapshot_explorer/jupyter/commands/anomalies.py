@@ -2,18 +2,18 @@
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, columns_and_range, whole_number
 from snapshot_explorer.rows import AnomalyRules
 
 
 def _anomalies(invocation: Invocation) -> Frame:
     """Return the versions where a number of the table or of a column jumps."""
     arguments = invocation.arguments
-    text, window = arguments.get("columns"), arguments.get("window")
-    columns = None if text is None else column_names(text)
+    columns, between = columns_and_range(invocation)
+    window = arguments.get("window")
     number = None if window is None else whole_number("--window", window, least=1)
     rules = AnomalyRules() if number is None else AnomalyRules(window=number, least=min(number, AnomalyRules().least))
-    return invocation.table()[1].anomalies(columns, arguments.get("a..b"), rules=rules)
+    return invocation.table()[1].anomalies(columns, between, rules=rules)
 
 
 ANOMALIES = Command(

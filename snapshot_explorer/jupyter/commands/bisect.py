@@ -1,14 +1,15 @@
 """`%snapshot bisect`: the first version where a condition holds."""
 
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
 from snapshot_explorer.rows import Bisection
 
 
 def _bisect(invocation: Invocation) -> Bisection:
     """Return the first version where a condition holds, with the commit that made it."""
     arguments = invocation.arguments
-    condition = arguments.get("condition") or ""
     _, table = invocation.table()
+    condition = condition_of(invocation, table)
     return table.bisect(
         condition,
         arguments.get("good"),
@@ -31,7 +32,7 @@ BISECT = Command(
     arguments=(
         Argument(
             name="CONDITION",
-            value_type="text",
+            value_type="condition",
             meaning="SQL on the rows, aggregates included, or on metadata",
             required=True,
         ),

@@ -1,7 +1,7 @@
 """`%snapshot blame`: what happened to rows."""
 
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import column_names
+from snapshot_explorer.jupyter.commands.shared_arguments import column_names, condition_of
 from snapshot_explorer.rows import Blame
 
 
@@ -13,7 +13,7 @@ def _blame(invocation: Invocation) -> Blame:
         for name in ("key", "columns")
     )
     _, table = invocation.table()
-    return table.blame(arguments.get("condition"), key=key, columns=columns, between=arguments.get("between"))
+    return table.blame(condition_of(invocation, table), key=key, columns=columns, between=arguments.get("between"))
 
 
 BLAME = Command(
@@ -29,7 +29,7 @@ BLAME = Command(
     arguments=(
         Argument(
             name="CONDITION",
-            value_type="text",
+            value_type="condition",
             meaning="SQL on the rows, with the columns of the newest version",
             required=True,
         ),

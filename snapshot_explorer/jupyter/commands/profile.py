@@ -1,17 +1,14 @@
 """`%snapshot profile`: the numbers of columns over versions."""
 
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, columns_and_range
 from snapshot_explorer.rows import Profile
 
 
 def _profile(invocation: Invocation) -> Profile:
     """Return rows, nulls and the range of columns at every version."""
     arguments = invocation.arguments
-    text, between = arguments.get("columns"), arguments.get("a..b")
-    if text is None and between is not None and ".." not in between:
-        text, between = between, None  # profile amount
-    columns = None if text is None else column_names(text)
+    columns, between = columns_and_range(invocation)
     _, table = invocation.table()
     return table.profile_over(columns, between, exact=arguments.has("exact"))
 

@@ -9,6 +9,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import Argument, Invocation, Option
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.snapshot import Snapshot
+from snapshot_explorer.table import Table
 
 REF = Argument(name="REF", value_type="ref", meaning="the version; by default latest")
 WHERE = Option(
@@ -60,6 +61,21 @@ def where_of(invocation: Invocation, snapshot: Snapshot) -> str | None:
     where = invocation.arguments.get("where")
     value = None if where is None else invocation.variables.get(where)
     return value if isinstance(value, str) and where not in snapshot.arrow_schema.names else where
+
+
+def condition_of(invocation: Invocation, table: Table) -> str:
+    """Return the condition of the line; a single name that is not a column may be a variable with text."""
+    text = invocation.arguments.get("condition") or ""
+    value = invocation.variables.get(text) if text.isidentifier() else None
+    return value if isinstance(value, str) and text not in table.current.arrow_schema.names else text
+
+
+def columns_and_range(invocation: Invocation) -> tuple[list[str] | None, str | None]:
+    """Return the columns and the range of versions; an argument that is no range names columns: `profile amount`."""
+    text, between = invocation.arguments.get("columns"), invocation.arguments.get("a..b")
+    if text is None and between is not None and ".." not in between:
+        text, between = between, None
+    return None if text is None else column_names(text), between
 
 
 def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int | None]:
