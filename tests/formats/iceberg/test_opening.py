@@ -16,6 +16,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.limits import Limits
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol
 from tests.support.iceberg.table_builder import IcebergTable, avro, manifest_schema
+from tests.support.paimon.table_builder import PaimonTable
 
 
 @pytest.fixture
@@ -249,15 +250,19 @@ def test_relocation_is_for_iceberg_tables(memory_root):
         open_table(f"memory://{memory_root[1]}", relocate={"s3://a": "/b"})
 
 
-def test_a_delta_table_with_iceberg_metadata_opens_as_either(memory_root):
-    delta = DeltaTable(*memory_root, first=None)
-    delta.commit(protocol(), metadata())
+@pytest.mark.parametrize("kind", ["delta", "paimon"])
+def test_a_table_with_iceberg_metadata_beside_its_own_opens_as_either(memory_root, kind):
+    if kind == "delta":
+        DeltaTable(*memory_root, first=None).commit(protocol(), metadata())
+    else:
+        PaimonTable(*memory_root).commit([(7, "z"), (8, "y")])
     IcebergTable(*memory_root).commit([(1, "a")])
     url = f"memory://{memory_root[1]}"
 
-    assert open_table(url).format == "delta"
+    assert open_table(url).format == kind
     assert open_table(url, format="iceberg").format == "iceberg"
-    assert open_table(url, format="iceberg").current.to_arrow().num_rows == 1
+    assert open_table(url, format="iceberg").current.to_arrow().to_pylist() == [{"id": 1, "name": "a"}]
+    assert open_table(f"{url}/metadata/v1.metadata.json").format == "iceberg"
 
 
 def test_a_folder_that_is_no_table_is_refused_with_what_tables_have(memory_root):
