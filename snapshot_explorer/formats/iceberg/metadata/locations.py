@@ -58,7 +58,11 @@ class Locations:
 
         A path that is on another storage stays a full location, which `Storage` refuses when it is opened.
         """
-        plain = _normal_array(single_chunk(paths))
+        recorded = single_chunk(paths)
+        moved = self._below_one_prefix(recorded)
+        if moved is not None:
+            return moved
+        plain = _normal_array(recorded)
         bare = pc.replace_substring_regex(plain, r"(?i)^hdfs:(//[^/]*)?/", "/")
         result = _full(plain)
         for prefix, replacement in reversed(self.prefixes):
@@ -70,6 +74,22 @@ class Locations:
                 moved = pc.binary_join_element_wise(replacement, rest, "") if replacement else self._below(rest)
                 result = pc.if_else(pc.starts_with(texts, form), moved, result)
         return result
+
+    def _below_one_prefix(self, paths: pa.Array) -> pa.Array | None:
+        """Return the paths to open if all are below the same recorded folder, as is usual; None if not.
+
+        A path that begins with a normal form is normal itself. Those of HDFS have two forms, and are left out.
+        """
+        for prefix, replacement in self.prefixes:
+            if prefix == "/" or _HDFS.match(prefix):
+                return None
+            fits = pc.starts_with(paths, prefix)
+            if pc.all(fits).as_py():
+                rest = pc.utf8_slice_codeunits(paths, start=len(prefix))
+                return pc.binary_join_element_wise(replacement, rest, "") if replacement else self._below(rest)
+            if pc.any(fits).as_py():
+                return None
+        return None
 
     def _below(self, rest: pa.Array) -> pa.Array:
         """Return paths below the table's folder. An object store may have a key with two slashes, a disk has not."""
