@@ -81,15 +81,15 @@ def find_tables(
         wrong = f"depth must be 0 or more, got {depth}" if depth < 0 else "max_listings must be 1 or more"
         raise InvalidArgumentError(f"{wrong}. find_tables(path, depth=3) searches three levels of folders.")
     root = Storage(path, storage_options)
-    if not root.list(""):
-        hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
-        raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
 
     def storage_of(name: str) -> Storage:
         return Storage(_join(os.fspath(path), name), storage_options)
 
     with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
         folders, unlisted = _search(root, storage_of, threads, depth, max_listings)
+        if folders[0].format is None and not folders[0].subfolders and not root.list(""):
+            hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
+            raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
         found = [folder for folder in folders if folder.format is not None or folder.problem is not None]
         with step("Opening tables", total=len(found)) as opening:
 

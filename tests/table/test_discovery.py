@@ -51,7 +51,9 @@ def test_folders_inside_of_tables_partitions_and_hidden_folders_are_not_listed(c
 
     find_tables(f"counted://{root}/lake", sizes=False)
 
+    listed = [request.path for request in counted.requests if request.kind == "list"]
     asked = {str(request) for request in counted.requests}
+    assert len([path for path in listed if path.endswith("/lake")]) == 1
     assert asked
     assert not [one for one in asked if "bucket-0" in one or "day=1" in one or "_temporary" in one]
 
