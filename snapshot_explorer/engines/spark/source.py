@@ -109,9 +109,9 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
         def partitions(self) -> list[InputPartition]:
             return [datasource.InputPartition(task) for task in call("plan", self.described, self.filters)]
 
-        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            if partition.value is None:
-                return iter(())  # without partitions, Spark creates an empty task
+        def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+            if partition is None or partition.value is None:
+                return iter(())  # without partitions, Spark creates an empty task; PySpark 4.0 one of None
             found: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
             return found
 
