@@ -59,7 +59,9 @@ def stopping(register):
                 type(self).at = float("inf")
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    return register(Stopping)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    yield register(Stopping)
+    signal.signal(signal.SIGINT, before)
 
 
 def plain(answer):
