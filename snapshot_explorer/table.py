@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.compare import Comparison
@@ -222,7 +223,7 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        if isinstance(versions, SupportsIndex):
+        if isinstance(versions, Integral):
             raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions!r}].")
         found = read_history(self._format, versions, CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
