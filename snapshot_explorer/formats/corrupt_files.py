@@ -1,7 +1,10 @@
-"""The error for a data file that cannot be decoded."""
+"""The error for a data file that cannot be decoded, and the advice for one that is missing."""
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import DISTANT_TIMES_IN_FILES, ENCRYPTED_FILES, UNKNOWN_PARQUET_TYPES, refusal
+
+LOADABLE = "table.readability() lists the versions that can be loaded"
+"""What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
 
 
 def unreadable(path: str, file_format: str, error: Exception) -> Exception:

@@ -19,7 +19,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact, padded
@@ -255,7 +255,7 @@ def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
             if version is None
             else (f"Version {version} removed it from the table, and it was vacuumed since")
         )
-        newer = "Try a newer version" if version is None else f"Version {version} and newer ones do not need it"
+        newer = LOADABLE if version is None else f"Version {version} and newer ones do not need it"
         raise CorruptTableError(
             f"The data file {file.path} does not exist. {why}, or it was removed by hand. {newer}."
         ) from error

@@ -19,6 +19,7 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.locations import decoded
 from snapshot_explorer.formats.features import refusal
@@ -160,7 +161,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     except MissingFileError as error:
         raise CorruptTableError(
             f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The file may have been "
-            "vacuumed, or removed by hand. Try a newer version."
+            f"vacuumed, or removed by hand. {LOADABLE}."
         ) from error
     except SnapshotExplorerError:
         raise

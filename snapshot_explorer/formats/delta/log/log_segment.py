@@ -269,8 +269,8 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
         missing = [version for version in range(versions[0], versions[-1]) if version not in existing]
         raise CorruptTableError(
             f"Versions ({_version_list(versions)}) are not contiguous: version {versions[-1]} of {listing.root} needs "
-            f"{_file_list(missing)}, which the log does not hold. Restore the log from a backup, or open an earlier "
-            "version."
+            f"{_file_list(missing)}, which the log does not have. Restore the log from a backup, or choose a "
+            "version that does not need them."
         )
     if versions[0] == base + 1:
         return

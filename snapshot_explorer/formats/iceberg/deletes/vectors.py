@@ -10,6 +10,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage import Storage
@@ -83,7 +84,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     except MissingFileError as error:
         raise CorruptTableError(
             f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The version may have "
-            "expired while it was read, or the file was removed by hand. Try a newer version."
+            f"expired while it was read, or the file was removed by hand. {LOADABLE}."
         ) from error
     except SnapshotExplorerError:
         raise

@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
-from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields
 from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type
@@ -344,7 +344,7 @@ def _translated(file: File) -> Iterator[None]:
     except MissingFileError as error:
         raise CorruptTableError(
             f"The file {file.location} does not exist. The version may have expired while it was read, or the file was "
-            "removed by hand. Try a newer version; if the table was copied, see that its data files were, too."
+            f"removed by hand. {LOADABLE}; if the table was copied, see that its data files were, too."
         ) from error
     except SnapshotExplorerError:
         raise

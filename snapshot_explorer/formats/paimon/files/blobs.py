@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
@@ -229,7 +230,7 @@ def _translated(file: DataFile) -> Iterator[None]:
     except MissingFileError as error:
         raise CorruptTableError(
             f"The blob file {file.path} does not exist. The version may have expired during the read, or the file "
-            "was removed by hand. Try a newer version."
+            f"was removed by hand. {LOADABLE}."
         ) from error
     except CorruptBytesError as error:
         raise _broken(file, error) from error

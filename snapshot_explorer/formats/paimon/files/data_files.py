@@ -25,7 +25,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
@@ -175,7 +175,7 @@ def _translated(file: DataFile) -> Iterator[None]:
     except MissingFileError as error:
         raise CorruptTableError(
             f"The data file {file.path} does not exist. The version may have expired during the read, or the file "
-            "was removed by hand. Try a newer version."
+            f"was removed by hand. {LOADABLE}."
         ) from error
     except SnapshotExplorerError:
         raise

@@ -10,6 +10,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
@@ -106,7 +107,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     except MissingFileError as error:
         raise CorruptTableError(
             f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
-            "during the read, or the file was removed by hand. Try a newer version."
+            f"during the read, or the file was removed by hand. {LOADABLE}."
         ) from error
     found = {}
     for path, vector, rows in wanted:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
+from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
@@ -174,5 +175,5 @@ def _read(storage: Storage, paths: dict[int, str]) -> dict[int, bytes]:
     except MissingFileError as error:
         raise CorruptTableError(
             f"An index file is gone ({str(error).rstrip('.')}). The version may have expired during the read, or the "
-            "file was removed by hand. Try a newer version."
+            f"file was removed by hand. {LOADABLE}."
         ) from error
