@@ -276,7 +276,7 @@ class Storage:
                     names = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * len(some)), folder)
                 except SnapshotExplorerError:
                     continue  # the check of each file raises it
-                found.update(path for path in some if path.rpartition("/")[2] in names)
+                found.update([path for path in some if path.rpartition("/")[2] in names])
         return found
 
     def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:

@@ -166,7 +166,7 @@ class FileNames:
             return last[2]
         with os.scandir(address) as found:
             entries = list(islice(found, most + 1))
-        names = frozenset(item.name for item in entries[:most] if item.is_file(follow_symlinks=False))
+        names = frozenset([item.name for item in entries[:most] if item.is_file(follow_symlinks=False)])
         # Two changes within the resolution of the clock have one time.
         if len(entries) <= most and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names

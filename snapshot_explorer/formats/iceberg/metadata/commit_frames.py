@@ -47,15 +47,23 @@ def commits_frame(
     snapshots, count = history.metadata.snapshots, len(versions)
     ids = [history.ids[version] for version in versions]
     summaries: list[Mapping[str, str]] = snapshots.column("summary", ids)
-    operations = [one.get("operation") for one in summaries]
-    given = _given(summaries)
-    columns = _counts(summaries, given) | {
+    shapes = list(map(tuple, summaries))
+    there = frozenset(chain.from_iterable(set(shapes)))
+    given = _given(summaries, there)
+
+    def column(name: str) -> list[str | None]:
+        return [one.get(name) for one in summaries] if name in there else [None] * count
+
+    operations = column("operation")
+    users = [user if trino is None else trino for trino, user in zip(column(_TRINO_USER), column(_USER), strict=True)]
+    replaced = [text == "true" for text in column("replace-partitions")]
+    columns = _counts(shapes, given) | {
         "version": pa.array(versions, pa.int64()),
         "committed_at": _times(snapshots.column("timestamp_ms", ids)),
         "readable": pa.array(readable, pa.string()),
-        "kind": pa.array(_kinds(history, ids, summaries, given), pa.string()),
+        "kind": pa.array(_kinds(history, ids, operations, replaced, given), pa.string()),
         "operation": pa.array(operations, pa.string()),
-        "user": pa.array([one.get(_TRINO_USER, one.get(_USER)) for one in summaries], pa.string()),
+        "user": pa.array(users, pa.string()),
         "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
         "schema_id": pa.array(snapshots.column("schema_id", ids), pa.int64()),
         "watermark": pa.nulls(count, frames.UTC_MILLIS),
@@ -72,18 +80,19 @@ def _times(millis: Sequence[int]) -> pa.Array:
 
 
 def _kinds(
-    history: History, ids: Sequence[int], summaries: Sequence[Mapping[str, str]], given: Mapping[str, pa.Array]
+    history: History,
+    ids: Sequence[int],
+    operations: Sequence[str | None],
+    replaced: Sequence[bool],
+    given: Mapping[str, pa.Array],
 ) -> Iterator[Kind]:
     has_removed, has_deletes = (
         pc.fill_null(pc.greater(given[name], 0), fill_value=False).to_pylist()
         for name in ("deleted-data-files", "added-delete-files")
     )
     parents = history.metadata.snapshots.parents
-    replaces = [
-        one.get("replace-partitions") == "true" or parents[i] is None for i, one in zip(ids, summaries, strict=True)
-    ]
-    operations = [one.get("operation") for one in summaries]
-    return map(_kind, operations, replaces, has_removed, has_deletes)
+    is_replaced = [known or parents[one] is None for one, known in zip(ids, replaced, strict=True)]
+    return map(_kind, operations, is_replaced, has_removed, has_deletes)
 
 
 @lru_cache
@@ -112,9 +121,8 @@ def _kind(operation: str | None, is_replaced: bool, has_removed: bool, has_delet
             return "other"
 
 
-def _counts(summaries: Sequence[Mapping[str, str]], given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return the counts in summaries. A counter that is absent is 0, if there is any."""
-    shapes = list(map(tuple, summaries))
+def _counts(shapes: Sequence[tuple[str, ...]], given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return the counts in summaries of these keys. A counter that is absent is 0, if there is any."""
     has_counter = {names: any(name.startswith(_COUNTERS) for name in names) for names in set(shapes)}
     counted = pa.array([has_counter[names] for names in shapes], pa.bool_())
     has_positions, has_deletes, has_old_positions = (
@@ -131,9 +139,8 @@ def _counts(summaries: Sequence[Mapping[str, str]], given: Mapping[str, pa.Array
     return found | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
 
 
-def _given(summaries: Sequence[Mapping[str, str]]) -> dict[str, pa.Array]:
-    """Return the counters of summaries; null where one is absent, or is not a count."""
-    there = set(chain.from_iterable(set(map(tuple, summaries))))
+def _given(summaries: Sequence[Mapping[str, str]], there: frozenset[str]) -> dict[str, pa.Array]:
+    """Return the counters of summaries, which have these keys; null where one is absent, or is not a count."""
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
     names, count = [name for name in every if name in there], len(summaries)
     texts = pa.array([one.get(name) for name in names for one in summaries], pa.string())
