@@ -1,11 +1,14 @@
-"""Parts of an ORC file that pyarrow does not expose: the writer's time zone, and the check of its types.
+"""Parts of an ORC file that pyarrow does not expose: the writer's time zone, a file in UTC, and the check of its types.
 
 Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compression".
 """
 
+import io
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta, timezone
 
 import pyarrow as pa
 
@@ -18,6 +21,10 @@ _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _STRIPES, _TYPES = 3, 4
 _KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION = 1, 2, 3, 5
 _ENCODINGS, _ZONE = 2, 3
+_DATA_LENGTH, _FOOTER_LENGTH = 3, 4
+_METADATA_LENGTH = 5
+_FIXED_OFFSET = re.compile(r"GMT([+-])(\d\d):(\d\d)")
+"""Java's name of a zone that is an offset, in no database of zones."""
 _DECIMAL = 14
 _MAX_DECIMAL_DIGITS = 38
 _MAX_DEPTH = 100
@@ -48,6 +55,106 @@ def writer_zone(source: pa.NativeFile) -> str:
     stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
     first = next(stripes, None)
     return "" if first is None else _zone(source, dict(_messages(first)), compression)
+
+
+def fixed_offset(zone: str) -> timezone | None:
+    """Return the zone of a name such as GMT+08:00; None for other names."""
+    found = _FIXED_OFFSET.fullmatch(zone)
+    if found is None or int(found[2]) > 23:  # noqa: PLR2004 - hours of a day
+        return None
+    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+    return timezone(-offset if found[1] == "-" else offset)
+
+
+def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
+    """Return a file as if its writer's clock had been in UTC; None where its zone is not a fixed offset.
+
+    pyarrow does not open the stripes of a writer whose zone is not in the database. The times on the writer's clock are
+    the same, as they are counted from 2015 on that clock. Nothing is copied: behind the file follow stripe footers
+    without the zone, and a footer that refers to them.
+    """
+    zone = writer_zone(source)
+    if fixed_offset(zone) is None:
+        return None
+    footer, compression = _footer(source)
+    fields, end, tail = [], source.size(), bytearray()
+    for field, value in _messages(footer):
+        if field != _STRIPES or not isinstance(value, bytes):
+            fields.append((field, value))
+            continue
+        stripe = dict(_messages(value))
+        start = sum(_number(stripe, one) for one in (1, 2, _DATA_LENGTH))
+        old = list(_messages(_unpack(_range(source, start, _number(stripe, _FOOTER_LENGTH)), compression)))
+        if dict(old).get(_ZONE) != zone.encode():
+            return None
+        new = _packed(_encoded((one, b"UTC" if one == _ZONE else content) for one, content in old), compression)
+        stripe[_DATA_LENGTH] = end + len(tail) - _number(stripe, 1) - _number(stripe, 2)
+        stripe[_FOOTER_LENGTH] = len(new)
+        tail += new
+        fields.append((field, _encoded(stripe.items())))
+    new = _packed(_encoded(fields), compression)
+    kept = [one for one in _messages(_postscript(source)) if one[0] not in (1, _METADATA_LENGTH)]
+    last = _encoded([(1, len(new)), *kept])
+    return pa.PythonFile(_WithTail(source, bytes(tail + new + last) + bytes([len(last)])), mode="r")
+
+
+class _WithTail(io.RawIOBase):
+    """A file with bytes behind it."""
+
+    def __init__(self, source: pa.NativeFile, tail: bytes) -> None:
+        self._source, self._tail = source, tail
+        self._end, self._place = source.size(), 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        whole = self._end + len(self._tail)
+        stop = whole if size < 0 else min(whole, self._place + size)
+        content = b""
+        if self._place < min(stop, self._end):
+            content = _range(self._source, self._place, min(stop, self._end) - self._place)
+        content += self._tail[max(0, self._place - self._end) : max(0, stop - self._end)]
+        self._place = max(self._place, stop)
+        return content
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._end + len(self._tail)}[whence]
+        self._place = start + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
+def _encoded(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
+    """Return a protocol buffer of integers and bytes."""
+    content = bytearray()
+    for field, value in fields:
+        if isinstance(value, int):
+            content += _as_varint(field << 3 | _VARINT) + _as_varint(value)
+        else:
+            content += _as_varint(field << 3 | _BYTES) + _as_varint(len(value)) + value
+    return bytes(content)
+
+
+def _as_varint(value: int) -> bytes:
+    content = bytearray()
+    while value > 0x7F:  # noqa: PLR2004 - the largest value of one byte
+        content.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*content, value])
+
+
+def _packed(content: bytes, compression: _Compression) -> bytes:
+    """Return a stream as chunks that are not compressed."""
+    if compression.codec == _NONE:
+        return content
+    chunks = (content[start : start + compression.block] for start in range(0, len(content), compression.block))
+    return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
 
 
 def check_types(source: pa.NativeFile) -> None:
@@ -150,23 +257,25 @@ def _subtypes(kind: bytes) -> Iterator[int]:
                 yield number
 
 
-def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
-    """Return the footer of a file, unpacked, and how the file is packed."""
+def _postscript(source: pa.NativeFile) -> bytes:
     size = source.size()
     if size < _MIN_FILE_BYTES:
         raise CorruptBytesError("it is cut short")
     tail = _range(source, max(0, size - _TAIL), min(size, _TAIL))
-    length = tail[-1]
-    script = dict(_messages(tail[-1 - length : -1]))
+    return tail[-1 - tail[-1] : -1]
+
+
+def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
+    """Return the footer of a file, unpacked, and how the file is packed."""
+    size = source.size()
+    last = _postscript(source)
+    script = dict(_messages(last))
     compression = _Compression(codec=_number(script, 2), block=_number(script, 3) or 2**18)
     footer_length = _number(script, 1)
     if footer_length > min(size, _MAX_FOOTER_BYTES):
         raise CorruptBytesError(f"its footer would have {footer_length} bytes")
-    packed = _range(source, size - 1 - length - footer_length, footer_length)
-    try:
-        return _unpack(packed, compression), compression
-    except zlib.error as error:
-        raise CorruptBytesError(f"its footer cannot be unpacked ({error})") from error
+    packed = _range(source, size - 1 - len(last) - footer_length, footer_length)
+    return _unpack(packed, compression), compression
 
 
 def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _Compression) -> str:
@@ -244,7 +353,10 @@ def _unpack(content: bytes, compression: _Compression) -> bytes:
 def _chunk(chunk: bytes, compression: _Compression) -> bytes:
     match compression.codec:
         case 1:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, compression.block)
+            try:
+                return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, compression.block)
+            except zlib.error as error:
+                raise CorruptBytesError(f"a chunk cannot be unpacked ({error})") from error
         case 2:
             size, _ = _varint(chunk, 0)
             if size > compression.block:

@@ -8,7 +8,7 @@ Encoding"; for times before 1970, and for zones, the ORC Java reader, `TreeReade
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams, writer_zone
+from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams, fixed_offset, writer_zone
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 _PRESENT, _DATA, _SECONDARY = 0, 1, 5
@@ -111,13 +111,13 @@ def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["u
     """Return a timestamp column on the writer's clock, right until 2037; None where it cannot be decoded."""
     found = column_streams(source, stripe, name)
     try:
-        zone = ZoneInfo(found.zone)
+        zone = fixed_offset(found.zone) or ZoneInfo(found.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
     return _decoded(found, unit, zone) if found.encoding == _DIRECT_V2 else None
 
 
-def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | None) -> pa.TimestampArray:
+def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
     """Return the times of a column; with a zone on its clocks."""
     each = _PER_SECOND[unit]
     valid = _present(found)
@@ -135,10 +135,12 @@ def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | N
     return pa.array(moments, mask=~valid).view(pa.timestamp(unit))
 
 
-def _on_the_clock_of(zone: ZoneInfo, seconds: Numbers) -> Numbers:
+def _on_the_clock_of(zone: ZoneInfo | timezone, seconds: Numbers) -> Numbers:
     """Return what the clocks of a zone show at some seconds since 1970, with the offsets of Java, until 2037."""
     winter, summer = (datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7))
     standard = min(winter, summer).total_seconds() if winter is not None and summer is not None else 0
+    if isinstance(zone, timezone):
+        return seconds + int(standard)
     moments = pa.array(seconds).view(pa.timestamp("s")).cast(pa.timestamp("s", zone.key))
     shown = pc.local_timestamp(moments).cast(pa.int64()).to_numpy()
     return np.where(seconds < _FIRST_OFFSET, seconds + int(standard), shown)

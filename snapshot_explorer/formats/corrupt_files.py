@@ -1,7 +1,13 @@
 """The error for a data file that cannot be decoded, and the advice for one that is missing."""
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.features import DISTANT_TIMES_IN_FILES, ENCRYPTED_FILES, UNKNOWN_PARQUET_TYPES, refusal
+from snapshot_explorer.formats.features import (
+    DISTANT_TIMES_IN_FILES,
+    ENCRYPTED_FILES,
+    UNKNOWN_PARQUET_TYPES,
+    UNKNOWN_ZONES_IN_FILES,
+    refusal,
+)
 
 LOADABLE = "table.readability() lists the versions that can be loaded"
 """What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
@@ -20,6 +26,8 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         return refusal(ENCRYPTED_FILES, path=path)
     if "out of range" in text.lower() and "timestamp" in text.lower():
         return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, said=text)
+    if "Time zone file" in text:
+        return refusal(UNKNOWN_ZONES_IN_FILES, path=path, said=text)
     if "LogicalType that is not recognized" in text:
         return refusal(UNKNOWN_PARQUET_TYPES, path=path, said=text)
     return CorruptTableError(

@@ -102,6 +102,16 @@ DISTANT_TIMES_IN_FILES = _refused(
         "{file_format}: {said}. Leave the column out with columns=[...]."
     ),
 )
+UNKNOWN_ZONES_IN_FILES = _refused(
+    name="ORC files whose writer's time zone is not in the system's database",
+    area="data files",
+    condition="an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
+    checked=("corrupt_files.unreadable",),
+    message=(
+        "The data file {path} was written in a time zone that the system's database does not have: {said} Install the "
+        "database (in many systems the package tzdata)."
+    ),
+)
 UNKNOWN_PARQUET_TYPES = _refused(
     name="parquet types that the installed pyarrow does not support",
     area="data files",
@@ -118,7 +128,13 @@ OTHER_STORAGES = _refused(
     checked=("storage.location.resolve_location",),
 )
 
-SHARED: tuple[Feature, ...] = (ENCRYPTED_FILES, DISTANT_TIMES_IN_FILES, UNKNOWN_PARQUET_TYPES, OTHER_STORAGES)
+SHARED: tuple[Feature, ...] = (
+    ENCRYPTED_FILES,
+    DISTANT_TIMES_IN_FILES,
+    UNKNOWN_ZONES_IN_FILES,
+    UNKNOWN_PARQUET_TYPES,
+    OTHER_STORAGES,
+)
 """The features of every format."""
 
 AVRO_CODECS = _refused(

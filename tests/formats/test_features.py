@@ -189,6 +189,7 @@ _RAISED = {
         paimon.SHREDDED_VARIANTS: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
         shared.DISTANT_TIMES_IN_FILES: "test_a_timestamp_that_nanoseconds_can_not_hold_is_refused_and_not_wrapped",
         shared.ENCRYPTED_FILES: "test_an_encrypted_file_is_refused",
+        shared.UNKNOWN_ZONES_IN_FILES: "test_an_orc_file_of_a_zone_that_is_not_known_is_refused",
     },
     "formats/paimon/test_read_splits.py": {
         paimon.ABSENT_SEQUENCE_FIELDS: "test_an_option_that_asks_for_more_is_refused_by_name",

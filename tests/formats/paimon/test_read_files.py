@@ -177,6 +177,25 @@ def test_orc_times_by_another_clock_are_given_as_in_utc_and_warned_of(caplog):
     assert "in the local time of Asia/Shanghai" in caplog.text
 
 
+def test_an_orc_file_whose_writer_lived_in_a_fixed_offset_is_read():
+    content = (PROBES / "fixed_offset.orc").read_bytes()
+    assert writer_zone(pa.BufferReader(content)) == "GMT+08:00"
+
+    table = read(content, "fixed_offset.orc", 6, [field("t", "TIMESTAMP(6)"), field("n", "INT")])
+
+    micros = [1_732_603_136_123_456, 1_500_000, 0, -1_500_000, None, -2_208_988_800_000_000]
+    assert table.column("t").cast(pa.int64()).to_pylist() == micros
+    assert table.column("n").to_pylist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_orc_file_of_a_zone_that_is_not_known_is_refused():
+    times = pa.table({"t": pa.array([1], pa.timestamp("us"))})
+    content = orc_file(times, compression="uncompressed").replace(b"GMT", b"XYZ")
+
+    with pytest.raises(UnsupportedFeatureError, match="f.orc was written in a time zone .*zoneinfo/XYZ does not"):
+        read(content, "f.orc", 1, [field("t", "TIMESTAMP(6)")])
+
+
 @pytest.mark.parametrize("packed", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_the_writers_zone_is_found_in_an_orc_file_of_any_codec(packed):
     many = pa.table({f"column_{number}": [number] * 100 for number in range(40)})

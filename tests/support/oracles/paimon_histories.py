@@ -226,7 +226,7 @@ def zoned(scenario: Scenario) -> None:
         scenario.new_column(kind)
     scenario.pool = [{}]
     scenario.create()
-    for zone in ("Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"):
+    for zone in ("Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata", "GMT+08:00"):
         with scenario.core.clock_of(zone):
             scenario.commit(40)
 

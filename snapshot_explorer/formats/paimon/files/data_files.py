@@ -256,7 +256,15 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
         names = [field.name for field in fields]
         wanted = None if any("." in name for name in names) else names
         for index in range(reader.nstripes):
-            yield orc_timestamps.as_java_reads(reader.read_stripe(index, columns=wanted), source, index)
+            try:
+                batch = reader.read_stripe(index, columns=wanted)
+            except pa.ArrowException as error:
+                in_utc = orc_tail.in_utc(source) if "Time zone file" in str(error) else None
+                if in_utc is None:
+                    raise
+                reader = orc.ORCFile(in_utc)
+                batch = reader.read_stripe(index, columns=wanted)
+            yield orc_timestamps.as_java_reads(batch, source, index)
 
 
 def _warn_of_zone(storage: Storage, file: DataFile) -> None:
