@@ -46,6 +46,6 @@ INSPECT = Command(
         TABLE,
     ),
     notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "
-    "are UTC, and DESCRIBE HISTORY and DESCRIBE DETAIL in Delta. Tables of rows cost the same as load, and "
-    "have the same limits; the first rows are shown, all are returned.",
+    "are UTC, DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. Tables of rows cost the "
+    "same as load, and have the same limits; the first rows are shown, all are returned.",
 )
