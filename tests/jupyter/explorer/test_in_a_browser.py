@@ -61,6 +61,13 @@ def everything_is_legible(page, place=".sx-explorer"):
     assert found == []
 
 
+def command_of_the_card_is_copied(notebook, index):
+    notebook.run(index)
+    notebook.page.get_by_role("button", name="Copy %snapshot diff").click()
+    notebook.page.get_by_role("button", name="Copied %snapshot diff").wait_for()
+    assert low_contrasts(notebook.page, ".jp-OutputArea-output .sx") == []
+
+
 class Hand:
     """Clicks and fills in what is seen, and counts."""
 
@@ -115,7 +122,7 @@ def front(notebook, tab):
 
 
 def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
-    notebook = notebook(OPEN, WHERE, "len(df), list(df.columns)[:2]", name="journey")
+    notebook = notebook(OPEN, WHERE, "len(df), list(df.columns)[:2]", "orders", name="journey")
     page = notebook.page
     notebook.run(0)
     notebook.says("41 rows in files")
@@ -155,6 +162,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook.says("df holds 41 rows of version 6.")
     notebook.run(2)
     assert notebook.text(2) == ["(41, ['order_id', 'customer'])"]
+    command_of_the_card_is_copied(notebook, 3)
     page.get_by_role("button", name="Insert the line of code").locator("visible=true").click()
     page.locator(".jp-Cell .cm-content", has_text="orders.at(6).to_arrow(limit=200)").wait_for()
 
