@@ -139,7 +139,10 @@ def _cut(drawing: Drawing, rows: int) -> Drawing:
 
 
 def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
-    """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG."""
+    """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG.
+
+    Its texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
+    """
     if not len(commits):
         return ""
     rows = commits.slice(0, _BARS)
@@ -150,7 +153,7 @@ def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> s
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
         f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{label}</title>{''.join(_bars(versions, added, removed, marks))}"
+        f"<title>{label}: </title>{''.join(_bars(versions, added, removed, marks))}"
         "</svg>"
     )
 
@@ -174,7 +177,7 @@ def _bars(
     for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
         yield (
             f'<text x="{x}" y="{_HEIGHT - 4}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-            f"version {version}</text>"
+            f"version {version} </text>"
         )
 
 
@@ -187,5 +190,5 @@ def _mark(x: float, letters: str, version: int) -> str:
     return (
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{colour}"/>'
         f'<text x="{x:.1f}" y="{y}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-        f"{letters} {version}</text>"
+        f"{letters} {version} </text>"
     )
