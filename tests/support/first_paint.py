@@ -34,15 +34,29 @@ COLOURS = (GREEN, ORANGE, SKY)
 """Of the bars of appends, overwrites and compactions."""
 BOXES = """nodes => nodes.map(node => node.getBoundingClientRect()).filter(one => one.width > 1 && one.height > 1)
   .map(({x, y, width, height}) => ({x, y, width, height}))"""
-WATCH = """([selector, index]) => {
+LISTEN = """() => {
+  window.sxMessages = {execute_input: [], execute_reply: []};
+  window.WebSocket = class extends WebSocket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', ({data}) => {
+        const text = typeof data === 'string' ? data : new TextDecoder('latin1').decode(data.slice(0, 2000));
+        for (const [name, times] of Object.entries(window.sxMessages))
+          if (text.match(`"msg_type": ?"${name}"`)) times.push(performance.now());
+      });
+    }
+  };
+}"""
+"""Keeps when the kernel began and ended each cell that runs."""
+WATCH = """([selector, index, place]) => {
   window.sxWidths = [];
-  const times = window.sxTimes = {};
+  const times = window.sxTimes = {}, {execute_input: begun, execute_reply: ended} = window.sxMessages;
+  begun.length = ended.length = 0;
   for (const one of document.querySelectorAll('.sx-timeline canvas')) one.dataset.isOld = 'true';
   const look = () => {
     const cell = document.querySelector(`.jp-Cell[data-windowed-list-index="${index}"]`);
-    const prompt = cell?.querySelector('.jp-InputPrompt')?.textContent ?? '';
-    if (prompt.includes('*')) times.begun ??= performance.now();
-    else if (times.begun && /[0-9]/.test(prompt)) times.ended ??= performance.now();
+    if (begun.length > place) times.begun = begun[place];
+    if (ended.length > place) times.ended = ended[place];
     if (!times.drawn && cell?.querySelector('.sx-timeline canvas[data-drawn]:not([data-is-old])'))
       times.drawn = performance.now();
     const shown = [...document.querySelectorAll(selector)].find(one => one.getBoundingClientRect().width);
@@ -115,6 +129,12 @@ class Page:
         self._server = server
         self._has_run = False
         self._received = self._messages = 0
+        self.page.add_init_script(f"({LISTEN})()")
+        self._code_cells = [
+            index
+            for index, cell in enumerate(nbformat.read(server.served / f"{name}.ipynb", as_version=4).cells)
+            if cell.cell_type == "code"
+        ]
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._frame))
         self.page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset&token={TOKEN}")
         self.page.wait_for_selector(READY)
@@ -133,7 +153,7 @@ class Page:
         """
         page = self.page
         page.locator(".jp-Notebook").first.evaluate("node => { node.scrollTop = 0; }")
-        page.evaluate(WATCH, [TIMELINE, cells[0]])
+        page.evaluate(WATCH, [TIMELINE, cells[0], self._code_cells.index(cells[0])])
         self._received = self._messages = 0
         self._begin()
         self._until_drawn(cells[0], patience)

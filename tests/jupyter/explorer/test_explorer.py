@@ -584,6 +584,8 @@ def test_a_page_gets_only_what_is_shown_and_each_widget_once(orders):
         assert sent == []
         assert explorer.model_id
         first = list(sent)
+        assert explorer._repr_mimebundle_()
+        assert sent == first  # a further display sends nothing again
         for tab in TABS:
             explorer.state.tab = tab
             explorer.wait()
