@@ -105,7 +105,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
             )
         keys = reader.metadata.metadata or {}
         schema = reader.schema_arrow
-        if not any(key.startswith(_SPARK) for key in keys) and _has_int96(reader):
+        if not any(key.startswith(_SPARK) for key in keys) and _might_have_int96(schema) and _has_int96(reader):
             # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
             open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
             reader = open_reader(metadata=int96.bytes_metadata(source))
@@ -113,6 +113,10 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
         another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
         yield OpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
+
+
+def _might_have_int96(schema: pa.Schema) -> bool:
+    return any(pa.types.is_timestamp(kind) or pa.types.is_nested(kind) for kind in schema.types)
 
 
 def _has_int96(reader: "pq.ParquetFile") -> bool:
@@ -194,7 +198,8 @@ def batches(
         at = start
         for batch in _stored(opened_file, groups, names, rows):
             if are_exact:
-                yield at, pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=columns.schema)
+                arrays = batch.columns if batch.schema.names == names else [batch.column(name) for name in names]
+                yield at, pa.RecordBatch.from_arrays(arrays, schema=columns.schema)
             else:
                 yield at, _conformed(batch, there, columns, opened_file)
             at += batch.num_rows
