@@ -368,3 +368,15 @@ def test_a_row_of_an_unknown_kind_is_broken():
 
     with pytest.raises(CorruptTableError, match="a.parquet has rows without a sequence number or with an unknown kind"):
         rows(store, split, ["k"])
+
+
+def test_a_pickled_split_is_equal_and_holds_its_own_files_only():
+    parts = splits(schema([("k", "INT")]), [entry(f"data-{number}.parquet", rows=number) for number in range(200)])
+
+    copies = pickle.loads(pickle.dumps(parts))
+
+    assert len(parts) > 1
+    assert copies == parts
+    assert [split.identity for split in copies] == [split.identity for split in parts]
+    assert [file.rows for split in copies for file in split.detail.files] == list(range(200))
+    assert len(pickle.dumps(parts[0])) < len(pickle.dumps(parts)) / 2

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from snapshot_explorer.formats.paimon.readable import (
     file_format,
     flag,
 )
-from snapshot_explorer.formats.paimon.scan.plans import Plan, has_plain_columns
+from snapshot_explorer.formats.paimon.scan.plans import DataFiles, Plan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.model import Split
@@ -63,9 +64,12 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
-    """The live entries as columns, and their files."""
+    """The live entries as columns."""
 
-    files: Sequence[DataFile]
+    fields: Sequence[npt.NDArray[Any] | None]
+    """For each field of DataFile the values of all files; None for nulls."""
+    paths: npt.NDArray[np.object_]
+    schema_ids: Numbers
     entries: pa.Table
     """min_key, max_key and schema_id."""
     sizes: Numbers
@@ -192,7 +196,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
     )
     columns = _columns(entries, table, paths)
     return [
-        _split(group, _chosen(columns.files, group.places), table, None)
+        _split(group, DataFiles(columns.fields, group.places), table, None)
         for group in _groups(entries, table.schema, partitions)
     ]
 
@@ -232,48 +236,52 @@ def _partition_values(partitions: pa.BinaryArray, schema: Schema) -> pa.Table | 
 def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns:
     """Return the entries as columns. Raise for files that cannot be read."""
     numbers = {
-        name: _values(entries.column(name))
+        name: entries.column(name).to_numpy().astype(np.int64)
         for name in ("schema_id", "rows", "size_bytes", "level", "min_sequence", "max_sequence")
     }
     formats, of_names = _formats(entries.column("file_name"), table.version)
     written = [None if one is None else tuple(one) for one in _values(entries.column("write_columns"))]
     vectors = list(_vectors_of(entries, table.vectors))
     deleted, first_ids = (entries.column(name) for name in ("deleted_rows", "first_row_id"))
-    files = [
-        *map(
-            DataFile._make,
-            zip(
-                paths,
-                np.array(formats, np.object_)[of_names].tolist() if formats else (),
-                *numbers.values(),
-                _values(deleted),
-                written,
-                _values(first_ids),
-                vectors,
-                strict=True,
-            ),
-        )
+    fields = [
+        _objects(paths),
+        _objects(formats)[of_names],
+        *numbers.values(),
+        *(None if values is None else _objects(values) for values in (_known(deleted), _known(written))),
+        *(None if values is None else _objects(values) for values in (_known(first_ids), _known(vectors))),
     ]
-    arrays = {name: entries.column(name).to_numpy().astype(np.int64) for name in numbers}
-    kinds, of_kinds = _kinds(arrays["schema_id"], of_names, written, first_ids.is_null().to_numpy())
-    for place in sorted(kinds):
-        _check_file(files[place], entries.column("file_name")[place].as_py(), table)
-    plain = [_has_plain_columns(files[place], table) for place in kinds]
-    has_vector, live = _live_rows(arrays["rows"], vectors)
+    kinds, of_kinds = _kinds(numbers["schema_id"], of_names, written, first_ids.is_null().to_numpy())
+    examples = DataFiles(fields, np.array(kinds, np.int64))
+    for place, file in sorted(zip(kinds, examples, strict=True), key=itemgetter(0)):
+        _check_file(file, entries.column("file_name")[place].as_py(), table)
+    plain = [_has_plain_columns(file, table) for file in examples]
+    has_vector, live = _live_rows(numbers["rows"], vectors)
     if table.rules is not None:
         uncounted = pc.fill_null(pc.not_equal(deleted, 0), True).to_numpy()  # noqa: FBT003 - the value for nulls
         has_vector, live = has_vector | uncounted, np.where(uncounted, _UNKNOWN, live)
     return _Columns(
-        files=files,
+        fields=fields,
+        paths=fields[0],
+        schema_ids=numbers["schema_id"],
         entries=entries.select(["min_key", "max_key", "schema_id"]).combine_chunks(),
-        sizes=arrays["size_bytes"],
-        rows=arrays["rows"],
+        sizes=numbers["size_bytes"],
+        rows=numbers["rows"],
         live=live,
-        levels=arrays["level"],
-        sequences=(arrays["min_sequence"], arrays["max_sequence"]),
+        levels=numbers["level"],
+        sequences=(numbers["min_sequence"], numbers["max_sequence"]),
         has_retracts=pc.fill_null(pc.not_equal(deleted, 0), False).to_numpy(),  # noqa: FBT003 - as above
         is_plain=np.array(plain, np.bool_)[of_kinds] & ~has_vector,
     )
+
+
+def _known(values: pa.ChunkedArray | Sequence[Any]) -> Sequence[Any] | None:
+    """Return the values of a column; None if all are null."""
+    found = list(_values(values)) if isinstance(values, pa.ChunkedArray) else values
+    return None if found.count(None) == len(found) else found
+
+
+def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    return np.fromiter(values, np.object_, len(values))
 
 
 def _formats(names: pa.ChunkedArray, version: int) -> tuple[list[str], Numbers]:
@@ -365,7 +373,7 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
     begins = np.concatenate([[0], ends[:-1]])
     is_alone = (ends - begins == 1) & ~columns.has_retracts[places[begins]]
     for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
-        yield _split(group, _chosen(columns.files, places[begin:end]), table, rules)
+        yield _split(group, DataFiles(columns.fields, places[begin:end]), table, rules)
     yield from _packed(group, places[begins[is_alone]], columns, table)
 
 
@@ -376,7 +384,7 @@ def _packed(group: _Group, places: Numbers, columns: _Columns, table: _Table) ->
         alike = places[plain == wanted]
         if not len(alike):
             continue
-        files, sizes = _chosen(columns.files, alike), columns.sizes[alike]
+        paths, sizes, schema_ids = columns.paths[alike].tolist(), columns.sizes[alike], columns.schema_ids[alike]
         bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES)
         totals = (np.add.reduceat(numbers, bounds[:-1]).tolist() for numbers in (columns.rows[alike], sizes))
         live = columns.live[alike]
@@ -385,13 +393,17 @@ def _packed(group: _Group, places: Numbers, columns: _Columns, table: _Table) ->
         for begin, end, rows, size, known in zip(
             bounds[:-1].tolist(), bounds[1:].tolist(), *totals, counted.tolist(), strict=True
         ):
-            some = tuple(files[begin:end])
-            plan = _plan(group, some, table, None)
-            yield _split_of(group, plan, raw=wanted, rows=rows, size_bytes=size, counted=known)
-
-
-def _chosen(files: Sequence[DataFile], places: Numbers) -> list[DataFile]:
-    return [files[place] for place in places.tolist()]
+            some = DataFiles(columns.fields, alike[begin:end])
+            yield Split(
+                files=tuple(paths[begin:end]),
+                raw=wanted,
+                partition=group.partition,
+                bucket=group.bucket,
+                rows=rows,
+                size_bytes=size,
+                counted=known,
+                detail=_plan(group, some, set(schema_ids[begin:end].tolist()), table),
+            )
 
 
 def _has_plain_columns(file: DataFile, table: _Table) -> bool:
@@ -402,7 +414,7 @@ def _has_plain_columns(file: DataFile, table: _Table) -> bool:
 
 def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
-    files = _chosen(columns.files, group.places)
+    files = tuple(DataFiles(columns.fields, group.places))
     places = {id(file): place for file, place in zip(files, group.places.tolist(), strict=True)}
     groups = column_groups(files)
     whole = [places[id(one.files[0])] for one in groups if len(one.everything) == 1]
@@ -420,48 +432,38 @@ def _cost(file: DataFile) -> int:
 
 
 def _split(
-    group: _Group, files: Sequence[DataFile], table: _Table, rules: Rules | None, groups: Sequence[ColumnGroup] = ()
+    group: _Group, some: Sequence[DataFile], table: _Table, rules: Rules | None, groups: Sequence[ColumnGroup] = ()
 ) -> Split:
-    return _split_of(
-        group,
-        _plan(group, tuple(files), table, rules, tuple(groups)),
+    files = tuple(some)
+    return Split(
+        files=tuple(file.path for file in files),
         raw=False,
+        partition=group.partition,
+        bucket=group.bucket,
         rows=sum(one.rows for one in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
         counted=_counted(groups or files, table) if rules is None else None,
-    )
-
-
-def _split_of(group: _Group, plan: Plan, *, raw: bool, rows: int, size_bytes: int, counted: int | None) -> Split:
-    return Split(
-        files=tuple(file.path for file in plan.files),
-        raw=raw,
-        partition=group.partition,
-        bucket=group.bucket,
-        rows=rows,
-        size_bytes=size_bytes,
-        counted=counted,
-        detail=plan,
+        detail=_plan(group, files, {file.schema_id for file in files}, table, rules, groups),
     )
 
 
 def _plan(
     group: _Group,
-    files: tuple[DataFile, ...],
+    files: Sequence[DataFile],
+    schema_ids: Iterable[int],
     table: _Table,
-    rules: Rules | None,
-    groups: tuple[ColumnGroup, ...] = (),
+    rules: Rules | None = None,
+    groups: Sequence[ColumnGroup] = (),
 ) -> Plan:
-    numbers = {file.schema_id for file in files}
     return Plan(
         files=files,
         schema=table.schema,
-        file_schemas={number: table.file_schemas[number] for number in numbers},
+        file_schemas={number: table.file_schemas[number] for number in schema_ids},
         partition=group.values,
         merge=rules,
         legacy_zones=table.legacy_zones,
         row_tracking=table.row_tracking,
-        groups=groups,
+        groups=tuple(groups),
         blob_bytes=table.blob_bytes,
     )
 

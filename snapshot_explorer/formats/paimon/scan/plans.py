@@ -1,8 +1,12 @@
 """The read plan of a split, and the checks whether any reader can read its files."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, overload
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.files import evolution
@@ -12,12 +16,57 @@ from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
 
 
+class DataFiles(Sequence[DataFile]):
+    """Some files of a version, as records that are made where they are used: a plan may have a million of them.
+
+    Equal to others with equal files. Pickled as a tuple of the files.
+    """
+
+    __slots__ = ("_columns", "_places")
+
+    def __init__(self, columns: Sequence[npt.NDArray[Any] | None], places: npt.NDArray[np.int64]) -> None:
+        """Choose files.
+
+        Args:
+            columns: For each field of DataFile the values of all files; None for nulls.
+            places: The places of the chosen ones.
+        """
+        self._columns = columns
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[DataFile]:
+        found = (repeat(None) if column is None else column[self._places].tolist() for column in self._columns)
+        return map(DataFile._make, zip(*found))  # noqa: B905 - repeated nulls have no end
+
+    @overload
+    def __getitem__(self, key: int) -> DataFile: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[DataFile, ...]: ...
+    def __getitem__(self, key: int | slice) -> DataFile | tuple[DataFile, ...]:
+        return tuple(self)[key]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DataFiles | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[DataFile, ...]], tuple[list[DataFile]]]:
+        return tuple, (list(self),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How to read a split. `Split.detail` of a Paimon split; picklable."""
 
-    files: tuple[DataFile, ...]
-    """The files, in the order to read."""
+    files: Sequence[DataFile]
+    """The files, in the order to read. Hashable."""
     schema: Schema
     """The version's schema, without options."""
     file_schemas: Mapping[int, Schema]
@@ -44,7 +93,7 @@ class Plan:
         """
         # Rules contain mappings, which are not hashable; their repr has the same values in the same order.
         rules = None if self.merge is None else repr(self.merge)
-        files: tuple[Hashable, ...] = self.files
+        files: tuple[Hashable, ...] = tuple(self.files)
         if self.merge is None:
             files = tuple((file.path, file.schema_id, file.vector, file.first_row_id) for file in self.files)
         return files, self.schema.fields, self.schema.partition_keys, rules, self.groups, self.row_tracking
