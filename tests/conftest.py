@@ -94,6 +94,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Let the end of Python collect them: DuckDB reports what is left over then."""
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter):
     """Write a line for each group of tests that were skipped: how many, and the command that brings what they need."""
     skipped = Counter()
