@@ -89,8 +89,8 @@ _STYLE_OF_LANES = (
 
 _STYLE_OF_COPIES = (
     "<style>"
-    ".sx code{font:12px/1.5 var(--jp-code-font-family,monospace);color:inherit;background:none;padding:0;"
-    "border:0;white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".sx code{font:12px/1.5 var(--jp-code-font-family,monospace);color:inherit;"
+    "background:none!important;padding:0!important;border:0;white-space:pre-wrap;overflow-wrap:anywhere}"
     ".sx code.sx-copy.sx-cell{font:inherit;white-space:pre}"
     ".sx button.sx-button{font:11px/1.4 var(--jp-ui-font-family,system-ui,sans-serif);color:inherit;background:none;"
     "border:1px solid #767676;border-radius:3px;padding:0 5px;margin:0 6px;cursor:pointer}"

@@ -14,7 +14,7 @@ const STYLE = `
 .sx-grid .sx-error { font-weight: 600; }
 .sx-grid .sx-scroll { overflow: auto; border: 1px solid var(--g-line); background: var(--g-paper); }
 .sx-grid :is(.sx-scroll, input, select, button):focus-visible { outline: 2px solid #0072B2; outline-offset: -1px; }
-.sx-grid table { border-collapse: separate; border-spacing: 0; table-layout: fixed; margin: 0; font-size: 12px; width: max-content; }
+.sx-grid table { border-collapse: separate; border-spacing: 0; table-layout: fixed; margin: 0; font-size: 12px; }
 .sx-grid th { position: sticky; top: 0; background: var(--g-paper); border-bottom: 1px solid var(--g-line); padding: 3px 8px;
   text-align: left; vertical-align: top; font-weight: 400; color: var(--g-faint); z-index: 1; }
 .sx-grid th button { all: unset; cursor: pointer; font-weight: 600; color: var(--g-ink); display: block; max-width: 100%;
@@ -128,11 +128,18 @@ class Rows {
     table.setAttribute("role", "presentation");
     names.setAttribute("role", "row");
     const shown = [...this.pages.values()];
+    let widths = 0;
     columns.forEach((column, at) => {
       const cell = element("th");
-      const longest = Math.max(column.name.length + 2, Math.min(column.type.length, 18),
-        ...shown.map((row) => row[at].text.length), 8);
-      cell.style.width = `${Math.min(44, longest)}ch`;
+      const isOne = column.least === column.greatest;
+      const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
+      const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
+        ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
+      const above = Math.max(...[column.type, range, facts].map((text) => Math.min(text.length, 22)));
+      const longest = Math.max(8, column.name.length + 2, above, ...shown.map((row) => row[at].text.length));
+      const width = Math.min(64, longest);
+      widths += width;
+      cell.style.width = `${width}ch`;
       cell.setAttribute("role", "columnheader");
       const is = how.sort === at ? (how.descending ? "descending" : "ascending") : "none";
       cell.setAttribute("aria-sort", is);
@@ -146,17 +153,15 @@ class Rows {
         bar.style.height = `${(100 * count) / most}%`;
         return bar;
       }));
-      const isOne = column.least === column.greatest;
-      const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
       bins.title = range;
-      const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
-        ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
       const line = (text) => Object.assign(element("div", "", text), { title: text });
       cell.append(name, line(column.type), bins, line(range), line(facts));
       names.append(cell);
     });
     head.append(names);
     this.body = element("tbody");
+    // Without a width of its own the table would be as wide as the ranges in its header.
+    table.style.width = `calc(${widths}ch + ${16 * columns.length}px)`;
     table.append(head, this.body);
     this.scroll.append(table);
     this.scroll.style.maxHeight = `${head.offsetHeight + ROWS * ROW + 16}px`;
