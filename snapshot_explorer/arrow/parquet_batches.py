@@ -19,7 +19,7 @@ _BATCH_BYTES = 16 * 2**20
 _AHEAD_BYTES = 64 * 2**20
 """Decoded bytes of row groups that are decoded ahead, by an estimate."""
 _FREE = BoundedSemaphore(pa.cpu_count())
-"""How many parts may be decoded and not yet used, in all files. Nobody waits for one."""
+"""How many parts may be decoded and not yet used, in all files. Taking one never waits."""
 _SAMPLED = 8
 """Row groups by which bytes are estimated."""
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}

@@ -112,7 +112,7 @@ class PaimonVersion:
 
         No request. The defaults are Paimon's.
         """
-        newest: Schema | None = vars(self).get("_newest_schema")
+        newest = self._schemas.known_newest
         version = "" if self._snapshot is None else f"snapshot {self._snapshot.format_version}"
         return ": ".join(
             part for part in (version, "" if newest is None else ", ".join(features_in_use(newest))) if part

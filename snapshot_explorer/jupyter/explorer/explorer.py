@@ -261,7 +261,7 @@ class Explorer(Unsent, widgets.VBox):
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
-        self._work.wait(_SOON, besides=_LATER)  # what is read by then is sent once, with the widgets
+        self._work.wait(_SOON, but_for=_LATER)  # what is read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
         self._still = display(about, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
         display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise

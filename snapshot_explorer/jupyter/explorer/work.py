@@ -83,18 +83,18 @@ class Work:
         with self._changed:
             return place in self._jobs
 
-    def wait(self, seconds: float = 60, *, besides: Collection[str] = ()) -> bool:
+    def wait(self, seconds: float = 60, *, but_for: Collection[str] = ()) -> bool:
         """Wait until no job runs and all results are delivered; return False on a timeout.
 
         Args:
             seconds: How long to wait at most.
-            besides: Places whose jobs are not waited for.
+            but_for: Places whose jobs are not waited for.
         """
         until = monotonic() + seconds
         while True:
             self._deliver()
             with self._changed:
-                if self._jobs.keys() <= {*besides}:
+                if self._jobs.keys() <= {*but_for}:
                     return True
                 left = until - monotonic()
                 if left <= 0:

@@ -411,13 +411,13 @@ def test_the_newest_commits_are_shown_before_the_others_are_read(growing, monkey
     opened.commits = lambda versions: (len(versions) <= 2 or gate.wait(30)) and commits(versions)
 
     explorer = Explorer(opened, variables={})
-    assert explorer._work.wait(30, besides=["older"])
+    assert explorer._work.wait(30, but_for=["older"])
     assert drawn(explorer) == [5, 6]
     assert "versions 1 to 6, 6 of them" in explorer._head.value
     assert "the newest 2 are shown" in explorer._head.value
     table.commit([(9, "e")])
     explorer._poll()
-    assert explorer._work.wait(30, besides=["older"])
+    assert explorer._work.wait(30, but_for=["older"])
     assert (drawn(explorer), explorer.state.b) == ([5, 6, 7], 7)
     gate.set()
     explorer.wait()

@@ -229,6 +229,11 @@ class Schemas:
         """
         return self._without_hidden(self._newest) if self._newest else self._with_number(self._newest_number())
 
+    @property
+    def known_newest(self) -> Schema | None:
+        """Return the newest schema if it is pinned and was read; otherwise None. Reads nothing."""
+        return self._without_hidden(self._newest) if self._newest else None
+
     def _with_number(self, number: int) -> Schema:
         """Return the newest schema, given its id."""
         schema = self.by_id([number])[number]
