@@ -11,7 +11,7 @@ import pytest
 
 from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.data_files import DataFile, batches
+from snapshot_explorer.formats.paimon.files.data_files import Columns, DataFile, batches
 from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
 from tests.support.paimon.avro_bytes import container, encoded, written
 from tests.support.paimon.splits import Files, orc_file, parquet
@@ -96,7 +96,7 @@ def data_file(name, rows, **values):
 
 
 def read(content, name, rows, fields, **values):
-    found = batches(Files({name: content}), data_file(name, rows, **values), fields, legacy_zones=True)
+    found = batches(Files({name: content}), data_file(name, rows, **values), Columns(fields), legacy_zones=True)
     table = pa.Table.from_batches([batch for _, batch in found])
     table.validate(full=True)
     return table
@@ -223,6 +223,37 @@ def test_dictionaries_views_and_large_text_become_text():
         "v": ["x", None, "z"],
         "a": [[1], None, []],
     }
+
+
+def test_each_file_is_read_by_its_own_columns_whatever_was_found_in_the_one_before():
+    fields = [field("c", "CHAR(4)"), field("t", "TIMESTAMP(9)"), field("n", "BIGINT")]
+    times = pa.array([0, 1_700_000_000_123_456_789], pa.timestamp("ns"))
+    alike = pa.table({"c": ["ab  ", "x"], "t": times, "n": [1, 2]})
+    others = alike.set_column(2, "n", pa.array([1, 2], pa.int32())).set_column(0, "c", alike["c"].dictionary_encode())
+    files = {
+        "alike.parquet": parquet(alike),
+        "again.parquet": parquet(alike),
+        "padded.orc": orc_file(alike),
+        "int96.parquet": parquet(alike, use_deprecated_int96_timestamps=True),
+        "others.parquet": parquet(others.select(["n", "t", "c"])),
+        "back.parquet": parquet(alike),
+        "short.parquet": parquet(alike.drop_columns("n")),
+    }
+    columns = Columns(fields)
+
+    def rows(name):
+        ((start, batch),) = batches(Files(files), data_file(name, 2), columns, legacy_zones=True)
+        assert (start, batch.schema.names) == (0, ["c", "t", "n"])
+        assert batch.schema.types == [arrow_type(one.type) for one in fields]
+        return pa.Table.from_batches([batch]).cast(alike.schema)
+
+    *same, short = files
+    for name in same:
+        trimmed = alike.set_column(0, "c", pa.array(["ab", "x"]))
+        assert rows(name).equals(trimmed if name == "padded.orc" else alike), name
+    with pytest.raises(CorruptTableError, match=r"short\.parquet has no column 'n'"):
+        rows(short)
+    assert rows("back.parquet").equals(alike)
 
 
 @pytest.mark.parametrize("write", [parquet, orc_file])

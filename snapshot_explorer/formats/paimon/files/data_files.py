@@ -83,39 +83,91 @@ class Chosen:
     """The names in the file of columns that the predicate reads and whose values are those in the file."""
 
 
+class Columns:
+    """Columns of one file after another. What is found for files of the same physical schema is found once.
+
+    For a single thread.
+    """
+
+    def __init__(self, fields: Sequence[Field], schema: pa.Schema | None = None) -> None:
+        """Start without a file.
+
+        Args:
+            fields: The columns, from the schema that the files were written with.
+            schema: The schema of the batches, with the Arrow types of the fields; None for their names, all nullable.
+        """
+        self.fields = fields
+        self.names = [field.name for field in fields]
+        self.schema = pa.schema([_nullable(field) for field in fields]) if schema is None else schema
+        self._parquet: tuple[pa.Schema, bool] | None = None
+        self._batch: tuple[pa.Schema, bool] | None = None
+
+    def check_parquet(self, file: DataFile, schema: pa.Schema) -> bool:
+        """Return whether a column of a Parquet file might be INT96.
+
+        Raises:
+            CorruptTableError: The file lacks a column.
+        """
+        last = self._parquet
+        if last is None or not schema.equals(last[0]):
+            _check_names(file, schema.names, self.fields)
+            last = self._parquet = schema, _might_have_int96(schema)
+        return last[1]
+
+    def conformed(self, batch: pa.RecordBatch, file: DataFile) -> pa.RecordBatch:
+        """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
+        if not self.fields:
+            return batch
+        # What is read from other formats also depends on what their readers leave undone.
+        are_exact = file.format == "parquet" and self._are_exact(batch.schema)
+        arrays = batch.columns if are_exact else _conformed(batch, file, self.fields)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _are_exact(self, there: pa.Schema) -> bool:
+        """Return whether these are the columns, in order, and `conform` returns each of a Parquet file as it is."""
+        last = self._batch
+        if last is not None and there.equals(last[0]):
+            return last[1]
+        found = (
+            there.names == self.names
+            and len(set(self.names)) == len(self.names)
+            and there.types == self.schema.types
+            and not any(pa.types.is_nested(kind) for kind in there.types)
+        )
+        self._batch = there, found
+        return found
+
+
 def batches(
-    storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool, chosen: Chosen | None = None
+    storage: Storage, file: DataFile, columns: Columns, *, legacy_zones: bool, chosen: Chosen | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
         storage: The table's storage.
         file: The file.
-        fields: The columns, from the file's own schema. Other columns are not read, except in Avro files.
+        columns: The columns, from the file's own schema. Other columns are not read, except in Avro files.
         legacy_zones: Whether ORC files store TIMESTAMP_LTZ in the writer's local time
             (`orc.timestamp-ltz.legacy.type`). Then a zone other than UTC logs a warning.
         chosen: The row groups of a Parquet file to read; None for all.
 
     Yields:
-        Batches with a column per field, of its name and type; without fields, batches of rows without columns.
+        Batches with the schema of the columns; without fields, batches of rows without columns.
 
     Raises:
         CorruptTableError: The file is missing, damaged, lacks a column, or its number of rows differs from its
             manifest's; the message names it.
         UnsupportedFeatureError: The file is encrypted, or a value does not fit its Arrow type.
     """
-    log.debug("reading %s of %s (%s bytes)", [field.name for field in fields], file.path, file.size_bytes)
-    readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {
-        "orc": _orc,
-        "avro": _avro,
-    }
+    log.debug("reading %s of %s (%s bytes)", columns.names, file.path, file.size_bytes)
     with _translated(file):
         if file.format == "parquet":
-            found = _parquet(storage, file, fields, chosen)
+            found = _parquet(storage, file, columns, chosen)
         else:
-            found = _placed(readers[file.format](storage, file, fields, legacy_zones=legacy_zones), file)
+            readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {"orc": _orc, "avro": _avro}
+            found = _placed(readers[file.format](storage, file, columns.fields, legacy_zones=legacy_zones), file)
         for start, batch in found:
-            yield start, _conformed(batch, file, fields)
+            yield start, columns.conformed(batch, file)
 
 
 def _placed(
@@ -206,7 +258,7 @@ def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _parquet(
-    storage: Storage, file: DataFile, fields: Sequence[Field], chosen: Chosen | None
+    storage: Storage, file: DataFile, columns: Columns, chosen: Chosen | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -214,25 +266,38 @@ def _parquet(
         open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
         reader = open_reader()
         _check_rows(file, reader.metadata.num_rows)
-        _check_names(file, reader.schema_arrow.names, fields)
-        if not fields:
+        might_have_int96 = columns.check_parquet(file, reader.schema_arrow)
+        if not columns.fields:
             yield from _placed(_bare_batches(file.rows), file)
             return
-        if any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))):
+        if might_have_int96 and _has_int96(reader):
             reader = open_reader(metadata=int96.bytes_metadata(source))
-        names = [field.name for field in fields]
         another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
-        for groups, start, rows in _runs(reader, fields, chosen):
-            read = parquet_batches.batches(reader, names, groups, another=another)
+        for groups, start, rows in _runs(reader, columns, chosen):
+            read = parquet_batches.batches(reader, columns.names, groups, another=another)
             yield from _placed(read, file, start, start + rows)
 
 
-def _runs(reader: "pq.ParquetFile", fields: Sequence[Field], chosen: Chosen | None) -> Iterator[row_groups.Run]:
+def _might_have_int96(schema: pa.Schema) -> bool:
+    """Return whether a column might be INT96, which pyarrow reads as nanoseconds."""
+    return any(
+        isinstance(kind, pa.BaseExtensionType)
+        or pa.types.is_nested(kind)
+        or (pa.types.is_timestamp(kind) and kind.unit == "ns")
+        for kind in schema.types
+    )
+
+
+def _has_int96(reader: "pq.ParquetFile") -> bool:
+    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
+
+
+def _runs(reader: "pq.ParquetFile", columns: Columns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
     """Yield the row groups to read."""
     if chosen is None or chosen.predicate is None:
         yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
         return
-    types = {field.name: arrow_type(field.type) for field in fields}
+    types = dict(zip(columns.names, columns.schema.types, strict=True))
     stored = {name: reader.schema_arrow.field(place) for name, place in chosen.names.items()}
     as_stored = {name: there for name, there in stored.items() if there.type == types[there.name]}
     matching = row_groups.matching(reader.metadata, as_stored, chosen.predicate)
@@ -304,10 +369,8 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
         yield from _bare_batches(file.rows)
 
 
-def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -> pa.RecordBatch:
-    """Return the batch with exactly these fields, each in the Arrow type of its Paimon type."""
-    if not fields:
-        return batch
+def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -> list[pa.Array]:
+    """Return these columns of a batch, each in the Arrow type of its Paimon type."""
     columns = []
     for field in fields:
         try:
@@ -319,7 +382,7 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
                 f"The column {field.name!r} of the data file {file.path} cannot be read as {type_text(field.type)}: "
                 f"{error}."
             ) from error
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([_nullable(field) for field in fields]))
+    return columns
 
 
 def _nullable(field: Field) -> pa.Field:

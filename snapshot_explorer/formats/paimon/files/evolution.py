@@ -59,6 +59,14 @@ def unchanged(how: Mapping) -> dict[str, str]:
     }
 
 
+def is_exact(how: Mapping) -> bool:
+    """Return whether `evolve` returns the file's columns as they are, in their order."""
+    return [source for _, source in how.targets] == list(how.sources) and all(
+        source is not None and same(source.type, target.type) and arrow_type(source.type) == arrow_type(target.type)
+        for target, source in how.targets
+    )
+
+
 def same(left: DataType, right: DataType) -> bool:
     """Return whether two types are equal, including names and ids of fields, ignoring nullability."""
     if left is right:  # files of the version's own schema

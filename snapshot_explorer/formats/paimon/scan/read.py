@@ -1,6 +1,6 @@
 """Reads the rows of a split: opens files, converts their columns to the read schema and merges keys."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -65,8 +65,7 @@ def read(
         for group in plan.groups:
             yield from _grouped(storage, plan, group, fields)
     else:
-        for file in plan.files:
-            yield from _streamed(storage, plan, file, fields, deleted_positions, only=predicate)
+        yield from _streamed(storage, plan, plan.files, fields, deleted_positions, only=predicate)
 
 
 def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
@@ -78,7 +77,7 @@ def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positi
     others = np.ones(file.rows, bool)
     others[keep] = False
     deleted_positions = {file.path: np.flatnonzero(others).astype(np.int64)}
-    yield from _streamed(storage, plan, file, _fields(plan, columns), deleted_positions, only=keep)
+    yield from _streamed(storage, plan, [file], _fields(plan, columns), deleted_positions, only=keep)
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
@@ -98,39 +97,94 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in fields])
 
 
+class _Target:
+    """The columns that files are read as. What is found for files of one schema and the same columns is found once.
+
+    For a single thread.
+    """
+
+    def __init__(self, plan: Plan, fields: Sequence[Field], system: Sequence[Field] = ()) -> None:
+        """Start without a file.
+
+        Args:
+            plan: The plan of the files.
+            fields: The requested columns.
+            system: System columns to read as well.
+        """
+        values = plan.partition
+        self.plan = plan
+        self.fields = fields
+        self.system = [field.name for field in system]
+        self.schema = _schema(fields)
+        self.constants = {} if values is None else {name: values.column(name)[0] for name in values.column_names}
+        self.hidden = frozenset(field.name for field in fields if field in row_tracking.HIDDEN)
+        self.stored = [field for field in fields if field.name not in self.constants and field.name not in self.hidden]
+        self._system = system
+        self._found: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
+
+    def sources(self, file: DataFile) -> "_Sources":
+        """Return where the columns are in a file."""
+        kind = file.schema_id, file.write_columns
+        found = self._found.get(kind)
+        if found is None:
+            how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
+            physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
+            are_requested = not self._system and len(self.stored) == len(self.fields) and evolution.is_exact(how)
+            found = self._found[kind] = _Sources(
+                how=how,
+                unchanged=evolution.unchanged(how),
+                columns=data_files.Columns(physical, self.schema if are_requested else None),
+                are_requested=are_requested,
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sources:
+    """Where the requested columns are in files of one schema that contain the same columns of it."""
+
+    how: evolution.Mapping
+    """The mapping of the columns that come from files."""
+    unchanged: Mapping[str, str]
+    """The names in the file of the columns whose values are those in the file."""
+    columns: data_files.Columns
+    """The columns to read."""
+    are_requested: bool
+    """Whether the columns to read are the requested ones, in order, with the same values."""
+
+
 def _streamed(
     storage: Storage,
     plan: Plan,
-    file: DataFile,
+    files: Iterable[DataFile],
     fields: Sequence[Field],
     deleted_positions: Mapping[str, Positions],
     *,
     only: Positions | Predicate | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that needs no merge, without retract rows, which the writer may not have counted."""
-    filtered = bool(plan.schema.primary_keys) and file.deleted_rows != 0
-    system = (_KIND,) if filtered else ()
-    rows = _live_rows(storage, plan, file, fields, deleted_positions, system=system, only=only)
-    for batch, kinds in rows:
-        if filtered:
-            kept = pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8())))
-            yield masked(batch, kept)
-        else:
-            yield batch
+    """Yield the rows of files that need no merge, without retract rows, which the writer may not have counted."""
+    keyed = bool(plan.schema.primary_keys)
+    target = _Target(plan, fields)
+    with_kinds = _Target(plan, fields, (_KIND,)) if keyed else target
+    for file in files:
+        if not keyed or file.deleted_rows == 0:
+            for batch, _ in _live_rows(storage, file, target, deleted_positions, only=only):
+                yield batch
+            continue
+        for batch, kinds in _live_rows(storage, file, with_kinds, deleted_positions, only=only):
+            yield masked(batch, pc.invert(pc.is_in(kinds.column(0), pa.array(RETRACTS, pa.int8()))))
 
 
 def _live_rows(
     storage: Storage,
-    plan: Plan,
     file: DataFile,
-    fields: Sequence[Field],
+    target: _Target,
     deleted_positions: Mapping[str, Positions],
     *,
-    system: Sequence[Field],
     only: Positions | Predicate | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file that no deletion vector removes: columns of the read schema, and system columns."""
-    rows = _evolved(storage, plan, file, fields, system=system, only=only)
+    rows = _evolved(storage, file, target, only=only)
     if file.path in deleted_positions:
         return without(rows, deleted_positions[file.path])
     return ((batch, own) for _, batch, own in rows)
@@ -139,7 +193,7 @@ def _live_rows(
 def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that contain columns of the same rows."""
     streams: list[Iterator[pa.RecordBatch]] = [
-        (batch for _, batch, _ in _evolved(storage, plan, file, wanted, system=()))
+        (batch for _, batch, _ in _evolved(storage, file, _Target(plan, wanted)))
         for file, wanted in column_groups.sources(
             group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
         )
@@ -166,41 +220,39 @@ def _is_of_blob(field: Field, plan: Plan) -> bool:
 
 
 def _evolved(
-    storage: Storage,
-    plan: Plan,
-    file: DataFile,
-    fields: Sequence[Field],
-    *,
-    system: Sequence[Field],
-    only: Positions | Predicate | None = None,
+    storage: Storage, file: DataFile, target: _Target, *, only: Positions | Predicate | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
-    constants = (
-        {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
-    )
-    stored = [field for field in fields if field.name not in constants and field not in row_tracking.HIDDEN]
-    file_fields = plan.file_schemas[file.schema_id].fields
-    how = evolution.mapping(stored, file_fields, file.write_columns)
-    physical = [*how.sources, *system, *row_tracking.stored(fields, file)]
-    schema = _schema(fields)
-    if stored and not how.sources:  # the requested columns were added later, if the file has the columns of its schema
-        data_files.check_schema(storage, file, file_fields)
-    chosen = data_files.Chosen(
-        keep=only if isinstance(only, np.ndarray) else None,
-        predicate=None if isinstance(only, np.ndarray) else only,
-        names=evolution.unchanged(how),
-    )
-    for start, batch in data_files.batches(storage, file, physical, legacy_zones=plan.legacy_zones, chosen=chosen):
-        evolved = evolution.evolve(batch, how, file.path) if stored else None
-        arrays = [
-            row_tracking.values(field, batch, file, start)
-            if field in row_tracking.HIDDEN
-            else pa.repeat(constants[field.name], batch.num_rows)
-            if field.name in constants or evolved is None
-            else evolved.column(field.name)
-            for field in fields
-        ]
-        yield start, _batch(arrays, schema, batch.num_rows), batch.select([field.name for field in system])
+    plan, there = target.plan, target.sources(file)
+    if target.stored and not there.how.sources:
+        # The requested columns were added later, if the file has the columns of its schema.
+        data_files.check_schema(storage, file, plan.file_schemas[file.schema_id].fields)
+    chosen = None
+    if only is not None:
+        chosen = data_files.Chosen(
+            keep=only if isinstance(only, np.ndarray) else None,
+            predicate=None if isinstance(only, np.ndarray) else only,
+            names=there.unchanged,
+        )
+    found = data_files.batches(storage, file, there.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
+    for start, batch in found:
+        requested = batch if there.are_requested else _requested(batch, file, target, start)
+        yield start, requested, batch.select(target.system)
+
+
+def _requested(batch: pa.RecordBatch, file: DataFile, target: _Target, start: int) -> pa.RecordBatch:
+    """Return the requested columns of rows of a file."""
+    there = target.sources(file)
+    evolved = evolution.evolve(batch, there.how, file.path) if target.stored else None
+    arrays = [
+        row_tracking.values(field, batch, file, start)
+        if field.name in target.hidden
+        else pa.repeat(target.constants[field.name], batch.num_rows)
+        if field.name in target.constants or evolved is None
+        else evolved.column(field.name)
+        for field in target.fields
+    ]
+    return _batch(arrays, target.schema, batch.num_rows)
 
 
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
@@ -255,12 +307,12 @@ def _read_rows(
     storage: Storage, plan: Plan, columns: Sequence[str], deleted_positions: Mapping[str, Positions]
 ) -> _Rows | None:
     """Return all rows of the files except those in deletion vectors; None if there are none."""
-    needed = [plan.schema.field(name) for name in columns]
+    target = _Target(plan, [plan.schema.field(name) for name in columns], (_SEQUENCE, _KIND))
     rows: list[pa.RecordBatch] = []
     system: list[pa.RecordBatch] = []
     levels: list[npt.NDArray[np.int32]] = []
     for file in plan.files:
-        for batch, own in _live_rows(storage, plan, file, needed, deleted_positions, system=(_SEQUENCE, _KIND)):
+        for batch, own in _live_rows(storage, file, target, deleted_positions):
             _check_system(own, file)
             rows.append(batch)
             system.append(own)
@@ -320,9 +372,8 @@ def unmerged(
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)
     deleted_positions = deleted(storage, ((file.path, file.vector, file.rows),)) if file.vector else {}
-    for batch, own in _live_rows(
-        storage, plan, file, fields, deleted_positions, system=(_SEQUENCE, _KIND) if keyed else ()
-    ):
+    target = _Target(plan, fields, (_SEQUENCE, _KIND) if keyed else ())
+    for batch, own in _live_rows(storage, file, target, deleted_positions):
         if keyed:
             _check_system(own, file)
         yield batch, own if keyed else None
