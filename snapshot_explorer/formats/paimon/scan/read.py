@@ -129,11 +129,13 @@ class _Target:
         if found is None:
             how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
             physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
-            are_requested = not self._system and len(self.stored) == len(self.fields) and evolution.is_exact(how)
+            is_exact = evolution.is_exact(how)
+            are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
             found = self._found[kind] = _Sources(
                 how=how,
                 unchanged=evolution.unchanged(how),
                 columns=data_files.Columns(physical, self.schema if are_requested else None),
+                is_exact=is_exact,
                 are_requested=are_requested,
             )
         return found
@@ -149,6 +151,8 @@ class _Sources:
     """The names in the file of the columns whose values are those in the file."""
     columns: data_files.Columns
     """The columns to read."""
+    is_exact: bool
+    """Whether the columns to read begin with those that the mapping results in."""
     are_requested: bool
     """Whether the columns to read are the requested ones, in order, with the same values."""
 
@@ -243,13 +247,13 @@ def _evolved(
 def _requested(batch: pa.RecordBatch, file: DataFile, target: _Target, start: int) -> pa.RecordBatch:
     """Return the requested columns of rows of a file."""
     there = target.sources(file)
-    evolved = evolution.evolve(batch, there.how, file.path) if target.stored else None
+    stored = iter((batch if there.is_exact else evolution.evolve(batch, there.how, file.path)).columns)
     arrays = [
         row_tracking.values(field, batch, file, start)
         if field.name in target.hidden
         else pa.repeat(target.constants[field.name], batch.num_rows)
-        if field.name in target.constants or evolved is None
-        else evolved.column(field.name)
+        if field.name in target.constants
+        else next(stored)
         for field in target.fields
     ]
     return _batch(arrays, target.schema, batch.num_rows)
