@@ -229,31 +229,48 @@ def test_each_file_is_read_by_its_own_columns_whatever_was_found_in_the_one_befo
     fields = [field("c", "CHAR(4)"), field("t", "TIMESTAMP(9)"), field("n", "BIGINT")]
     times = pa.array([0, 1_700_000_000_123_456_789], pa.timestamp("ns"))
     alike = pa.table({"c": ["ab  ", "x"], "t": times, "n": [1, 2]})
+    ids = {"PARQUET:field_id": "7"}
     others = alike.set_column(2, "n", pa.array([1, 2], pa.int32())).set_column(0, "c", alike["c"].dictionary_encode())
     files = {
         "alike.parquet": parquet(alike),
-        "again.parquet": parquet(alike),
+        "with_ids.parquet": parquet(alike.cast(pa.schema([one.with_metadata(ids) for one in alike.schema], ids))),
+        "required.parquet": parquet(
+            alike.cast(pa.schema([pa.field(one.name, one.type, nullable=False) for one in alike.schema]))
+        ),
+        "empty.parquet": parquet(alike.slice(0, 0)),
         "padded.orc": orc_file(alike),
         "int96.parquet": parquet(alike, use_deprecated_int96_timestamps=True),
         "others.parquet": parquet(others.select(["n", "t", "c"])),
         "back.parquet": parquet(alike),
         "short.parquet": parquet(alike.drop_columns("n")),
+        "group.parquet": parquet(_in_a_required_group(alike, "n")),
     }
     columns = Columns(fields)
 
     def rows(name):
-        ((start, batch),) = batches(Files(files), data_file(name, 2), columns, legacy_zones=True)
-        assert (start, batch.schema.names) == (0, ["c", "t", "n"])
-        assert batch.schema.types == [arrow_type(one.type) for one in fields]
-        return pa.Table.from_batches([batch]).cast(alike.schema)
+        found = batches(Files(files), data_file(name, 0 if name == "empty.parquet" else 2), columns, legacy_zones=True)
+        stored = [batch for _, batch in found]
+        assert all(batch.schema.equals(columns.schema, check_metadata=True) for batch in stored)
+        table = pa.Table.from_batches(stored, columns.schema)
+        assert table.schema.equals(pa.schema([(one.name, arrow_type(one.type)) for one in fields]), check_metadata=True)
+        return table
 
-    *same, short = files
+    *same, short, group = files
     for name in same:
         trimmed = alike.set_column(0, "c", pa.array(["ab", "x"]))
-        assert rows(name).equals(trimmed if name == "padded.orc" else alike), name
-    with pytest.raises(CorruptTableError, match=r"short\.parquet has no column 'n'"):
-        rows(short)
-    assert rows("back.parquet").equals(alike)
+        stored = {"padded.orc": trimmed, "empty.parquet": alike.slice(0, 0)}.get(name, alike)
+        assert rows(name).equals(stored), name
+    for name in (short, group):
+        with pytest.raises(CorruptTableError, match=rf"{name} has no column 'n'"):
+            rows(name)
+        assert rows("back.parquet").equals(alike)
+
+
+def _in_a_required_group(table, name):
+    """The table with a column in a struct: its leaf is like that of the column itself."""
+    group = pa.StructArray.from_arrays([table[name].combine_chunks()], fields=[table.schema.field(name)])
+    kind = pa.field("group", group.type, nullable=False)
+    return table.set_column(table.schema.names.index(name), kind, group)
 
 
 @pytest.mark.parametrize("write", [parquet, orc_file])
