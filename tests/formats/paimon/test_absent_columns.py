@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 
 import fsspec
 import pyarrow as pa
@@ -13,6 +14,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError
 from tests.support.paimon.table_builder import PaimonTable
 
+DATA = Path(__file__).parents[2] / "data" / "paimon"
 OTHERS = pa.table({"x": [1, 2], "y": ["a", "b"]})
 
 
@@ -53,3 +55,14 @@ def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(ta
 
     with pytest.raises(CorruptTableError, match=r"data-1\.parquet cannot be read as parquet"):
         open_table(table.root).current.to_arrow()
+
+
+@pytest.mark.parametrize("name", ["evolution_append", "evolution_append_avro", "evolution_append_orc"])
+def test_each_column_read_alone_is_that_of_all(name):
+    opened = open_table(DATA / name)
+
+    for version in opened.versions():
+        snapshot = opened.at(version)
+        rows = snapshot.to_arrow()
+        for column in rows.column_names:
+            assert snapshot.to_arrow(columns=[column]) == rows.select([column])

@@ -18,6 +18,18 @@ _EXACT = Context(prec=76)
 Convert = Callable[[Any], Any]
 
 
+def names(container: Container) -> list[str]:
+    """Return the names of the fields in an Avro file.
+
+    Raises:
+        CorruptBytesError: Its schema is damaged.
+    """
+    try:
+        return [str(field["name"]) for field in record_of(orjson.loads(container.schema_text))["fields"]]
+    except FOREIGN_ERRORS as error:
+        raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
+
+
 def batches(container: Container, fields: Sequence[Field], size: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an Avro file, with a column per field.
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -220,7 +219,9 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
             orc_tail.check_types(source)
             return [str(name) for name in orc.ORCFile(source).schema.names]
         container = read_container(source.read(), file.path, {})
-    return [str(field["name"]) for field in orjson.loads(container.schema_text)["fields"]]
+    from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
+
+    return avro_rows.names(container)
 
 
 @contextmanager
