@@ -301,6 +301,13 @@ def test_nouns_behind_show_and_other_names_are_commands(orders):
     assert orders.fails("%snapshot hstory").startswith("%snapshot has no command hstory. Did you mean history?")
 
 
+def test_watch_is_an_explorer_that_follows(orders):
+    orders.ok("explorer = %snapshot watch")
+
+    assert orders["explorer"].state.follow
+    orders["explorer"].close()
+
+
 def test_a_short_form_that_is_also_a_variable_of_another_value_is_refused(orders):
     orders["v3"], orders["latest"] = 2, 1
 
