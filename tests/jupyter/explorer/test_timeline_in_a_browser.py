@@ -50,7 +50,7 @@ RECORD = """() => {
   }
 }"""
 """Keeps the texts, the marks of what is not known and the right end of lines that are drawn."""
-GREEN, VERMILLION, BLUE = ([0, 158, 115], [213, 94, 0], [0, 114, 178])
+GREEN, BROWN, BLUE = ([0, 158, 115], [184, 80, 0], [0, 114, 178])
 CANVAS = ".sx-timeline > canvas"
 
 pytestmark = [
@@ -144,7 +144,7 @@ def test_bars_and_markers_are_seen_on_light_and_dark(page):
         show(page, commits(20), a=3, b=12, background=background)
 
         assert page.evaluate(COLOUR, GREEN) > 50_000
-        assert page.evaluate(COLOUR, VERMILLION) > 200
+        assert page.evaluate(COLOUR, BROWN) > 200
         assert page.evaluate(COLOUR, BLUE) > 400
     assert page.locator(".sx-legend").inner_text().split("\n")[0].strip() == "+ append"
 

@@ -3,7 +3,8 @@
 
 let INK = "#767676";  // the colour of the page's fainter text, once it is known
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C";
-const MARKERS = [["a", "A", "#D55E00", [7, 5]], ["b", "B", "#0072B2", []]];
+// White letters stand out from both colours by 4.5 to 1.
+const MARKERS = [["a", "A", "#B85000", [7, 5]], ["b", "B", "#0072B2", []]];
 const HEIGHT = 324, LEFT = 66, RIGHT = 24, TOP = 6, BOTTOM = 48;
 const BARS = 0.36, LINE = 0.28, LETTERS = 0.32;  // shares of the height, from the bottom
 const CLICK = 4;  // pixels that a pointer may move between press and release
