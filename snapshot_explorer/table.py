@@ -508,7 +508,7 @@ class Table:
         Raises: as `profile_over`.
         """
         versions = None if between is None else VersionResolver(self, self._format).between(between)
-        source, chosen = self._source(), AnomalyRules() if rules is None else rules
+        source, chosen = self._source(), AnomalyRules.of(rules)
         names = [columns] if isinstance(columns, str) else columns
         profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
         return table_anomalies(source, profile, versions, chosen)
@@ -627,7 +627,7 @@ class Table:
         given += [f"between={between!r}"] if between is not None else []
         given += ["exact=True"] if exact else []
         names = [columns] if isinstance(columns, str) else columns
-        source, chosen = self._source(), AnomalyRules() if rules is None else rules
+        source, chosen = self._source(), AnomalyRules.of(rules)
         call = f"{source.opened}.profile_over({', '.join(given)})"
         return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 

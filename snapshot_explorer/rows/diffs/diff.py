@@ -208,9 +208,20 @@ def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
-    """Return the row diff of a plan; raises as `check_key` and `changes`."""
+    """Return the row diff of a plan; raises as `check_key` and `changes`, and for a limit that is not one."""
+    limit = _bytes_held(memory_limit)
     check_files(plan)
     check_key(plan)
-    limit = DEFAULT_MEMORY if memory_limit is None else memory_limit
     found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
     return RowDiff(plan=plan, changed=found)
+
+
+def _bytes_held(limit: object) -> int:
+    """Return a memory limit, the default one for None; raise InvalidArgumentError for what is not one."""
+    if limit is None:
+        return DEFAULT_MEMORY
+    if not isinstance(limit, int) or limit < 0:
+        raise InvalidArgumentError(
+            f"memory_limit must be a number of bytes, 0 or more, got {limit!r}. Leave it out for 1 GiB."
+        )
+    return limit

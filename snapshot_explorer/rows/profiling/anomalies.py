@@ -52,6 +52,16 @@ class AnomalyRules:
     range_share: float = 0.5
     """The least change of a least or greatest value, by the range of values before."""
 
+    @classmethod
+    def of(cls, rules: AnomalyRules | None) -> AnomalyRules:
+        """Return rules, the default ones for None; raise InvalidArgumentError for anything else."""
+        if not isinstance(rules, cls | None):
+            raise InvalidArgumentError(
+                f"rules must be AnomalyRules of snapshot_explorer.rows, such as AnomalyRules(factor=10), "
+                f"got {type(rules).__name__}."
+            )
+        return rules or cls()
+
     def __post_init__(self) -> None:
         """Check the numbers."""
         if self.window < 1:
