@@ -24,16 +24,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def page(chromium):
-    made = chromium.new_page(viewport={"width": 1000, "height": 600})
-    made.problems = []
-    made.on("pageerror", lambda error: made.problems.append(str(error)))
-    made.on("request", lambda request: made.problems.append(request.url))
-    made.set_content("<div id=here></div>")
-    made.add_script_tag(content=plotly.offline.get_plotlyjs())
-    yield made
-    assert made.problems == []
-    made.close()
+def page(blank_page):
+    blank_page.set_viewport_size({"width": 1000, "height": 600})
+    blank_page.set_content("<div id=here></div>")
+    blank_page.add_script_tag(content=plotly.offline.get_plotlyjs())
+    yield blank_page
+    assert blank_page.requests == []
 
 
 def commits(count, **facts):

@@ -17,14 +17,10 @@ PAPER = {"light": "#ffffff", "dark": "#1e1e1e"}
 
 
 @pytest.fixture
-def page(chromium):
-    made = chromium.new_page(viewport={"width": 800, "height": 900})
-    made.problems = []
-    made.on("pageerror", lambda error: made.problems.append(str(error)))
-    made.on("request", lambda request: made.problems.append(request.url))
-    yield made
-    assert made.problems == []
-    made.close()
+def page(blank_page):
+    blank_page.set_viewport_size({"width": 800, "height": 900})
+    yield blank_page
+    assert blank_page.requests == []
 
 
 def shown(page, *things, theme="light"):

@@ -95,15 +95,11 @@ def state(rows, a, b, **more):
 
 
 @pytest.fixture
-def page(chromium):
-    made = chromium.new_page(viewport={"width": 1000, "height": 600})
-    made.problems = []
-    made.on("pageerror", lambda error: made.problems.append(str(error)))
-    made.on("request", lambda request: request.url.startswith("data:") or made.problems.append(request.url))
-    made.set_content("<body style='margin:0'><div id=here></div>")
-    yield made
-    assert made.problems == []
-    made.close()
+def page(blank_page):
+    blank_page.set_viewport_size({"width": 1000, "height": 600})
+    blank_page.set_content("<body style='margin:0'><div id=here></div>")
+    yield blank_page
+    assert [one for one in blank_page.requests if not one.startswith("data:")] == []
 
 
 def show(page, rows, a=-1, b=-1, background="#ffffff", **more):
