@@ -67,16 +67,18 @@ def write(folder: Path, rows: int, *, keyed: bool, text: bool = False) -> list[d
     for number in range(FILES):
         keys = np.arange(number * rows // 2, number * rows // 2 + rows, dtype=np.int64)
         columns = values(keys, chance)
+        ends: dict[str, object] = {}
         if text:
             columns["k"] = pa.array([f"{key:012d}" for key in keys])
         if keyed:
             kinds = np.where(keys % 50 == number, 3, 0).astype(np.int8)
-            system = {"_SEQUENCE_NUMBER": pa.array(keys + number * 10 * rows), "_VALUE_KIND": pa.array(kinds)}
+            sequence = keys + number * 10 * rows
+            system = {"_SEQUENCE_NUMBER": pa.array(sequence), "_VALUE_KIND": pa.array(kinds)}
             columns = {"_KEY_k": columns["k"], **system, **columns}
+            ends = {"min_sequence": int(sequence[0]), "max_sequence": int(sequence[-1]), **_ends(keys, text=text)}
         name = f"data-{number}.parquet"
         pq.write_table(pa.table(columns), folder / name, compression="zstd")
         size = (folder / name).stat().st_size
-        ends = _ends(keys, text=text) if keyed else {}
         entries.append(entry(name, rows=rows, size_bytes=size, deleted_rows=1 if keyed else 0, **ends))
     return entries
 

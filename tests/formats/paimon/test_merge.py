@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, order_codes
-from snapshot_explorer.formats.paimon.merge.key_groups import Rules, merge
+from snapshot_explorer.formats.paimon.merge.key_groups import FileSequences, Rules, merge, merge_by_files, takes_newest
 
 DOUBLES = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -1.5, 5e-324])
 KEYS = {
@@ -120,16 +120,39 @@ def test_merging_leaves_what_a_fold_over_a_dict_leaves(drawn, chunk):
     table = pa.table({name: column([row[name] for row in rows], kind) for name, kind in kinds.items()})
     table = pa.Table.from_batches(table.to_batches(max_chunksize=chunk), table.schema)
 
+    table = table.append_column("?", pa.array(np.arange(table.num_rows)))
+    sequence = np.array([row["#"] for row in rows], np.int64)
+    kinds = np.array([row["?"] for row in rows], np.int8)
+
     left = merge(
-        table.append_column("?", pa.array(np.arange(table.num_rows))),
-        ["?"],
-        rules,
-        sequence=np.array([row["#"] for row in rows], np.int64),
-        kinds=np.array([row["?"] for row in rows], np.int8),
-        levels=np.array([row["@"] for row in rows], np.int32),
+        table, ["?"], rules, sequence=sequence, kinds=kinds, levels=np.array([row["@"] for row in rows], np.int32)
     )
+    by_files = merge_by_files(table, ["?"], rules, kinds=kinds, files=in_files(sequence, chunk))
 
     assert left.column("?").to_pylist() == fold(rows, rules)
+    assert by_files is None or not takes_newest(rules) or by_files == left
+
+
+def in_files(sequence, size):
+    """The sequence numbers of files of so many rows."""
+    parts = [sequence[start : start + size] for start in range(0, len(sequence), size)]
+    return FileSequences(
+        rows=np.array([len(part) for part in parts], np.int64),
+        least=np.array([part.min() for part in parts], np.int64),
+        most=np.array([part.max() for part in parts], np.int64),
+    )
+
+
+@pytest.mark.parametrize(
+    ("sequence", "left"),
+    [([1, 2, 5, 6], [2, 3]), ([5, 6, 1, 2], [0, 1]), ([1, 5, 2, 6], None), ([1, 2, 2, 3], None)],
+)
+def test_files_order_the_rows_of_a_key_if_their_sequence_numbers_do_not_overlap(sequence, left):
+    rows, kinds = pa.table({"k": [1, 2, 1, 2], "?": [0, 1, 2, 3]}), np.zeros(4, np.int8)
+
+    found = merge_by_files(rows, ["?"], Rules(keys=("k",)), kinds=kinds, files=in_files(np.array(sequence), 2))
+
+    assert left == (None if found is None else found.column("?").to_pylist())
 
 
 def merged(table, rules, sequence, kinds, levels=None):

@@ -355,6 +355,31 @@ def test_a_column_that_the_version_lacks_is_named():
         rows(Files({}), split, ["x"])
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "merged"),
+    [
+        ((1, 2), (3, 4), ["C", "B"]),  # the files' own numbers say which is newer
+        ((3, 4), (1, 2), ["a", "b"]),
+        ((1, 3), (3, 4), ["C", "b"]),  # those of the rows do
+        ((0, 0), (0, 0), ["C", "b"]),
+    ],
+)
+def test_sequence_numbers_of_rows_count_where_those_of_the_files_overlap(a, b, merged):
+    store = Files(
+        {
+            "bucket-0/a.parquet": parquet(keyed_rows([(1, 1, 0, "a"), (2, 3, 0, "b")])),
+            "bucket-0/b.parquet": parquet(keyed_rows([(1, 4, 0, "C"), (2, 2, 0, "B")])),
+        }
+    )
+    files = [
+        keyed(f"{name}.parquet", 1, 2, rows=2, min_sequence=least, max_sequence=most)
+        for name, (least, most) in (("a", a), ("b", b))
+    ]
+    (split,) = splits(KEYED, files)
+
+    assert sorted(rows(store, split, ["v"]).column("v").to_pylist()) == sorted(merged)
+
+
 def test_a_split_of_another_format_is_not_read():
     foreign = Split(files=(), raw=True, partition={}, bucket=None, rows=0, size_bytes=0, detail=None)
 

@@ -27,7 +27,18 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     partial_update_steps,
 )
 
-__all__ = ["DELETE", "RETRACTS", "Merged", "Rules", "columns_needed", "merge", "merge_all"]
+__all__ = [
+    "DELETE",
+    "RETRACTS",
+    "FileSequences",
+    "Merged",
+    "Rules",
+    "columns_needed",
+    "merge",
+    "merge_all",
+    "merge_by_files",
+    "takes_newest",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +57,18 @@ class Rules:
     """Whether only the row of the lowest level above 0 is merged with a key's rows of level 0."""
     engine: Engine = field(default_factory=Deduplicate)
     """The merge engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSequences:
+    """The sequence numbers of files, in the order in which their rows were read."""
+
+    rows: Codes
+    """The number of rows read from each file."""
+    least: Codes
+    """The least sequence number in each file."""
+    most: Codes
+    """The greatest sequence number in each file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +123,10 @@ def merge(
     """
     adds = are_adds(kinds)
     by_key = _by_key(rows, rules)
-    replaced = _replaced(by_key, rules, sequence, adds)
-    if replaced is not None:
-        adds[replaced] = False
-        return rows.select(list(names)).filter(pa.array(adds))
+    if takes_newest(rules):
+        replaced = _replaced(by_key, rules, adds, least=sequence, most=sequence)
+        if replaced is not None:
+            return _without(rows.select(list(names)), adds, replaced)
     unique_rows, key_groups = _grouped(rows, by_key, rules, sequence, kinds, levels)
     unique_rows = unique_rows[adds[unique_rows]]
     match rules.engine:
@@ -116,6 +139,29 @@ def merge(
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
             return _folded(rows.select(list(names)), unique_rows, key_groups, steps, steps.left)[0]
+
+
+def takes_newest(rules: Rules) -> bool:
+    """Return whether the row of a key is the one with the greatest sequence number, as `merge_by_files` assumes."""
+    return isinstance(rules.engine, Deduplicate) and not rules.sequence_fields and not rules.lookup
+
+
+def merge_by_files(
+    rows: pa.Table, names: Sequence[str], rules: Rules, *, kinds: npt.NDArray[np.int8], files: FileSequences
+) -> pa.Table | None:
+    """Return what `merge` returns, without the sequence numbers of rows; None if those of files do not determine it.
+
+    They do if all rows of a key are in different files, whose ranges of sequence numbers do not overlap.
+    """
+    by_age = np.argsort(files.most, kind="stable")
+    order = None
+    if (np.diff(by_age) < 0).any():
+        ends = np.cumsum(files.rows)
+        order = np.concatenate([np.arange(ends[file] - files.rows[file], ends[file]) for file in by_age])
+    adds = are_adds(kinds)
+    least, most = np.repeat(files.least, files.rows), np.repeat(files.most, files.rows)
+    replaced = _replaced(_by_key(rows, rules, order), rules, adds, least=least, most=most)
+    return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
 
 
 def merge_all(
@@ -186,24 +232,32 @@ class _ByKey:
     """The code of each one's key, ascending."""
 
 
-def _by_key(rows: pa.Table, rules: Rules) -> _ByKey:
+def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
+    """Return the rows ordered by key, those of one key in this order of all rows; None for the order of the table."""
     codes = key_codes(rows, rules.keys)
-    order = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
-    return _ByKey(order=order, codes=codes[order])
+    if order is not None:
+        codes = codes[order]
+    found = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
+    return _ByKey(order=found if order is None else order[found], codes=codes[found])
 
 
-def _replaced(by_key: _ByKey, rules: Rules, sequence: Codes, adds: npt.NDArray[np.bool_]) -> Codes | None:
-    """Return the rows that a newer row of their key replaces; None where that takes more than sequence numbers to say.
+def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, least: Codes, most: Codes) -> Codes | None:
+    """Return the rows that a newer row of their key replaces; None if the bounds of sequence numbers do not show it.
 
     The newest row of a key is its last one if each has a greater sequence number than the one before it.
     """
-    if not isinstance(rules.engine, Deduplicate) or rules.sequence_fields or rules.lookup:
-        return None
     again = np.flatnonzero(by_key.codes[1:] == by_key.codes[:-1])
     older, newer = by_key.order[again], by_key.order[again + 1]
     if rules.ignore_delete and not (adds[older].all() and adds[newer].all()):
         return None
-    return older if (sequence[newer] > sequence[older]).all() else None
+    return older if (least[newer] > most[older]).all() else None
+
+
+def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:
+    """Return the rows that are adds and not replaced."""
+    kept = adds.copy()
+    kept[replaced] = False
+    return rows.filter(pa.array(kept))
 
 
 def _grouped(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,17 @@ from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_fi
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import DataFile
 from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
-from snapshot_explorer.formats.paimon.merge.key_groups import RETRACTS, Merged, Rules, columns_needed, merge, merge_all
+from snapshot_explorer.formats.paimon.merge.key_groups import (
+    RETRACTS,
+    FileSequences,
+    Merged,
+    Rules,
+    columns_needed,
+    merge,
+    merge_all,
+    merge_by_files,
+    takes_newest,
+)
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan.planning import splits
 from snapshot_explorer.formats.paimon.scan.plans import Plan
@@ -268,17 +279,34 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.Recor
 def _merged(
     storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], deleted_positions: Mapping[str, Positions]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a section after merging, in the order of its files."""
+    """Yield the rows of a section after merging, in the order of its files.
+
+    Sequence numbers are read only if those of the files do not determine the newest row of each key.
+    """
     names = [field.name for field in fields] or list(rules.keys[:1])  # rows are counted through a column
-    rows = _read_rows(storage, plan, columns_needed(rules, names), deleted_positions)
+    by_files = takes_newest(rules) and _have_ages(plan.files)
+    system = (_KIND,) if by_files else (_SEQUENCE, _KIND)
+    rows = _read_rows(storage, plan, columns_needed(rules, names), system, deleted_positions)
     if rows is None:
         return
-    with _naming_files(plan):
-        merged = merge(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
+    merged = merge_by_files(rows.table, names, rules, kinds=rows.kinds, files=rows.files) if by_files else None
+    if merged is None:
+        ordered = _read_rows(storage, plan, (), [_SEQUENCE], deleted_positions) if by_files else None
+        sequence = (ordered or rows).sequence
+        with _naming_files(plan):
+            merged = merge(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
     if not fields:
         yield _batch((), pa.schema([]), merged.num_rows)
         return
     yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _have_ages(files: Sequence[DataFile]) -> bool:
+    """Return whether each file seems to be older or newer than the others, except those of its level above 0."""
+    by_age = sorted(files, key=lambda file: file.max_sequence)
+    return all(
+        older.max_sequence < newer.min_sequence or older.level == newer.level > 0 for older, newer in pairwise(by_age)
+    )
 
 
 def last_events(
@@ -289,12 +317,13 @@ def last_events(
     All rows are in memory at once. Raises: as `read`.
     """
     deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
-    rows = _read_rows(storage, plan, columns_needed(rules, names), deleted_positions)
+    rows = _read_rows(storage, plan, columns_needed(rules, names), (_SEQUENCE, _KIND), deleted_positions)
     if rows is None:
         return None, np.zeros(0, np.int64)
+    sequence = rows.sequence
     with _naming_files(plan):
-        merged = merge_all(rows.table, names, rules, sequence=rows.sequence, kinds=rows.kinds, levels=rows.levels)
-    return merged, rows.sequence[merged.places]
+        merged = merge_all(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
+    return merged, sequence[merged.places]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,33 +331,59 @@ class _Rows:
     """The rows of several files with a primary key."""
 
     table: pa.Table
-    sequence: npt.NDArray[np.int64]
-    kinds: npt.NDArray[np.int8]
-    levels: npt.NDArray[np.int32]
+    system: pa.Table
+    """The system columns that were read."""
+    files: FileSequences
+    file_levels: npt.NDArray[np.int32]
+    """The level of each file."""
+
+    @property
+    def sequence(self) -> npt.NDArray[np.int64]:
+        """The sequence number of each row, which must have been read."""
+        found: npt.NDArray[np.int64] = self.system.column(_SEQUENCE.name).to_numpy()
+        return found
+
+    @property
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """The kind of each row, which must have been read."""
+        found: npt.NDArray[np.int8] = self.system.column(_KIND.name).to_numpy()
+        return found
+
+    @property
+    def levels(self) -> npt.NDArray[np.int32]:
+        """The level of each row's file."""
+        return np.repeat(self.file_levels, self.files.rows)
 
 
 def _read_rows(
-    storage: Storage, plan: Plan, columns: Sequence[str], deleted_positions: Mapping[str, Positions]
+    storage: Storage,
+    plan: Plan,
+    columns: Sequence[str],
+    system: Sequence[Field],
+    deleted_positions: Mapping[str, Positions],
 ) -> _Rows | None:
     """Return all rows of the files except those in deletion vectors; None if there are none."""
-    target = _Target(plan, [plan.schema.field(name) for name in columns], (_SEQUENCE, _KIND))
+    target = _Target(plan, [plan.schema.field(name) for name in columns], system)
     rows: list[pa.RecordBatch] = []
-    system: list[pa.RecordBatch] = []
-    levels: list[npt.NDArray[np.int32]] = []
-    for file in plan.files:
+    own_rows: list[pa.RecordBatch] = []
+    counts = np.zeros(len(plan.files), np.int64)
+    for number, file in enumerate(plan.files):
         for batch, own in _live_rows(storage, file, target, deleted_positions):
             _check_system(own, file)
             rows.append(batch)
-            system.append(own)
-            levels.append(np.full(batch.num_rows, file.level, np.int32))
+            own_rows.append(own)
+            counts[number] += batch.num_rows
     if not rows:
         return None
-    table, own_table = pa.Table.from_batches(rows), pa.Table.from_batches(system)
     return _Rows(
-        table=table,
-        sequence=own_table.column(_SEQUENCE.name).to_numpy(),
-        kinds=own_table.column(_KIND.name).to_numpy(),
-        levels=np.concatenate(levels),
+        table=pa.Table.from_batches(rows),
+        system=pa.Table.from_batches(own_rows),
+        files=FileSequences(
+            rows=counts,
+            least=np.array([file.min_sequence for file in plan.files], np.int64),
+            most=np.array([file.max_sequence for file in plan.files], np.int64),
+        ),
+        file_levels=np.array([file.level for file in plan.files], np.int32),
     )
 
 
@@ -353,10 +408,12 @@ def _named(files: Sequence[DataFile]) -> str:
 
 
 def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
-    """Raise for rows without a sequence number or with an unknown kind."""
-    sequence, kinds = own.columns
-    known = pc.and_(pc.greater_equal(kinds, 0), pc.less_equal(kinds, _GREATEST_KIND))
-    if sequence.null_count or kinds.null_count or not pc.all(known, min_count=0).as_py():
+    """Raise for rows without a sequence number or with an unknown kind, if these columns were read."""
+    is_known = not any(column.null_count for column in own.columns)
+    if is_known and own.num_rows and _KIND.name in own.schema.names:
+        least, most = pc.min_max(own.column(_KIND.name)).values()
+        is_known = least.as_py() >= 0 and most.as_py() <= _GREATEST_KIND
+    if not is_known:
         raise CorruptTableError(
             f"The data file {file.path} has rows without a sequence number or with an unknown kind. "
             "It may have been overwritten; compare it with a copy of the table."
