@@ -244,6 +244,21 @@ def test_timestamps_by_the_old_calendar_keep_their_time_of_day():
     assert of([stored], pa.timestamp("us"), "timestamp", JULIAN) == [stored.replace(day=4)]
 
 
+def test_timestamps_without_a_zone_are_never_by_the_old_calendar():
+    stored = datetime(1582, 10, 14, 23, 59, 59, 999_999, tzinfo=UTC).replace(tzinfo=None)
+    elsewhere = Origin(path="f", mode="none", calendar=Calendar(dates=True, int96=True, zone="Europe/Paris"))
+
+    assert of([None, stored], pa.timestamp("us"), "timestamp_ntz", JULIAN) == [None, stored]
+    assert of([stored], pa.timestamp("us"), "timestamp_ntz", elsewhere) == [stored]
+
+
+def test_dates_by_the_old_calendar_that_became_timestamps_are_the_dates_that_were_meant():
+    elsewhere = Origin(path="f", mode="none", calendar=Calendar(dates=True, zone="Europe/Paris"))
+    meant = datetime(1582, 10, 4, tzinfo=UTC).replace(tzinfo=None)
+
+    assert of([None, date(1582, 10, 14)], pa.date32(), "timestamp_ntz", elsewhere) == [None, meant]
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Paris"])
 def test_timestamps_before_1900_by_the_clocks_of_another_zone_are_refused(zone):
     origin = Origin(path="f", mode="none", calendar=Calendar(dates=True, zone=zone))

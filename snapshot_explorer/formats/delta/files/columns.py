@@ -99,6 +99,10 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
         return _variant(values, target)
     if kind.root == "void":
         return pa.nulls(len(values))
+    if kind.root == "timestamp_ntz":
+        # Spark writes these in today's calendar whatever its settings are. Dates that became timestamps are in the old.
+        days = rebased(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
+        return _timestamp(days, kind, target)
     # Of the types that Spark writes timestamps in, only INT96 does not record whether they are in UTC.
     is_int96 = kind.root == "timestamp" and getattr(values.type, "tz", None) is None
     return rebased(_ATOMIC[kind.root](values, kind, target), origin.calendar, is_int96=is_int96)
