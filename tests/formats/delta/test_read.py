@@ -1,6 +1,7 @@
 """Rows of Delta versions: columns, deletion vectors, partitions, row ids, and files that are not as the log says."""
 
 import io
+import json
 import pickle
 import uuid
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 from tests.support.delta.log_reader import plan_of, rows_of, state_of, table_of
-from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove
+from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove, schema_json
 
 NAMED = {"delta.columnMapping.mode": "name"}
 TRACKED = {
@@ -424,3 +425,28 @@ def test_a_char_has_its_spaces_wherever_it_comes_from():
     assert rows_of(table) == [("ab  ", "ab", "x   "), ("äöüß", "", "x   "), (None, None, "x   ")]
     assert rows_of(table, where="c = 'ab  ' AND p = 'x   '") == [("ab  ", "ab", "x   ")]
     assert rows_of(table, where="c = 'ab'") == []
+
+
+def test_a_char_in_a_nested_type_has_its_spaces():
+    declared = "struct<v:varchar(3),l:array<char(2)>,m:map<char(1),struct<x:char(3),d:decimal(4,2)>>,c:char(2)>"
+    inner = json.loads(schema_json([("x", "string"), ("d", "decimal(4,2)")]))
+    kinds = {
+        "v": "string",
+        "l": {"type": "array", "elementType": "string", "containsNull": True},
+        "m": {"type": "map", "keyType": "string", "valueType": inner, "valueContainsNull": True},
+        "c": "string",
+    }
+    table = new(fields=[("s", json.loads(schema_json(kinds.items())), {"__CHAR_VARCHAR_TYPE_STRING": declared})])
+    values = [{"v": "a", "l": ["b", None], "m": [("", {"x": "ä", "d": None})], "c": "cc"}, None]
+    kind = pa.struct(
+        {
+            "v": pa.string(),
+            "l": pa.list_(pa.string()),
+            "m": pa.map_(pa.string(), pa.struct({"x": pa.string(), "d": pa.decimal128(4, 2)})),
+            "c": pa.string(),
+        }
+    )
+    table.commit(put(table, "f", pa.table({"s": pa.array(values, kind)})))
+
+    padded = {"v": "a", "l": ["b ", None], "m": [(" ", {"x": "ä  ", "d": None})], "c": "cc"}
+    assert rows_of(table) == [(None,), (padded,)]

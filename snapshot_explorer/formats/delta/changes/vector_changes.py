@@ -34,7 +34,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
         field = plan.schema.field(name)
         place = field.id if plan.schema.mode == "id" and name not in plan.schema.partition_columns else field.stored
         is_partition = name in plan.schema.partition_columns
-        read.append((place, is_partition, field.type, field.changes, field.char_length))
+        read.append((place, is_partition, field.type, field.changes))
     # The names of partition columns may differ, their order may not.
     values = tuple(split.partition.values())
     return values, plan.files[0].path, plan.files[0].vector, tuple(read)

@@ -84,7 +84,7 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
     """
     target = arrow_type(kind)
     if kind.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
-        return values
+        return padded(values, kind)
     values = plain(values)
     if kind.root == "struct":
         return _struct(values, kind, target, origin)
@@ -109,18 +109,18 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
 
 
 def is_exact(stored: pa.Field, field: Field, origin: Origin) -> bool:
-    """Return whether `conform` and `padded` return the values of a file's column as they are."""
+    """Return whether `conform` returns the values of a file's column as they are."""
     kind = field.type
     is_same = kind.root in _ATOMIC and stored.type == arrow_type(kind) and origin.calendar == _TODAYS
-    return bool(is_same) and field.char_length is None
+    return bool(is_same) and kind.char_length is None
 
 
-def padded(values: pa.Array, field: Field) -> pa.Array:
-    """Return values of a column, those of a char(n) padded with spaces.
+def padded(values: pa.Array, kind: DataType) -> pa.Array:
+    """Return values of a type, those of a char(n) padded with spaces.
 
     Writers may omit the spaces, and Delta's own reader adds them.
     """
-    return values if field.char_length is None else pc.utf8_rpad(values, field.char_length)
+    return values if kind.char_length is None else pc.utf8_rpad(values, kind.char_length)
 
 
 def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
@@ -212,7 +212,7 @@ def _boolean(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
 def _text(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *_TEXTS) and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _unsupported_type(values, kind)
-    return values.cast(target)
+    return padded(values.cast(target), kind)
 
 
 def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:

@@ -22,7 +22,7 @@ from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
-from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact, padded
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
 from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.model import Predicate
@@ -234,7 +234,7 @@ def _conformed(
 def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
     path = opened_file.file.path
     try:
-        return padded(conform(values, field.type, opened_file.origin), field)
+        return conform(values, field.type, opened_file.origin)
     except CorruptTableError:
         raise
     except UnsupportedFeatureError as error:

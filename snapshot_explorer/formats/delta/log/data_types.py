@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ class DataType:
     """Whether items or values may be null."""
     fields: "tuple[Field, ...]" = ()
     """Fields of a struct."""
+    char_length: int | None = None
+    """Length of a char(n), whose values are padded with spaces; None for any other type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +77,6 @@ class Field:
     """Whether its texts have a collation."""
     changes: tuple[TypeChange, ...] = ()
     """Its widenings, oldest first."""
-
-    @property
-    def char_length(self) -> int | None:
-        """The length of a char(n); None for any other column.
-
-        A nested char is a plain string: its schema does not distinguish it.
-        """
-        found = _CHAR.fullmatch(self.declared or "") if self.type.root == "string" else None
-        return int(found[1]) if found else None
 
 
 _ARROW = {
@@ -136,9 +129,10 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
     physical = metadata.get(PHYSICAL_NAME)
     comment = metadata.get("comment")
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
+    kind = parse_type(raw["type"], mode)
     return Field(
         name=name,
-        type=parse_type(raw["type"], mode),
+        type=kind if declared is None else _with_char_lengths(kind, str(declared)),
         nullable=bool(raw.get("nullable", True)),
         stored=name if mode == "none" or physical is None else _text(physical),
         id=None if number is None else integer(number),
@@ -154,6 +148,39 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
             for change in metadata.get("delta.typeChanges") or ()
         ),
     )
+
+
+def _with_char_lengths(kind: DataType, declared: str) -> DataType:
+    """Return a type with the lengths of each char(n) in its declared type, such as `struct<a:char(4),b:int>`.
+
+    Source: spark CharVarcharUtils.getRawType, addPaddingForScan.
+    """
+    if kind.root == "string":
+        found = _CHAR.fullmatch(declared)
+        return replace(kind, char_length=int(found[1])) if found else kind
+    inside = _type_arguments(declared) if "char(" in declared.lower() else []
+    if kind.root == "struct":
+        types = {name: text for name, _, text in (part.partition(":") for part in inside)}
+        fields = (replace(one, type=_with_char_lengths(one.type, types.get(one.name, ""))) for one in kind.fields)
+        return replace(kind, fields=tuple(fields))
+    if kind.root == "array" and kind.element and len(inside) == 1:
+        return replace(kind, element=_with_char_lengths(kind.element, inside[0]))
+    if kind.root == "map" and kind.key and kind.element and len(inside) == 2:  # noqa: PLR2004 - key and value
+        key, element = _with_char_lengths(kind.key, inside[0]), _with_char_lengths(kind.element, inside[1])
+        return replace(kind, key=key, element=element)
+    return kind
+
+
+def _type_arguments(declared: str) -> list[str]:
+    """Return the parts in the angle brackets of a type: those of `map<int,array<char(2)>>` are `int`, `array<...>`."""
+    parts, depth = [""], 0
+    for letter in declared.partition("<")[2].removesuffix(">"):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _text(value: object) -> str:
@@ -273,7 +300,7 @@ _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 
 def is_widening(before: DataType, after: DataType) -> bool:
     """Return whether a change of an atomic type preserves every value."""
-    if before == after or before.root == "void":
+    if replace(before, char_length=None) == replace(after, char_length=None) or before.root == "void":
         return True
     if before.root in _INTEGERS and after.root in _INTEGERS:
         return _INTEGERS[before.root] < _INTEGERS[after.root]

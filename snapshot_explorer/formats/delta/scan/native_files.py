@@ -40,7 +40,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     if not isinstance(plan, Plan) or plan.schema.mode == "id":
         return None
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_columns]
-    if any(field.char_length is not None or not _alike(field.type) for field in fields):
+    if any(not _alike(field.type) for field in fields):
         return None
     names = {field.name: None if field.type.root == "void" else field.stored for field in fields}
     looked_up = [name for name in names.values() if name is not None]
@@ -79,6 +79,8 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
 
 def _alike(kind: DataType) -> bool:
     """Return whether all fields in a type are stored under their own names, with ordinary types."""
-    if kind.root == "variant" or any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
+    if kind.root == "variant" or kind.char_length is not None:
+        return False
+    if any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
         return False
     return all(_alike(part) for part in parts(kind))

@@ -81,7 +81,7 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
     for index, field in enumerate(schema.partition_fields):
         texts = [values[index] for values in distinct]
         try:
-            columns.append(padded(typed(texts, field.type), field))
+            columns.append(padded(typed(texts, field.type), field.type))
         except _UnparsedError as error:
             place = int(np.flatnonzero(of_rows == error.position)[0])
             raise CorruptTableError(

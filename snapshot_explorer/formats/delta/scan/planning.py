@@ -183,12 +183,9 @@ def _counted(file: DataFile) -> int | None:
 def _is_plain(kind: DataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
     if kind.element is None and not kind.fields:
-        return kind.root != "variant"
-    here = all(
-        field.stored == field.name and not field.changes and field.char_length is None and _is_plain(field.type)
-        for field in kind.fields
-    )
-    return here and kind.root != "variant" and all(_is_plain(part) for part in (kind.key, kind.element) if part)
+        return kind.root != "variant" and kind.char_length is None
+    here = all(field.stored == field.name and not field.changes and _is_plain(field.type) for field in kind.fields)
+    return here and all(_is_plain(part) for part in (kind.key, kind.element) if part)
 
 
 def _files(storage: Storage, files: pa.Table) -> list[DataFile]:
