@@ -237,7 +237,8 @@ class _Parser:
         # A command that accepts secrets may have received one in the wrong place.
         extra = "there" if any(option.is_secret for option in self._command.options) else repr(value)
         return (
-            f"%snapshot {self._command.name} takes {takes}; {extra} is one too many. Put a value with blanks in quotes."
+            f"%snapshot {self._command.name} takes {takes}; {extra} is one too many. "
+            "Put a value with blanks in quotes, in single ones if it contains double ones."
         )
 
 

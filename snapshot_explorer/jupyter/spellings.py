@@ -58,7 +58,7 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     if words and not words[0].quote:
         words = _with_command(words, names, is_table)
     if words and words[0].text in _TAKE_CONDITIONS:
-        words = _with_condition(line, words, is_table)
+        return Written(words=_with_condition(line, words, body or "", is_table), body=None)
     if not words or words[0].text != "sql":
         return Written(words=words, body=None if words and words[0].text == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
@@ -91,17 +91,18 @@ def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Call
     return (Token("diff" if two else "show"), *words)
 
 
-def _with_condition(line: str, words: tuple[Token, ...], is_table: Callable[[str], bool]) -> tuple[Token, ...]:
-    """Return the words of a command with a condition that has no quotes, such as `amount < 0`, as one word."""
+def _with_condition(
+    line: str, words: tuple[Token, ...], body: str, is_table: Callable[[str], bool]
+) -> tuple[Token, ...]:
+    """Return the words of a command with its condition as one word: `amount < 0`, `"order id" = 3`, or the cell."""
     begin = 2 if len(words) > 1 and is_table(words[1].text) else 1
     end = next((at for at in range(begin, len(words)) if _is_option(words[at])), len(words))
     if end - begin > 2 and words[end - 2].text == "as" and words[end - 1].text.isidentifier():  # noqa: PLR2004 - as NAME
         end -= 2
-    condition = words[begin:end]
-    if len(condition) < 2 or (condition[0].quote and " " in condition[0].text):  # noqa: PLR2004 - one word is a condition
+    if end - begin < 2 and not body.strip():  # noqa: PLR2004 - one word is a condition
         return words
-    after = words[end].start if end < len(words) else len(line)
-    text = line[condition[0].start : after].strip()
+    first, after = (words[at].start if at < len(words) else len(line) for at in (begin, end))
+    text = f"{line[first:after]}\n{body}".strip()
     return (*words[:begin], Token(text, quote='"'), *words[end:])
 
 

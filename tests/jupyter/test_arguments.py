@@ -87,7 +87,10 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
         ),
         (
             "load --where a > 3",
-            "%snapshot load takes REF only; '3' is one too many. Put a value with blanks in quotes.",
+            (
+                "%snapshot load takes REF only; '3' is one too many. Put a value with blanks in quotes, in single ones "
+                "if it contains double ones."
+            ),
         ),
         (
             "tags v1",
@@ -98,7 +101,10 @@ def test_a_repeated_option_keeps_all_its_values() -> None:
         ),
         (
             "tags orders v1",
-            "%snapshot tags takes no argument; 'v1' is one too many. Put a value with blanks in quotes.",
+            (
+                "%snapshot tags takes no argument; 'v1' is one too many. Put a value with blanks in quotes, in single "
+                "ones if it contains double ones."
+            ),
         ),
         (
             "tags --nope",

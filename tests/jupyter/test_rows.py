@@ -31,6 +31,16 @@ def test_blame_returns_the_life_of_a_row(payments):
     assert part.to_arrow()["change"].to_pylist() == ["existing", "update"]
 
 
+def test_a_condition_may_begin_with_a_quoted_name_or_stand_in_the_cell(payments):
+    said = payments.fails('%snapshot bisect "amount due" > 3 --bad 12')
+    found = payments.ok(
+        "%%snapshot blame payments --key payment_id --between 7..11\npayment_id = 42\n  and amount > 0"
+    ).result
+
+    assert "Unknown column 'amount due' in the condition '\"amount due\" > 3'." in said
+    assert found.to_arrow()["change"].to_pylist() == ["existing", "update"]
+
+
 def test_profile_and_anomalies_are_of_the_columns_named(payments):
     profile = payments.ok("%snapshot profile 9..12 --columns amount").result
     found = payments.ok("%snapshot anomalies 11..12 --columns amount --window 5").result
