@@ -34,6 +34,7 @@ _NAME = re.compile(r"[\w.-]+")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _PUBLIC = frozenset({"type", "uri"})
 """Properties of a catalog whose values are no secrets, apart from user and password in a URI."""
+_CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
 _SEPARATORS = re.compile(r"[:\s]+")
 """What stands between an id and its secret, and between `Bearer` and its token."""
 _ABSENT = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIdentifierError"})
@@ -115,6 +116,8 @@ def locate(catalog: str, name: str, options: Mapping[str, Any] | None = None) ->
     parts = name_parts(name, "With catalog=, give namespace and name, such as shop.orders; without, the table's path.")
     if len(parts) == 1:
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
+    if not isinstance(catalog, str):
+        raise InvalidArgumentError(f"{_CATALOG} Got {type(catalog).__name__}.")
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
     mask = _mask(settings)
     failure: SnapshotExplorerError
@@ -158,9 +161,7 @@ def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
 def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
     """Return the settings of a catalog in pyiceberg's configuration."""
     if not _NAME.fullmatch(catalog):
-        raise InvalidArgumentError(
-            "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
-        )
+        raise InvalidArgumentError(_CATALOG)
     try:
         from pyiceberg.utils.config import Config
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,13 +74,12 @@ def find_tables(
 
     Raises:
         TableNotFoundError: The folder is missing or empty.
-        InvalidArgumentError: `depth` is negative, or `max_listings` is not positive.
+        InvalidArgumentError: `depth` is not a number of 0 or more, or `max_listings` not one of 1 or more.
         StorageError: The storage refused the request or did not respond.
         MissingDependencyError: The storage needs a package that is not installed.
     """
-    if depth < 0 or max_listings < 1:
-        wrong = f"depth must be 0 or more, got {depth}" if depth < 0 else "max_listings must be 1 or more"
-        raise InvalidArgumentError(f"{wrong}. find_tables(path, depth=3) searches three levels of folders.")
+    _check_number("depth", depth, 0)
+    _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
 
     def storage_of(name: str) -> Storage:
@@ -108,6 +108,14 @@ def find_tables(
     exclude = ("path",) if table["problem"].null_count < len(table) else ()
     drawn = frames.non_empty_columns(table, exclude=exclude)
     return Frame(table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=drawn)
+
+
+def _check_number(name: str, number: object, least: int) -> None:
+    if not isinstance(number, SupportsIndex) or operator.index(number) < least:
+        raise InvalidArgumentError(
+            f"{name} must be {least} or more, got {number!r}. "
+            "find_tables(path, depth=3) searches three levels of folders."
+        )
 
 
 def _search(

@@ -85,7 +85,11 @@ class CommitFilter:
     """Whether to return commits that change no data: compact, analyze, maintenance."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidArgumentError for an unknown kind."""
+        """Raise InvalidArgumentError for an unknown kind, and for what is not text."""
+        for name in ("operation", "user", "text"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InvalidArgumentError(f"{name} must be text, got {value!r}. Write it in quotes.")
         if self.kind is not None and self.kind not in get_args(Kind):
             near = get_close_matches(str(self.kind), get_args(Kind), 1)
             hint = f" Did you mean {near[0]}?" if near else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -58,7 +58,7 @@ class Snapshot:
         self._cache = SingleFlight()
         self._readability = readability or KnownReadability()
         self.version = resolved.number
-        """The Paimon snapshot id or Delta version; None for a table that has no version yet."""
+        """Paimon's snapshot id, Delta's version or Iceberg's sequence number; None for a table without versions."""
         self.listing = listing
         """The listing that the snapshot was created from, if it was the newest version."""
 
@@ -105,7 +105,7 @@ class Snapshot:
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
         drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
-        return Frame(rows, title=f"Manifests of version {self.version}", noun="manifests", drawn=drawn)
+        return Frame(rows, title=self._title("Manifests"), noun="manifests", drawn=drawn)
 
     def entries(self, manifest: str) -> Frame:
         """Return the ENTRIES of a manifest, in order: the data files that it adds and removes.
@@ -136,7 +136,7 @@ class Snapshot:
             return metadata.changes(self._format, self._versions(), spark)
         rows = self._cache.get("changes", lambda: self._format.changes(self._versions()))
         drawn = ("change", "list", *self._file_columns(rows))
-        return Frame(rows, title=f"Changes of version {self.version}", noun="changes", drawn=drawn)
+        return Frame(rows, title=self._title("Changes"), noun="changes", drawn=drawn)
 
     @overload
     def files(
@@ -183,7 +183,7 @@ class Snapshot:
         drawn = self._file_columns(rows) if not statistics else ()
         shown = _in_partition(rows, partition) if partition else rows
         total = rows.num_rows if shown.num_rows != rows.num_rows else None
-        return Frame(shown, title=f"Files of version {self.version}", noun="files", total=total, drawn=drawn)
+        return Frame(shown, title=self._title("Files"), noun="files", total=total, drawn=drawn)
 
     def plan(self, where: str | None = None) -> Frame:
         """Return the plan of a read: what is read and what is skipped. Reads only metadata.
@@ -204,7 +204,7 @@ class Snapshot:
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
         empty |= {"skipped"} if rows["skipped"].null_count == len(rows) else set()
         drawn = tuple(name for name in frames.PLAN.names if name not in empty)
-        return Frame(rows, title=f"Plan of version {self.version}", noun="splits", drawn=drawn)
+        return Frame(rows, title=self._title("Plan"), noun="splits", drawn=drawn)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None
@@ -352,6 +352,13 @@ class Snapshot:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
+    def _title(self, content: str) -> str:
+        return (
+            f"{content} of {self._name}, no version yet"
+            if self.version is None
+            else f"{content} of version {self.version}"
+        )
+
     def _existing(self) -> int:
         if self.version is None:
             raise SnapshotNotFoundError(f"{self._path} has no version yet: nothing has been committed to it.")
@@ -393,7 +400,7 @@ class Snapshot:
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
         """Return a scan of the version. Metadata columns that are named are added to the schema."""
         schema = self.arrow_schema
-        named = [] if columns is None or isinstance(columns, str) else columns
+        named = columns if isinstance(columns, Iterable) and not isinstance(columns, str) else ()
         known = frozenset(schema.names)
         unknown = [name for name in named if name not in known]
         if unknown:

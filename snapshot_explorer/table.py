@@ -206,9 +206,12 @@ class Table:
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
-        versions = VersionResolver(self, self._format).between(between, since, until)
+        resolver = VersionResolver(self, self._format)
+        versions = resolver.between(between, since, until)
         rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
+        if not len(rows):
+            total = len(resolver.listed)  # none of them matches
         if recorded_times:
             rows = with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
         marks = self.anomalies().to_arrow() if anomalies else None
@@ -223,8 +226,8 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        if isinstance(versions, Integral):
-            raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions!r}].")
+        if isinstance(versions, Integral | str):
+            raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
         found = read_history(self._format, versions, CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
         return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)

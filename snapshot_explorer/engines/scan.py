@@ -1,7 +1,7 @@
 """`Scan`: which columns and rows to read, checked against a schema once, for every engine."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
@@ -58,8 +58,8 @@ def check_limit(limit: object, what: str) -> None:
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return schema.remove_metadata()
-    if isinstance(columns, str):
-        raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{columns!r}].")
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{str(columns)!r}].")
     known, seen = set(schema.names), set[str]()
     for name in columns:
         if name not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -113,19 +114,27 @@ class Frame:
         return json_text(self._rows)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text, binary hex."""
+        """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text, binary hex.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - only where a file is written
 
         rows = self._rows
         while any(pa.types.is_struct(field.type) for field in rows.schema):
             rows = rows.flatten()
-        pa_csv.write_csv(flat(rows), str(path))
+        pa_csv.write_csv(flat(rows), os.fspath(path))
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the rows to a parquet file."""
+        """Write the rows to a parquet file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         import pyarrow.parquet as pq  # noqa: PLC0415 - the same
 
-        pq.write_table(self._rows, str(path))
+        pq.write_table(self._rows, os.fspath(path))
 
     def picture(self, *, y: str = "rows") -> Picture:
         """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.

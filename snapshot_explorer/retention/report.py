@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, SupportsIndex, runtime_checkable
 
 import pyarrow.compute as pc
 
@@ -191,12 +192,15 @@ def _age(keep: str | timedelta | None) -> timedelta | None:
     return given
 
 
-def _number(keep_last: int | None) -> int | None:
-    if keep_last is not None and not 0 < keep_last <= _MAX_KEEP_LAST:
+def _number(keep_last: object) -> int | None:
+    if keep_last is None:
+        return None
+    number = operator.index(keep_last) if isinstance(keep_last, SupportsIndex) else 0
+    if not 0 < number <= _MAX_KEEP_LAST:
         raise InvalidArgumentError(
-            f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last}. The newest version is always kept."
+            f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last!r}. The newest version is always kept."
         )
-    return keep_last
+    return number
 
 
 def _files(count: int) -> str:

@@ -12,6 +12,8 @@ class DescribingSession:
         self.properties = properties
         self.asked = []
 
+    createDataFrame = None  # noqa: N815 - by which a session is recognised
+
     def sql(self, query):
         self.asked.append(query)
         return self

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer import explore, open_table, sql
+from snapshot_explorer import explore, find_tables, open_table, sql
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
@@ -232,7 +232,15 @@ def test_a_condition_that_does_not_fit(url, where):
             "since='tomorow' is not a time. Use a datetime, or text such as",
         ),
         (lambda table: table.history(kind="compct"), "'compct' is not a kind of commit. Did you mean compact?"),
+        (lambda table: table.history(user=3), "user must be text, got 3. Write it in quotes."),
         (lambda table: table.commits(3), "versions must be a list of versions, got 3. Write [3]."),
+        (lambda table: table.commits("3"), "versions must be a list of versions, got '3'. Write [3]."),
+        (lambda table: table.at(3).to_arrow(3), "columns must be a list of names, got 3. Write ['3']."),
+        (lambda table: table.at(3).to_spark(table), "spark must be a Spark session, got Table."),
+        (lambda table: open_table("shop.orders", spark=3), "spark must be a Spark session, got int."),
+        (lambda table: open_table("shop.orders", catalog=3), "catalog must be the URI of an Iceberg REST catalog, or"),
+        (lambda table: find_tables(table.path, depth="3"), "depth must be 0 or more, got '3'. find_tables(path, depth"),
+        (lambda table: table.retention(keep_last="3"), "keep_last must be 1 to 2,147,483,647, got '3'. The newest"),
         (lambda table: table.at(None), "A value of type NoneType is not a valid ref. Use a number, a text or"),
         (lambda table: table.at(3).files("id=1"), "partition must be a dict such as {'dt': '2026-11-01'}, got str."),
         (lambda table: table.at(3).entries(5), "'5' is not a manifest of version 3."),

@@ -108,12 +108,14 @@ def test_history_is_filtered_by_user_and_operation(busy):
     assert versions(busy.history(user="ETL")) == [2, 1]
     assert versions(busy.history(operation="write")) == [4, 1]
     assert versions(busy.history(operation="write", user="ann", limit=1)) == [4]
+    assert "0 of 5 versions" in str(busy.history(user="bob"))
 
 
 def test_history_is_filtered_by_when_it_ended(busy):
     assert versions(busy.history(until="@2026-01-01T00:03:00Z")) == [3, 2, 1]
     assert versions(busy.history(since="@2026-01-01T00:02:00Z", until="@2026-01-01T00:03:59Z")) == [3, 2]
     assert versions(busy.history(until="@2025-01-01")) == []
+    assert "0 of 5 versions" in str(busy.history(until="@2025-01-01"))
     with pytest.raises(InvalidArgumentError, match="until='3' is not a time"):
         busy.history(until="3")
 

@@ -109,6 +109,7 @@ def test_an_empty_table_opens_and_says_so(memory_root):
     assert table.current.count() == 0
     assert table.history().num_rows == 0
     assert table.current.files().num_rows == 0
+    assert str(table.current.files()).startswith(f"Files of {table.name}, no version yet\n")
     assert table.current.manifests().num_rows == 0
     assert "has no version yet" in table.current._repr_mimebundle_()["text/plain"]
     with pytest.raises(SnapshotNotFoundError, match="has no version yet"):

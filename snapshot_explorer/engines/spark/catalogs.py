@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.catalogs import CatalogTable, name_parts
+from snapshot_explorer.engines.spark.sessions import checked
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.storage.location import shortened
 
@@ -29,14 +30,14 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         name: `orders`, `shop.orders` or `catalog.shop.orders`, with backticks around odd names, as in Spark SQL.
 
     Raises:
-        InvalidArgumentError: The name is not the name of a table.
+        InvalidArgumentError: The name is not the name of a table, or `spark` is not a session.
         TableNotFoundError: The catalog has no such table, or it is a view.
         UnsupportedFeatureError: It is a table of another format.
         StorageError: The catalog did not answer; the message quotes what it said.
     """
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
-    details = _details(_ask(spark, f"DESCRIBE TABLE EXTENDED {quoted}", name))
+    details = _details(_ask(checked(spark), f"DESCRIBE TABLE EXTENDED {quoted}", name))
     kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
     if "VIEW" in kind:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")

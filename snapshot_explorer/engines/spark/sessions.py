@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.errors import MissingDependencyError
+from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -46,9 +46,10 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
 
     Raises:
+        InvalidArgumentError: What was passed is not a session.
         MissingDependencyError: PySpark or Java is not installed, or the session does not start.
     """
-    found = given if given is not None else active()
+    found = active() if given is None else checked(given)
     if found is not None:
         other = None if is_connect(found) else foreign_python(found.sparkContext.master, found.sparkContext.pythonExec)
         if other is not None:
@@ -62,6 +63,17 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
     _check_java()
     notify(STARTED)
     return _started()
+
+
+def checked(given: SparkSession) -> SparkSession:
+    """Return what was passed as a session, if it has what a session has. PySpark need not be installed.
+
+    Raises:
+        InvalidArgumentError: It is not.
+    """
+    if not (hasattr(given, "sql") and hasattr(given, "createDataFrame")):
+        raise InvalidArgumentError(f"spark must be a Spark session, got {type(given).__name__}.")
+    return given
 
 
 def foreign_python(master: str | None, executable: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.render import Code, Drawing, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
@@ -99,7 +99,9 @@ class Profile(FrameExports):
         """Return how the profile looks as text: its frame, and where it comes from."""
         shown = self.frame.drawing()
         facts = Pairs((("format", self.format), ("versions", self.span)))
-        return Drawing(title=shown.title, parts=(facts, *shown.parts, Code(self.call)))
+        note = unrecorded_note(self.columns)
+        lines = (Line(note),) if note else ()
+        return Drawing(title=shown.title, parts=(facts, *shown.parts, *lines, Code(self.call)))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -182,6 +184,25 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
 
 
 _LACKING = "no such column"
+
+
+def unrecorded_note(columns: Mapping[str, pa.Table]) -> str | None:
+    """Return which columns have rows at a version, but no number of them; None if there are none."""
+    names = [name for name, rows in columns.items() if _is_unrecorded(rows)]
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    listed = f"{', '.join(names[:_NAMED])}{more}"
+    return f"The metadata has no statistics of {listed}: exact=True reads the rows." if names else None
+
+
+def _is_unrecorded(rows: pa.Table) -> bool:
+    nothing = reduce(pc.and_, (pc.is_null(rows[name]) for name in ("null_count", "min", "max")))
+    lacks = pc.fill_null(pc.equal(rows["bounds"], _LACKING), False)  # noqa: FBT003 - pyarrow's
+    found = pc.and_not(pc.and_(nothing, pc.greater(rows["rows"], 0)), lacks)
+    return bool(pc.any(found).as_py())
+
+
+_NAMED = 5
+"""The most columns that a note names."""
 
 
 def _of_column(
