@@ -10,7 +10,7 @@ from tests.support.faults import KINDS, registered
 from tests.support.sample_sizes import sample_size
 
 CASES = sample_size(90, 60)
-"""Faults in each table: 90 are about five seconds of processor."""
+"""Faults in each table: 90 are about four seconds of processor."""
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "13"))
 """`python -m tests.support.fault_search --seed N` looks for more."""
 

@@ -21,6 +21,7 @@ import argparse
 import collections
 import dataclasses
 import gc
+import itertools
 import json
 import logging
 import random
@@ -302,7 +303,7 @@ def _lacks_counts_only(found, truth):
     if found == truth or found in (None, "None"):
         return True
     if _is_text(found) and _is_text(truth):
-        return set(str(found).split()) <= {*str(truth).split(), "-"}
+        return set(_words(found)) <= {*_words(truth), "-"}
     if not all(isinstance(answer, list | tuple) for answer in (found, truth)) or len(found) != len(truth):
         return False
     return all(_lacks_counts_only(*parts) for parts in zip(found, truth, strict=True))
@@ -310,8 +311,13 @@ def _lacks_counts_only(found, truth):
 
 def _has_dashes_for_words(found, truth):
     """Return whether two pictures are the same, word by word, but for words that are dashes in the one found."""
-    words = [str(one).replace("\\n", " ").split() for one in (found, truth)]
+    words = [_words(one) for one in (found, truth)]
     return len(words[0]) == len(words[1]) and all(a == b or not a.strip("-") for a, b in zip(*words, strict=True))
+
+
+def _words(picture):
+    _, (text,) = picture
+    return text.split()
 
 
 def _new_lines(found, truth):
@@ -348,7 +354,7 @@ class Choice:
     shard: tuple[int, int] = (0, 1)
     """Which share of how many."""
     sample: int | None = None
-    """How many of each table, by chance."""
+    """How many of each table, by chance, as evenly over the calls as their requests allow."""
     seed: int = 0
     """What chance begins with."""
 
@@ -362,10 +368,23 @@ class Choice:
 
     def of(self, bench):
         """Return the cases, the same ones for the same seed."""
-        if self.sample is None:
-            return bench.cases(self)
-        every = list(bench.cases(self))
-        return random.Random(self.seed).sample(every, min(self.sample, len(every)))
+        return bench.cases(self) if self.sample is None else itertools.islice(self._drawn(bench), self.sample)
+
+    def _drawn(self, bench):
+        """Yield cases by chance, one of each call in turn: a call is made when its turn comes."""
+        chance = random.Random(self.seed)
+        turns = [call for call in bench.calls if re.search(self.call, call)]
+        chance.shuffle(turns)
+        left = {}
+        while turns:
+            for call in tuple(turns):
+                if call not in left:
+                    left[call] = list(bench.cases(dataclasses.replace(self, call=f"^{re.escape(call)}$")))
+                    chance.shuffle(left[call])
+                if left[call]:
+                    yield left[call].pop()
+                else:
+                    turns.remove(call)
 
 
 def _pattern(case):
