@@ -78,6 +78,8 @@ class File:
     """The columns whose statistics DuckDB must not use."""
     constants: pa.Table | None
     """One row: the value of each partition column."""
+    checksums: tuple[tuple[int, int], ...]
+    """The column chunks to read, each a row group and a column, whose pages carry checksums."""
 
 
 def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
@@ -153,10 +155,12 @@ def proven(
     if not all(file.kind == "parquet" and not file.deleted and _is_plain(file.address) for file, _ in stored):
         return None
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
-        apply = pool.map if len(stored) > 1 else map
+        apply = pool.map if len(stored) > _FEW_FILES else map  # starting a thread costs as much as some footers
         files = list(apply(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
-    found = [file for file in files if file is not None]
-    return found if len(found) == len(files) and len({_kind(file) for file in found}) <= _MOST_RUNS else None
+        found = [file for file in files if file is not None]
+        if len(found) < len(files) or len({_kind(file) for file in found}) > _MOST_RUNS:
+            return None
+        return found if all(pool.map(_is_intact, [file for file in found if file.checksums])) else None
 
 
 def _is_worth(splits: Sequence[Split]) -> bool:
@@ -189,49 +193,65 @@ def _proven_file(
         if file.ids is not None and there.ids.get(stored) != file.ids[stored]:
             return None
         names[field.name] = stored
-    if not names or not _is_intact(file.address or "", names, schema, predicate):
+    path = file.address or ""
+    fields = tuple((name, pa.field(in_file, schema.field(name).type)) for name, in_file in names.items())
+    try:
+        # Rows of the only row group might match, or the file would not be read.
+        checksums = _checksums(identity(path), fields, predicate if there.row_groups > 1 else None) if names else None
+    except (CorruptBytesError, pa.ArrowException, OSError):
+        checksums = None  # the format's own reader says what is wrong
+    if checksums is None:
         return None
     doubted = _FLOATS if row_groups.WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
     return File(
-        path=file.address or "",
+        path=path,
         names=tuple(names.items()),
         guarded=frozenset(name for name in names if schema.field(name).type in doubted),
         constants=None
         if partition is None
         else partition.select([n for n in partition.column_names if n in schema.names]),
+        checksums=checksums,
     )
 
 
-def _is_intact(path: str, names: Mapping[str, str], schema: pa.Schema, predicate: Predicate | None) -> bool:
-    """Return whether pages have the checksums that they carry, which DuckDB does not verify.
+@lru_cache(maxsize=1_000)
+def _checksums(
+    file: Identity, fields: tuple[tuple[str, pa.Field], ...], predicate: Predicate | None
+) -> tuple[tuple[int, int], ...]:
+    """Return the column chunks, each a row group and a column, whose pages carry checksums.
 
-    Reads the columns of row groups in which rows might match the predicate. Pages that were found intact are not read
-    again, unless the file is written again.
+    Only row groups in which rows might match the predicate count. Files written again are looked at again.
+
+    Raises:
+        CorruptBytesError, pyarrow.ArrowException, OSError: The file is damaged or missing.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
+    with pa.memory_map(file.path) as source:
+        metadata = pq.ParquetFile(source).metadata
+        leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+        return tuple(
+            (group, leaves[field.name])
+            for group in row_groups.matching(metadata, dict(fields), predicate)
+            for _, field in fields
+            if parquet_pages.has_checksums(source, metadata.row_group(group).column(leaves[field.name]))
+        )
+
+
+def _is_intact(file: File) -> bool:
+    """Return whether pages have the checksums that they carry, which DuckDB does not verify."""
     try:
-        with pa.memory_map(path) as source:
-            metadata = pq.ParquetFile(source).metadata
-            leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
-            chosen = {name: leaves[stored] for name, stored in names.items()}
-            is_one = metadata.num_row_groups == 1  # rows of it might match, or the file would not be read
-            fields = {name: pa.field(stored, schema.field(name).type) for name, stored in names.items()}
-            groups = (0,) if is_one else row_groups.matching(metadata, fields, predicate)
-            chunks = [
-                (group, leaf)
-                for group in groups
-                for leaf in chosen.values()
-                if parquet_pages.has_checksums(source, metadata.row_group(group).column(leaf))
-            ]
-        return not chunks or _has_intact(identity(path), tuple(chunks))
+        return _has_intact(identity(file.path), file.checksums)
     except (CorruptBytesError, pa.ArrowException, OSError):
         return False  # the format's own reader says what is wrong
 
 
 @lru_cache(maxsize=1_000)
 def _has_intact(file: Identity, chunks: tuple[tuple[int, int], ...]) -> bool:
-    """Return whether the pages of column chunks, each a row group and a column, have the checksums that they carry."""
+    """Return whether the pages of column chunks have the checksums that they carry.
+
+    Pages that were found intact are not read again, unless the file is written again.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with pa.memory_map(file.path) as source:
@@ -287,13 +307,13 @@ def _typed(rows: pa.Table, columns: pa.Schema) -> pa.Table | None:
     return pa.Table.from_arrays(typed, schema=columns)
 
 
-def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], schema: pa.Schema, prefix: str) -> str:
+def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], columns: Mapping[str, str], prefix: str) -> str:
     """Return a query of DuckDB over all rows of files, in order; conditions on it skip what they may skip.
 
     Args:
         cursor: Where the partition values are registered that the query refers to.
         files: The files, from `proven`.
-        schema: The columns.
+        columns: The columns, each with its name in the result.
         prefix: The start of the names under which partition values are registered.
     """
     parts = []
@@ -301,7 +321,7 @@ def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], schema: pa.Sc
         constants = f"{prefix}{number}"
         if run[0].constants is not None:
             cursor.register(constants, run[0].constants)
-        values = [f"{_guarded(run[0], name, constants)} AS {quoted(name)}" for name in schema.names]
+        values = [f"{_guarded(run[0], name, constants)} AS {quoted(result)}" for name, result in columns.items()]
         parts.append(f"SELECT {', '.join(values)} FROM {_files(run)}")  # noqa: S608 - as in _fetch
     return " UNION ALL ".join(parts)
 

@@ -33,17 +33,17 @@ def ruled_out(
 
     known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
     cases = [
-        f"WHEN NOT {data_skipping.might_match(form, known)} THEN {data_skipping.quoted(', '.join(sorted(columns)))}"
-        for form, columns in parts
+        f"WHEN NOT {data_skipping.might_match(form, known)} THEN {number}" for number, (form, _) in enumerate(parts)
     ]
-    query = f"SELECT CASE {' '.join(cases)} END FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
+    query = f"SELECT CASE {' '.join(cases)} ELSE -1 END AS part FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
     cursor.register(_ROWS, rows)
     try:
-        found = cursor.sql(query).to_arrow_table().column(0)
+        part = cursor.execute(query).fetchnumpy()["part"]
     except duckdb.Error:
         # For example, a bound overflows in a cast. Evaluating the condition raises if a value does.
         return pa.nulls(rows.num_rows, pa.string())
-    return pa.concat_arrays(found.cast(pa.string()).chunks)
+    names = pa.array([", ".join(sorted(columns)) for _, columns in parts])
+    return names.take(pa.array(part, mask=part < 0))
 
 
 def points(

@@ -47,6 +47,8 @@ class Footer:
     """The field ids of columns that have one, by exact name."""
     writer: str = ""
     """The program that wrote a parquet file, as the file names it."""
+    row_groups: int = 0
+    """The number of row groups of a parquet file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,8 @@ def _read(file: Identity, kind: str) -> Footer | None:
             return _found(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.path) as parquet:
             found = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
-            writer = parquet.metadata.created_by or ""
-            return None if found is None else replace(found, writer=writer)
+            groups, writer = parquet.metadata.num_row_groups, parquet.metadata.created_by or ""
+            return None if found is None else replace(found, writer=writer, row_groups=groups)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -189,7 +190,6 @@ class _RelationView:
             for name, column in self._plan_names.items()
             if not has_variant(relation.schema.field(column).type)
         }
-        self._types: list[str] = []
 
     def show(self, connection: duckdb.DuckDBPyConnection, *, as_it_is: bool) -> None:
         """Register the empty relation. In the plan, its first column represents the number of rows."""
@@ -201,8 +201,7 @@ class _RelationView:
         for plan_name, column in self._plan_names.items():
             marked = marked.append(pa.field(plan_name, shown.field(column).type))
         connection.register(f"{self.name}__rows", marked.empty_table())
-        self._view(connection, [quoted(name) for name in self._plan_names])
-        self._types = [str(kind) for kind in connection.table(self.name).types]
+        self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
 
     def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
         """Return what the plan reads; everything without a plan, None if it reads nothing."""
@@ -232,12 +231,9 @@ class _RelationView:
     ) -> None:
         """Register the required rows, or a view of their files. If the query reads other columns or rows, it fails."""
         if files and required is not None:
-            schema = pa.schema([self._relation.schema.field(column) for column in required.columns])
-            plan_names = {column: name for name, column in self._plan_names.items()}
-            chosen = ", ".join(f"{quoted(name)} AS {quoted(plan_names[name])}" for name in schema.names)
-            rows = duckdb_files.view(connection, files, schema, f"{self.name}__constants")
-            connection.execute(f"CREATE TEMP VIEW {self.name}__rows AS SELECT {chosen} FROM ({rows})")  # noqa: S608
-            self._show_columns(connection, [plan_names[name] for name in schema.names])
+            read = {column: name for name, column in self._plan_names.items() if column in required.columns}
+            rows = duckdb_files.view(connection, files, read, f"{self.name}__constants")
+            self._show_columns(connection, list(read.values()), f"({rows})")
         elif required is None:
             self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
         elif required.columns:
@@ -255,22 +251,28 @@ class _RelationView:
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
         connection.unregister(f"{self.name}__rows")
         connection.register(f"{self.name}__rows", rows)
-        self._show_columns(connection, read, where)
+        self._show_columns(connection, read, f"{self.name}__rows{where}")
 
-    def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Sequence[str], where: str = "") -> None:
+    def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Sequence[str], source: str) -> None:
         """Make the view of the relation. Columns that are not read fail the query."""
         values = [
             quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
-            for name, kind in zip(self._plan_names, self._types, strict=True)
+            for name, kind in zip(self._plan_names, _types(text_schema(self._relation.schema)), strict=True)
         ]
-        self._view(connection, values, where)
+        self._view(connection, values, source)
 
-    def _view(self, connection: duckdb.DuckDBPyConnection, values: Sequence[str], where: str = "") -> None:
+    def _view(self, connection: duckdb.DuckDBPyConnection, values: Sequence[str], source: str) -> None:
         columns = zip(values, self._plan_names.values(), strict=True)
         chosen = ", ".join(f"{value} AS {quoted(column)}" for value, column in columns)
         # The names are generated or quoted, and the types DuckDB's own.
-        view = f"CREATE OR REPLACE TEMP VIEW {self.name} AS SELECT {chosen} FROM {self.name}__rows"  # noqa: S608
-        connection.execute(view + where)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {self.name} AS SELECT {chosen} FROM {source}")  # noqa: S608
+
+
+@lru_cache(maxsize=256)
+def _types(schema: pa.Schema) -> tuple[str, ...]:
+    """Return DuckDB's types of columns, as SQL."""
+    with planning_cursor() as cursor:
+        return tuple(str(kind) for kind in cursor.from_arrow(schema.empty_table()).types)
 
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -20,6 +20,8 @@ def skipped_frame(listed: pa.Table, partitions: Sequence[Mapping[str, str | None
         partitions: Partitions as text.
     """
     listed = listed.filter(listed.column("skipped").is_valid())
+    if not listed.num_rows:
+        return frames.SKIPPED.empty_table()
     grouped = listed.group_by(["position", "bucket", "skipped"], use_threads=False).aggregate(
         [([], "count_all"), ("rows", "sum", _ALL), ("size_bytes", "sum", _ALL)]
     )

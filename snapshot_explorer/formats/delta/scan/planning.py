@@ -62,6 +62,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
                 storage,
                 state.adds.filter(pa.array(is_read)),
                 schema,
+                rows=rows.filter(pa.array(is_read)),
                 partitions=partitions.where(is_read),
                 tracking=row_tracking(state.metadata),
             )
@@ -106,6 +107,7 @@ def file_splits(
     files: pa.Table,
     schema: Schema,
     *,
+    rows: pa.Int64Array | None = None,
     partitions: Partitions | None = None,
     tracking: RowTracking | None = None,
 ) -> Iterator[Split]:
@@ -120,6 +122,7 @@ def file_splits(
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         files: ADDS, REMOVES or CDC.
         schema: The schema to read the files with.
+        rows: The result of `statistics.rows_of`; computed by default.
         partitions: Their partitions; computed by default.
         tracking: The columns of row ids.
 
@@ -130,7 +133,7 @@ def file_splits(
     partitions = partitions_of(files, schema) if partitions is None else partitions
     kind = DataType(root="struct", fields=schema.fields)
     table = _Table(schema=schema, tracking=tracking, is_plain=_is_plain(kind))
-    members = _files(storage, files)
+    members = _files(storage, files, statistics.rows_of(files) if rows is None else rows)
     stats = _stats(files)
     order = np.argsort(partitions.of_rows, kind="stable")
     numbers, starts = np.unique(partitions.of_rows[order], return_index=True)
@@ -188,9 +191,8 @@ def _is_plain(kind: DataType) -> bool:
     return here and all(_is_plain(part) for part in (kind.key, kind.element) if part)
 
 
-def _files(storage: Storage, files: pa.Table) -> list[DataFile]:
+def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DataFile]:
     """Return the plan of reading each file."""
-    rows = statistics.rows_of(files)
     names = ("deletion_vector", "base_row_id", "default_row_commit_version")
     columns = [
         files.column(name).to_pylist()

@@ -318,7 +318,7 @@ class _Columns:
         texts = single_chunk(adds.column("stats"))
         self._has_text = texts.is_valid()
         is_plain = fields and all(is_exact(field) or not careful for field in fields)
-        self._fast = parsed_columns(texts, fields) if is_plain else None
+        self._fast = parsed_columns(texts, fields) if is_plain and len(texts) > _FEW else None
         self._slow: Sequence[Mapping[str, Any]] = ()
         if self._fast is None:
             exactly = any(not is_exact(field) for field in fields)
@@ -412,6 +412,8 @@ def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
 
 _ENDS = ("minValues", "maxValues")
 _BLOCK = 1 << 22
+_FEW = 32
+"""Texts that take less time one by one."""
 _AT_ONCE = 50_000
 """Texts that are parsed at the same time."""
 _EXACT_DIGITS = 15
