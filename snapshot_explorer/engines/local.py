@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, passing, passing_count
+from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _THREADS = 8
 _BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except those that stream. A larger split is read alone."""
 
+_BATCH_ROWS = 65_536
+"""Rows of a batch of partition values. All batches of a split share them."""
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -33,8 +37,9 @@ _Result = TypeVar("_Result")
 def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Table:
     """Return the rows of splits as one Arrow table.
 
-    Reads the columns of the scan and of its condition, and only as many splits as its limit needs. Rows are in the
-    order of the splits; within a split, in the format's order.
+    Reads the columns of the scan and of its condition, and only as many splits as its limit needs; no file of a split
+    whose partition determines these columns, if metadata contains its number of rows. Rows are in the order of the
+    splits; within a split, in the format's order.
 
     Args:
         reader: Reads the splits.
@@ -54,7 +59,8 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
     stop = Event()
 
     def rows(split: Split) -> list[pa.Table]:
-        return list(_rows(reader.read(split, needed, scan.condition), condition=scan.condition, limit=limit, stop=stop))
+        batches = _partition_rows(reader, split, scan.needed) or reader.read(split, needed, scan.condition)
+        return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
     planned = splits if limit != 0 else ()
     with (
@@ -74,16 +80,15 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
 def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
     """Return the number of rows in the splits, after any merge.
 
-    Counts from metadata if it is sufficient. Otherwise reads only the columns that the merge and the condition need.
+    Counts from metadata if it is sufficient: without a condition, or where the partition of a split decides it.
+    Otherwise reads only the columns that the merge and the condition need.
     Ignores the scan's columns and limit.
     """
     condition = scan.condition
-    matching = duckdb_files.count(reader, splits, scan)
+    known, unknown = _counted(reader, splits, scan)
+    matching = duckdb_files.count(reader, unknown, scan)
     if matching is not None:
-        return matching
-    numbers = [split.rows if split.raw else split.counted for split in splits]
-    known = sum(number or 0 for number in numbers) if condition is None else 0
-    unknown = [split for split, number in zip(splits, numbers, strict=True) if condition is not None or number is None]
+        return known + matching
     needed = sorted(condition.columns) if condition else []
     stop = Event()
 
@@ -104,6 +109,65 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
             known += part
             counting.advance()
     return known
+
+
+def _known_rows(split: Split) -> int | None:
+    """Return the number of rows of a split, after any merge; None if the metadata does not contain it."""
+    return split.rows if split.raw else split.counted
+
+
+def _counted(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:
+    """Return the number of matching rows in splits that metadata is sufficient for, and the other splits."""
+    known, unknown = 0, []
+    for split, matches in zip(splits, _matches(reader, splits, scan), strict=True):
+        rows = _known_rows(split)
+        if matches is None or (matches and rows is None):
+            unknown.append(split)
+        elif matches:
+            known += rows or 0
+    return known, unknown
+
+
+def _matches(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> Sequence[bool | None]:
+    """Return for each split whether its rows match; None if its partition does not decide it. Reads nothing."""
+    condition = scan.condition
+    if condition is None:
+        return [True] * len(splits)
+    found: list[bool | None] = [None] * len(splits)
+    if not all(part.columns for part in condition.parts):
+        return found  # a part without columns may differ from row to row: random() < 0.5
+    needed = pa.schema([scan.needed.field(name) for name in sorted(condition.columns)])
+    values = {place: _partition_values(reader, split, needed) for place, split in enumerate(splits)}
+    decided = {place: row for place, row in values.items() if row is not None}
+    if decided:
+        masks = condition.mask(pa.concat_tables(decided.values())).to_pylist()
+        for place, matches in zip(decided, masks, strict=True):
+            found[place] = matches
+    return found
+
+
+def _partition_values(reader: SplitReader, split: Split, columns: pa.Schema) -> pa.Table | None:
+    """Return one row with the values that these columns have in all rows of a split; None if rows may differ."""
+    names = frozenset(columns.names)
+    if not names or not names <= split.partition.keys() or not isinstance(reader, SupportsNativeFiles):
+        return None
+    native = reader.native_files(split)
+    if native is None or native.partition is None or not names <= set(native.partition.column_names):
+        return None
+    row = native.partition.select(columns.names)
+    return _under(columns, row) if row.schema.types == columns.types else None
+
+
+def _partition_rows(reader: SplitReader, split: Split, columns: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+    """Return the rows of a split, if metadata contains their number and their values in these columns."""
+    rows = _known_rows(split)
+    values = None if rows is None else _partition_values(reader, split, columns)
+    if rows is None or values is None:
+        return None
+    most = min(rows, _BATCH_ROWS)
+    repeated = [pa.repeat(value, most) for value in (column[0] for column in values.columns)]
+    batch = pa.RecordBatch.from_arrays(repeated, schema=columns)
+    return (batch.slice(0, rows - start) for start in range(0, rows, _BATCH_ROWS))
 
 
 def for_each_batch(

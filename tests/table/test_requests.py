@@ -8,6 +8,8 @@ from snapshot_explorer import open_table, samples
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
 
+DATA = Path(__file__).parents[1] / "data"
+
 
 def history_of(commits, memory_root):
     filesystem, root = memory_root
@@ -103,11 +105,55 @@ def test_row_changes_read_the_newest_schema_once(counted, memory_root, where):
 @pytest.fixture
 def orders(memory_root):
     """The path of a copy of the sample `orders`, which has 18 versions, two tags and a branch."""
+    return copied(Path(samples.path("orders")), memory_root)
+
+
+def copied(folder, memory_root):
+    """Return the path of a copy of a table in memory."""
     filesystem, root = memory_root
-    folder = Path(samples.path("orders"))
     for path in (path for path in folder.rglob("*") if path.is_file()):
-        filesystem.pipe_file(f"{root}/orders/{path.relative_to(folder)}", path.read_bytes())
-    return f"{root}/orders"
+        filesystem.pipe_file(f"{root}/{folder.name}/{path.relative_to(folder)}", path.read_bytes())
+    return f"{root}/{folder.name}"
+
+
+@pytest.mark.parametrize(
+    ("folder", "where", "read"),
+    [
+        ("events", "day >= '2026-11-03'", 0),
+        ("events", "day > '2026-11-02' and country = 'DE'", 5),
+        ("delta/dv_partitioned", "part = 1 or part is null", 0),
+        ("iceberg/v2_mor_partitioned", "kind = 'y'", 0),
+        ("iceberg/v2_mor_partitioned", "kind = 'x'", 2),  # equality deletes leave the number of rows open
+    ],
+)
+def test_rows_of_partitions_are_counted_without_a_data_file(counted, memory_root, folder, where, read):
+    path = DATA / folder if "/" in folder else Path(samples.path(folder))
+    snapshot = open_table(f"counted://{copied(path, memory_root)}").current
+
+    _, number = asked(counted, lambda: snapshot.count(where=where))
+
+    opened = {one.path for one in counted.requests if one.path.endswith(".parquet")}
+    assert number == snapshot.to_arrow(where=where).num_rows
+    assert len(opened) == read
+
+
+@pytest.mark.parametrize(
+    ("folder", "column"), [("events", "day"), ("delta/dv_partitioned", "part"), ("iceberg/v2_mor_partitioned", "kind")]
+)
+def test_columns_of_partitions_are_read_without_the_data_files_whose_rows_are_counted(
+    counted, memory_root, folder, column
+):
+    path = DATA / folder if "/" in folder else Path(samples.path(folder))
+    snapshot = open_table(f"counted://{copied(path, memory_root)}").current
+    splits = snapshot.resolved.plan().splits
+
+    _, rows = asked(counted, lambda: snapshot.to_arrow(columns=[column]))
+
+    opened = {one.path.rsplit("/", 1)[1] for one in counted.requests if one.path.endswith(".parquet")}
+    free = [split for split in splits if split.raw or split.counted is not None]
+    assert free
+    assert opened.isdisjoint(path.rsplit("/", 1)[1] for split in free for path in split.files)
+    assert rows == snapshot.to_arrow().select([column])
 
 
 def test_the_size_of_a_data_file_is_taken_from_its_manifest(counted, orders):
