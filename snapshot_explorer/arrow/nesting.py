@@ -1,6 +1,8 @@
 """Nested Arrow arrays rebuilt with other children."""
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def plain(values: pa.Array) -> pa.Array:
@@ -12,6 +14,16 @@ def plain(values: pa.Array) -> pa.Array:
             values = values.storage
         else:
             return values
+
+
+def as_list(values: pa.Array) -> pa.ListArray:
+    """Return a list array with the lengths, nulls and items of an array of any type of list."""
+    if not isinstance(values, pa.ListViewArray | pa.LargeListViewArray):
+        return values if isinstance(values, pa.ListArray) else values.cast(pa.list_(values.type.value_field))
+    # pyarrow 26 casts list views to arrays whose offsets are not valid.
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values.flatten(), mask=values.is_null())
 
 
 def with_items(values: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Array:

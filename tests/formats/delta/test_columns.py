@@ -21,6 +21,7 @@ JULIAN = Origin(path="f.parquet", mode="none", calendar=Calendar(dates=True, int
 NAIVE = datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 - it has no zone
 AWARE = NAIVE.replace(tzinfo=UTC)
 
+LONGS = {"type": "array", "elementType": "long"}
 LONGS_BY_NAME = {"type": "map", "keyType": "string", "valueType": "long"}
 
 
@@ -37,7 +38,9 @@ def of(values, stored, kind, origin=PLAIN):
     [
         ([1, None], pa.int8(), "byte", [1, None]),
         ([-128], pa.int32(), "byte", [-128]),
+        ([-1], pa.int16(), "byte", [-1]),
         ([1], pa.int8(), "short", [1]),
+        ([5], pa.uint16(), "short", [5]),
         ([255], pa.uint8(), "short", [255]),
         ([1], pa.int16(), "integer", [1]),
         ([65535], pa.uint16(), "integer", [65535]),
@@ -55,6 +58,7 @@ def of(values, stored, kind, origin=PLAIN):
         ([AWARE], pa.timestamp("us", tz="UTC"), "timestamp", [AWARE]),
         ([AWARE], pa.timestamp("us", tz="Asia/Tokyo"), "timestamp", [AWARE]),
         ([NAIVE], pa.timestamp("ns"), "timestamp_ntz", [NAIVE]),
+        ([AWARE], pa.timestamp("us", tz="UTC"), "timestamp_ntz", [NAIVE]),
         ([NAIVE.replace(microsecond=0)], pa.timestamp("ms"), "timestamp_ntz", [NAIVE.replace(microsecond=0)]),
         (["a", None], pa.large_string(), "string", ["a", None]),
         (["a"], pa.string_view(), "string", ["a"]),
@@ -63,7 +67,9 @@ def of(values, stored, kind, origin=PLAIN):
         ([b"ab"], pa.binary(2), "binary", [b"ab"]),
         (["a"], pa.string(), "binary", [b"a"]),
         ([True], pa.bool_(), "boolean", [True]),
-        ([[1], None, []], pa.large_list(pa.int32()), {"type": "array", "elementType": "long"}, [[1], None, []]),
+        ([[1], None, []], pa.large_list(pa.int32()), LONGS, [[1], None, []]),
+        ([[1, 2], None, [], [3]], pa.list_view(pa.int32()), LONGS, [[1, 2], None, [], [3]]),
+        ([[1, 2], None, [3]], pa.large_list_view(pa.int8()), LONGS, [[1, 2], None, [3]]),
         ([None, [3]], pa.list_(pa.int8(), 1), {"type": "array", "elementType": "short"}, [None, [3]]),
         ([[("a", 1)], None], pa.map_(pa.string(), pa.int32()), LONGS_BY_NAME, [[("a", 1)], None]),
     ],
@@ -76,7 +82,6 @@ def test_values_come_in_the_type_of_the_table(values, stored, kind, wanted):
     ("stored", "kind"),
     [
         (pa.int64(), "integer"),
-        (pa.int16(), "byte"),
         (pa.uint32(), "integer"),
         (pa.uint64(), "long"),
         (pa.int64(), "double"),
@@ -89,7 +94,6 @@ def test_values_come_in_the_type_of_the_table(values, stored, kind, wanted):
         (pa.string(), "long"),
         (pa.int32(), "date"),
         (pa.date32(), "timestamp"),
-        (pa.timestamp("us", tz="UTC"), "timestamp_ntz"),
         (pa.int64(), "timestamp"),
         (pa.int8(), "boolean"),
         (pa.int32(), {"type": "array", "elementType": "integer"}),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
@@ -145,8 +145,7 @@ def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Ori
 def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{type_text(element)}>")
-    if not isinstance(values, pa.ListArray):
-        values = values.cast(pa.list_(values.type.value_type))
+    values = as_list(values)
     return with_items(values, target, conform(values.values, element, origin))
 
 
@@ -170,8 +169,8 @@ def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
 _SMALL = (pa.int8(), pa.int16(), pa.int32())
 _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
     # Parquet has no type below 32 bits, and a writer may omit the narrower logical type. The cast checks each value.
-    "byte": (pa.int8(), pa.int32()),
-    "short": (pa.int8(), pa.int16(), pa.uint8(), pa.int32()),
+    "byte": (*_SMALL, pa.uint8()),
+    "short": (*_SMALL, pa.uint8(), pa.uint16()),
     "integer": (*_SMALL, pa.uint8(), pa.uint16()),
     "long": (*_SMALL, pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
 }
@@ -222,12 +221,15 @@ def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
 
 
 def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa.Array:
-    """Return timestamps; one without a zone is read as UTC."""
+    """Return timestamps; one without a zone is read as UTC, and one with a zone as its time in UTC.
+
+    Source: spark ParquetVectorUpdaterFactory.
+    """
     if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
         return int96.timestamps(values, "us").view(target)
     if kind.root == "timestamp_ntz" and pa.types.is_date32(values.type):
         return values.cast(target)
-    if not pa.types.is_timestamp(values.type) or (target.tz is None and values.type.tz is not None):
+    if not pa.types.is_timestamp(values.type):
         raise _unsupported_type(values, kind)
     return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)
 

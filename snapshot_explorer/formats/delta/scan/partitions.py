@@ -27,7 +27,7 @@ from snapshot_explorer.formats.features import refusal
 _INTEGER = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
-_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})(?:[ T].*)?")
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 _DIGITS = 76
 

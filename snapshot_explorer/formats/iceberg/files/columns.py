@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -183,8 +183,7 @@ def _struct(values: pa.Array, kind: DataType, source: FileField, how: Projection
 def _list(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise _other_type(values, kind)
-    if not isinstance(values, pa.ListArray):
-        values = values.cast(pa.list_(values.type.value_field))
+    values = as_list(values)
     items = _conform(values.values, kind.fields[0], source.children[0], how)
     return with_items(values, arrow_type(kind), items)
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches, variants
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.nesting import plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
@@ -418,8 +418,7 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
         children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
         return with_entries(values, wanted, *children)
     if kind.root == "ARRAY" and kind.element:
-        if not isinstance(values, pa.ListArray):
-            values = values.cast(pa.list_(values.type.value_type))
+        values = as_list(values)
         return with_items(values, wanted, conform(values.values, kind.element, is_orc=is_orc))
     if pa.types.is_timestamp(wanted):
         return _conform_timestamp(values, wanted)
