@@ -428,7 +428,7 @@ def test_a_char_has_its_spaces_wherever_it_comes_from():
 
 
 def test_a_char_in_a_nested_type_has_its_spaces():
-    declared = "struct<v:varchar(3),l:array<char(2)>,m:map<char(1),struct<x:char(3),d:decimal(4,2)>>,c:char(2)>"
+    declared = "struct<v:varchar(3),l:array<char(2)>,m:map<char(1),struct<x:char(3),d:decimal(4,2)>>,old_name:char(2)>"
     inner = json.loads(schema_json([("x", "string"), ("d", "decimal(4,2)")]))
     kinds = {
         "v": "string",
@@ -437,7 +437,7 @@ def test_a_char_in_a_nested_type_has_its_spaces():
         "c": "string",
     }
     table = new(fields=[("s", json.loads(schema_json(kinds.items())), {"__CHAR_VARCHAR_TYPE_STRING": declared})])
-    values = [{"v": "a", "l": ["b", None], "m": [("", {"x": "ä", "d": None})], "c": "cc"}, None]
+    values = [{"v": "a", "l": ["b", None], "m": [("", {"x": "ä", "d": None})], "c": "c"}, None]
     kind = pa.struct(
         {
             "v": pa.string(),
@@ -448,5 +448,5 @@ def test_a_char_in_a_nested_type_has_its_spaces():
     )
     table.commit(put(table, "f", pa.table({"s": pa.array(values, kind)})))
 
-    padded = {"v": "a", "l": ["b ", None], "m": [(" ", {"x": "ä  ", "d": None})], "c": "cc"}
+    padded = {"v": "a", "l": ["b ", None], "m": [(" ", {"x": "ä  ", "d": None})], "c": "c "}
     assert rows_of(table) == [(None,), (padded,)]

@@ -160,8 +160,14 @@ def _with_char_lengths(kind: DataType, declared: str) -> DataType:
         return replace(kind, char_length=int(found[1])) if found else kind
     inside = _type_arguments(declared) if "char(" in declared.lower() else []
     if kind.root == "struct":
-        types = {name: text for name, _, text in (part.partition(":") for part in inside)}
-        fields = (replace(one, type=_with_char_lengths(one.type, types.get(one.name, ""))) for one in kind.fields)
+        names = {field.name for field in kind.fields}
+        types = dict(part.partition(":")[::2] for part in inside)
+        # The declared type keeps the old name of a field that was renamed.
+        renamed = {place: text for place, (name, text) in enumerate(types.items()) if name not in names}
+        texts = [types.get(one.name, renamed.get(place, "")) for place, one in enumerate(kind.fields)]
+        fields = [
+            replace(one, type=_with_char_lengths(one.type, text)) for one, text in zip(kind.fields, texts, strict=True)
+        ]
         return replace(kind, fields=tuple(fields))
     if kind.root == "array" and kind.element and len(inside) == 1:
         return replace(kind, element=_with_char_lengths(kind.element, inside[0]))
