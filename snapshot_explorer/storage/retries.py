@@ -39,8 +39,8 @@ _NAMES = (
     "toomanyrequests",
 )
 """Parts of the names of transient errors, and of S3 error codes."""
-_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
-"""Errors while connecting, which botocore has already retried."""
+_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError", "SSLError"})
+"""Errors while connecting, which botocore has already retried: most often a wrong endpoint, port or proxy."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
 

@@ -8,6 +8,7 @@ import pickle
 import time
 import traceback
 
+import botocore.exceptions
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -363,7 +364,14 @@ def test_an_error_that_passes_is_waited_for(register, hurried, error):
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("no"), FakeClientError("AccessDenied", "no"), FileNotFoundError("no"), OSError("no")]
+    "error",
+    [
+        ValueError("no"),
+        FakeClientError("AccessDenied", "no"),
+        FileNotFoundError("no"),
+        OSError("no"),
+        botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9"),
+    ],
 )
 def test_an_error_that_stays_is_not_waited_for(register, hurried, error):
     kind = register(Recovering)
