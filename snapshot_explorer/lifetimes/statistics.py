@@ -52,11 +52,6 @@ class FileStatistics:
     schemas: tuple[tuple[int, TableSchema], ...]
     """The schema in force from some versions on, ascending; it may be the same from one to the next."""
 
-    def schema_at(self, version: int) -> TableSchema:
-        """Return the schema in force at a known version."""
-        starts = [start for start, _ in self.schemas]
-        return self.schemas[int(np.searchsorted(starts, version, side="right")) - 1][1]
-
 
 def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int, *, title: str) -> FileStatistics:
     """Return lifetimes with statistics of columns. One pass over the log, as for lifetimes.

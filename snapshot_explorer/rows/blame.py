@@ -57,7 +57,7 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
     names = tuple(name for name in schema.names if name in {*names, *chosen_key})
     touched = touched_versions(source.format, given, versions[-1], last=versions[-1])
-    reader = _Reader(source, reference, names, given, chosen_key, is_declared=keyed is None)
+    reader = _Reader(source, reference, names, given, chosen_key)
     changes = reader.changes(touched, versions)
     return blame_of(source, touched, changes, versions=versions, reading=reader.reading, request=request)
 
@@ -82,8 +82,6 @@ class _Reader:
         columns: Sequence[str],
         where: Condition | None,
         key: Sequence[str],
-        *,
-        is_declared: bool,
     ) -> None:
         self._source = source
         self._reference = reference
@@ -91,7 +89,6 @@ class _Reader:
         self._needed = (*columns, *sorted(where.columns - set(columns))) if where else self._columns
         self._where = where
         self._key = tuple(key)
-        self._is_declared = is_declared
         self._hasher = RowHasher()
         self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
         self.reading = BlameReading()

@@ -160,8 +160,6 @@ class TableMetadata:
     """Earlier metadata files: when they were written, in milliseconds, and their recorded paths."""
     statistics: tuple[Mapping[str, Any], ...]
     """Statistics files."""
-    partition_statistics: tuple[Mapping[str, Any], ...]
-    """Partition statistics files."""
 
     @property
     def current_schema(self) -> Mapping[str, Any]:
@@ -250,7 +248,6 @@ def _parsed(top: JsonObject) -> TableMetadata:
             (one.integer("timestamp-ms"), one.text("metadata-file")) for one in top.objects("metadata-log")
         ),
         statistics=tuple(one.raw for one in top.objects("statistics")),
-        partition_statistics=tuple(one.raw for one in top.objects("partition-statistics")),
     )
 
 

@@ -47,8 +47,6 @@ class Field:
     """Its description."""
     initial_default: str | None = None
     """The value in rows of files without the column, as JSON; None without one."""
-    write_default: str | None = None
-    """The value that writers use for rows without one, as JSON; None without one."""
 
 
 _VARIANT = pa.struct(
@@ -105,7 +103,6 @@ def _field(raw: Mapping[str, Any], depth: int) -> Field:
         required=bool(raw["required"]),
         doc=None if doc is None else str(doc),
         initial_default=_json(raw.get("initial-default")),
-        write_default=_json(raw.get("write-default")),
     )
 
 
