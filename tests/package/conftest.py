@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,15 @@ def _clean():
 class Environment:
     """A virtual environment, and a home folder of its own."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, pip):
+        self.folder, self._pip = folder, pip
         # pip need not be in it: the one that runs here installs into it, which is faster.
         venv.create(folder, with_pip=False, symlinks=True)
 
     def install(self, *requirements):
         """Install, as from the repository's root. Python compiles what it imports: doing it for all takes longer."""
-        pip = [sys.executable, "-m", "pip", "--python", self.folder, "install", "--quiet", "--no-compile"]
-        subprocess.run([*pip, *requirements], cwd=ROOT, env=_clean(), check=True)
+        install = [*self._pip, "--python", self.folder, "install", "--quiet", "--no-compile"]
+        subprocess.run([*install, *requirements], cwd=ROOT, env=_clean(), check=True)
 
     def run(self, *command, cwd, path=""):
         """Return what a command of the environment writes; besides it only the programs of `path` are found."""
@@ -52,13 +53,24 @@ class Environment:
 
 
 @pytest.fixture(scope="session")
-def new_environment(tmp_path_factory):
+def pip(tmp_path_factory):
+    """The command of a pip that resolves fast: before 24.1 it takes half a minute for what binder/ lists."""
+    here = [sys.executable, "-m", "pip"]
+    if tuple(map(int, metadata.version("pip").split(".")[:2])) >= (24, 1):
+        return here
+    folder = tmp_path_factory.mktemp("pip")
+    subprocess.run([*here, "install", "--quiet", "--no-compile", "--target", folder, "pip>=24.1"], check=True)
+    return [sys.executable, folder / "pip"]
+
+
+@pytest.fixture(scope="session")
+def new_environment(pip, tmp_path_factory):
     """Make environments, and delete them in the end: each takes a gigabyte."""
     folders = []
 
     def make():
         folders.append(tmp_path_factory.mktemp("environment"))
-        return Environment(folders[-1])
+        return Environment(folders[-1], pip)
 
     yield make
     for folder in folders:

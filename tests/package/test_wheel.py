@@ -79,12 +79,11 @@ MISSING = "Spark needs pyspark, which is not installed. Install it with: pip ins
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(pip, tmp_path_factory):
     """The folder with the wheel and the sdist, built by the backend that pyproject.toml names."""
     backend, folder = (tmp_path_factory.mktemp(name) for name in ("backend", "built"))
     (requirement,) = PROJECT["build-system"]["requires"]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", backend, requirement]
-    subprocess.run(pip, check=True)
+    subprocess.run([*pip, "install", "--quiet", "--no-compile", "--target", backend, requirement], check=True)
     environment = os.environ | {"PYTHONPATH": str(backend)}
     subprocess.run([sys.executable, "-m", requirement, "build", "-d", folder], cwd=ROOT, env=environment, check=True)
     return folder
