@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import shutil
+import sys
 import uuid
 from collections import Counter
 
@@ -14,6 +15,11 @@ from fsspec.registry import _registry
 
 from snapshot_explorer.storage import retries
 from tests.support import filesystems, spark_clusters
+
+# The processes that tests start import the package hundreds of times: it is compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+os.environ.update(spark_clusters.SHORT_LIVED | os.environ)
 
 # A loaded machine is slow now and then: how long an example takes is no property of the code.
 hypothesis.settings.register_profile("unhurried", deadline=None)

@@ -20,6 +20,7 @@ from snapshot_explorer.engines.spark import conditions, executors, native, sessi
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.model import Split
+from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.paimon.table_builder import PaimonTable
@@ -554,7 +555,7 @@ print(json.dumps([spark.conf.get("spark.driver.host"), spark.sparkContext.master
 spark.stop()
 """
     home = {name: os.environ[name] for name in ("JAVA_HOME", "PATH", "HOME") if name in os.environ}
-    done = run(code, **home)
+    done = run(code, **home, **spark_clusters.SHORT_LIVED)
 
     said = "No Spark session is active. Starting a local one, which uses all cores of this machine."
     assert done.stderr.count(said) == 1

@@ -21,6 +21,8 @@ _PATIENCE = 300
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 """Options of every Java process: those that live for seconds spend most of their time on compiling what runs once."""
+SHORT_LIVED = {"SPARK_LAUNCHER_OPTS": JAVA, "SPARK_SUBMIT_OPTS": JAVA}
+"""The environment in which sessions that know nothing of tests, as those of notebooks, start Java so."""
 CONF = {
     "spark.driver.extraJavaOptions": JAVA,
     "spark.executor.extraJavaOptions": JAVA,
@@ -55,7 +57,7 @@ def environment(**more):
     return kept | {
         "SPARK_HOME": home,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LAUNCHER_OPTS": JAVA,
+        **SHORT_LIVED,
         "SPARK_DAEMON_JAVA_OPTS": JAVA,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
