@@ -360,22 +360,9 @@ def _check_version(raw: pa.Table, what: str, newest: int) -> None:
 def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:
     """Return nested columns under the names of `schema`. Raise for null in a required column."""
     parts: dict[str, pa.Array] = {}
-
-    def opened(path: str) -> pa.Array:
-        if path not in parts:
-            parent, _, name = path.rpartition(".")
-            if parent:
-                struct = opened(parent)
-                names = [field.name for field in struct.type]
-                for child, column in zip(names, struct.flatten(), strict=True):
-                    parts[f"{parent}.{child}"] = column
-            else:
-                parts[path] = single_chunk(raw.column(name))
-        return parts[path]
-
     columns = []
     for field in schema:
-        column = opened(paths[field.name])
+        column = _part(raw, paths[field.name], parts)
         if column.null_count and not field.nullable:
             raise CorruptTableError(
                 f"A row of {_named(files)} has no {paths[field.name]}. The file is damaged; "
@@ -383,6 +370,19 @@ def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: S
             )
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _part(raw: pa.Table, path: str, parts: dict[str, pa.Array]) -> pa.Array:
+    """Return a nested column. The fields of structs on the way are kept in `parts`."""
+    if path not in parts:
+        parent, _, name = path.rpartition(".")
+        if parent:
+            struct = _part(raw, parent, parts)
+            for child, column in zip(struct.type, struct.flatten(), strict=True):
+                parts[f"{parent}.{child.name}"] = column
+        else:
+            parts[path] = single_chunk(raw.column(name))
+    return parts[path]
 
 
 def _named(files: Sequence[tuple[str, bytes]]) -> str:

@@ -13,6 +13,9 @@ from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_type
 from snapshot_explorer.model import Bounds
 
+_PART_ENTRIES = 65_536
+"""Entries whose statistics are decoded at a time."""
+
 ColumnPart = tuple[npt.NDArray[np.int64], pa.Array]
 Names = tuple[str, ...] | None
 _ROW_TRACKING = {
@@ -32,6 +35,21 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
     Source: paimon docs, "Manifest"; paimon SimpleStatsEvolution.
     """
+    # Decoding takes many times the space of its result, so only some entries are decoded at a time.
+    starts = range(0, max(len(entries), 1), _PART_ENTRIES)
+    return pa.concat_tables(
+        [
+            _with_statistics(
+                files.slice(start, _PART_ENTRIES), entries.slice(start, _PART_ENTRIES), schema, file_schemas
+            )
+            for start in starts
+        ]
+    )
+
+
+def _with_statistics(
+    files: pa.Table, entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
+) -> pa.Table:
     files = with_bounds(files, bounds(entries, schema.fields, file_schemas))
     keys = schema.trimmed_primary_keys
     if not keys:
