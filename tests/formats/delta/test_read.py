@@ -427,6 +427,20 @@ def test_a_char_has_its_spaces_wherever_it_comes_from():
     assert rows_of(table, where="c = 'ab'") == []
 
 
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_a_user_defined_type_is_what_it_is_stored_as(mode):
+    stored = json.loads(schema_json([("type", "byte"), ("values", "double")]))
+    vector = {"type": "udt", "class": "org.apache.spark.ml.linalg.VectorUDT", "sqlType": stored}
+    column = {"delta.columnMapping.physicalName": "v", "delta.columnMapping.id": 1}
+    table = new(fields=[("v", vector, column)], configuration={"delta.columnMapping.mode": mode})
+    kind = pa.struct({"type": pa.int8(), "values": pa.float64()})
+    field = pa.field("v", kind, metadata={"PARQUET:field_id": "1"})
+    values = pa.array([{"type": 1, "values": 2.5}, None], kind)
+    table.commit(put(table, "f", pa.table([values], schema=pa.schema([field]))))
+
+    assert rows_of(table) == [(None,), ({"type": 1, "values": 2.5},)]
+
+
 def test_a_char_in_a_nested_type_has_its_spaces():
     declared = "struct<v:varchar(3),l:array<char(2)>,m:map<char(1),struct<x:char(3),d:decimal(4,2)>>,old_name:char(2)>"
     inner = json.loads(schema_json([("x", "string"), ("d", "decimal(4,2)")]))

@@ -14,6 +14,7 @@ from tests.support.delta.table_builder import schema_json
 
 NAME = "delta.columnMapping.physicalName"
 ID = "delta.columnMapping.id"
+VECTOR = pa.struct({"a": pa.int64()})
 
 
 def struct(*fields):
@@ -40,6 +41,8 @@ def struct(*fields):
         ("timestamp", pa.timestamp("us", tz="UTC"), "timestamp"),
         ("timestamp_ntz", pa.timestamp("us"), "timestamp_ntz"),
         ("void", pa.null(), "void"),
+        ("null", pa.null(), "void"),
+        ({"type": "udt", "class": "x.VectorUDT", "sqlType": struct(("a", "long"))}, VECTOR, "struct<a:long>"),
         ("decimal", pa.decimal128(10, 0), "decimal(10,0)"),
         ("decimal(38, 18)", pa.decimal128(38, 18), "decimal(38,18)"),
         ("variant", pa.struct({"value": pa.binary(), "metadata": pa.binary()}), "variant"),

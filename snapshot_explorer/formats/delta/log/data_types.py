@@ -41,6 +41,8 @@ class DataType:
     """Fields of a struct."""
     char_length: int | None = None
     """Length of a char(n), whose values are padded with spaces; None for any other type."""
+    user_defined: bool = False
+    """Whether it is what a user-defined type is stored as: column mapping leaves out its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,12 +198,17 @@ def _text(value: object) -> str:
 
 
 def parse_type(raw: object, mode: Mode = "none") -> DataType:
-    """Return the type from its notation in a schema, text or an object; errors as `parse_fields`."""
+    """Return the type from its notation in a schema, text or an object; errors as `parse_fields`.
+
+    A user-defined type, such as a vector of Spark's ML library, is the type that it is stored as.
+    """
     if isinstance(raw, str):
         return _primitive(raw)
     if not isinstance(raw, Mapping):
         raise TypeError(f"{raw!r} is not a type")
     root = _text(raw["type"])
+    if root == "udt" and "sqlType" in raw:
+        return replace(parse_type(raw["sqlType"]), user_defined=True)
     if root == "struct":
         return DataType(root=root, fields=parse_fields(raw["fields"], mode))
     if root == "array":
@@ -221,6 +228,8 @@ def parse_type(raw: object, mode: Mode = "none") -> DataType:
 def _primitive(spelled: str) -> DataType:
     if spelled in _ARROW:
         return DataType(root=spelled)
+    if spelled == "null":  # Spark 3.0 and older
+        return DataType(root="void")
     if found := _DECIMAL.fullmatch(spelled):
         precision, scale = int(found[1] or 10), int(found[2] or 0)
         if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):

@@ -26,7 +26,7 @@ def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
         CorruptTableError: The protocol or the schema contradicts the format.
     """
     _check_protocol(protocol)
-    if metadata.provider != "parquet":
+    if metadata.provider.lower() != "parquet":
         raise refusal(features.OTHER_FILE_FORMATS, provider=metadata.provider)
     schema = schema_of(metadata)
     _check_mapping(protocol, schema)
@@ -99,7 +99,8 @@ def _walk(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
         inside = field.type
         while inside.element is not None:
             inside = inside.element
-        yield from _walk(inside.fields, f"{name}.")
+        if not inside.user_defined:
+            yield from _walk(inside.fields, f"{name}.")
 
 
 def _check_changes(name: str, field: Field) -> None:

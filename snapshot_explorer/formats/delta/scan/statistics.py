@@ -194,6 +194,8 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
     """
     import json  # noqa: PLC0415 - only decimals need it
 
+    if not text:
+        return {}
     try:
         found = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
     except (ValueError, RecursionError) as error:
