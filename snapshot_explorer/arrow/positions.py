@@ -19,11 +19,22 @@ def without(
         deleted: Positions, ascending.
     """
     for start, batch, metadata in batches:
-        first, last = np.searchsorted(deleted, (start, start + batch.num_rows))
-        kept = np.ones(batch.num_rows, bool)
-        kept[deleted[first:last] - start] = False
-        mask = pa.array(kept)
+        mask = kept(deleted, start, batch.num_rows)
         yield masked(batch, mask), masked(metadata, mask)
+
+
+def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
+    """Return for each of some consecutive rows of a file whether it is not at one of some positions.
+
+    Args:
+        deleted: Positions, ascending.
+        start: The position of the first row.
+        rows: The number of rows.
+    """
+    first, last = np.searchsorted(deleted, (start, start + rows))
+    is_kept = np.ones(rows, bool)
+    is_kept[deleted[first:last] - start] = False
+    return pa.array(is_kept)
 
 
 def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:

@@ -408,7 +408,7 @@ PRIMARY_BRANCH_CHANGES = _refused(
     message=_needed("row changes of a primary branch", "the option {option}={value}"),
 )
 DATA_EVOLUTION = _read(
-    name="data evolution, row ids",
+    name="data evolution, also with deletion vectors, row ids",
     area="wide rows",
     condition="the options data-evolution.enabled and row-tracking.enabled",
     checked=("paimon.files.column_groups",),
@@ -437,11 +437,13 @@ EVOLUTION_WITH_KEYS = _refused(
     message=_needed("data evolution of a table with a primary key", "the option data-evolution.enabled=true"),
 )
 EVOLUTION_WITH_VECTORS = _refused(
-    name="data evolution with deletion vectors",
+    name="data evolution with deletion vectors of newer files",
     area="wide rows",
-    condition="a deletion vector of a file that contains only some columns of its rows",
+    condition="the columns of a row are in several files, and one that is not the oldest has a deletion vector",
     checked=("paimon.scan.planning._evolving_splits",),
-    message=_needed("deletion vectors of rows whose columns are in several files", "the data file {file}"),
+    message=_needed(
+        "a deletion vector of a file that is not the oldest one with columns of its rows", "the data file {file}"
+    ),
 )
 PARTIAL_FILES = _refused(
     name="files with only some columns, without data evolution",

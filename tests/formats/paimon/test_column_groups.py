@@ -160,12 +160,27 @@ def test_a_part_of_rows_that_have_no_id_is_refused():
         splits(TABLE, [part("a.parquet", ["k"], first=None)], options=EVOLVING)
 
 
-def test_vectors_of_rows_in_parts_are_refused():
-    vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=1, cardinality=1)}
+def test_the_vector_of_the_oldest_file_deletes_rows_in_parts():
+    vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=None, cardinality=1)}
     options = EVOLVING | {"deletion-vectors.enabled": "true"}
+    store = Files(STORE.files | {"i": b"\x01" + vector_64({0})})
+    files = [part("a.parquet", None, first=30), part("b.orc", ["v"], first=30, sequence=2)]
+    (split,) = splits(TABLE, files, options=options, vectors=vectors)
 
-    with pytest.raises(UnsupportedFeatureError, match="deletion vectors of rows whose columns are in several files"):
-        splits(TABLE, [part("a.parquet", None), part("b.orc", ["v"])], options=options, vectors=vectors)
+    whole = rows(STORE, splits(TABLE, files, options=options)[0], ["k", "v", "w", "_ROW_ID"])
+
+    assert rows(store, split, ["k", "v", "w", "_ROW_ID"]).equals(whole.slice(1))
+    assert rows(store, split, ["v"]).equals(whole.slice(1).select(["v"]))
+    assert rows(store, split, []).num_rows == split.counted == 1
+
+
+def test_vectors_of_newer_files_of_rows_in_parts_are_refused():
+    vectors = {(entry("x")["partition"], 0, "b.orc"): Vector(path="i", offset=1, length=1, cardinality=1)}
+    options = EVOLVING | {"deletion-vectors.enabled": "true"}
+    files = [part("a.parquet", None), part("b.orc", ["v"], sequence=2)]
+
+    with pytest.raises(UnsupportedFeatureError, match="not the oldest one with columns of its rows .the data file .*b"):
+        splits(TABLE, files, options=options, vectors=vectors)
 
 
 def test_rows_without_any_id_are_broken_when_it_is_asked_for():

@@ -33,6 +33,14 @@ class ColumnGroup:
         return self.files[0].rows
 
     @property
+    def anchor(self) -> DataFile:
+        """The oldest file: its deletion vector contains the deleted rows of the group.
+
+        Source: pypaimon 2.1, `retrieve_anchor_file`.
+        """
+        return min(self.files, key=lambda file: (file.max_sequence, file.path.rpartition("/")[2]))
+
+    @property
     def everything(self) -> tuple[DataFile, ...]:
         """All its files."""
         return self.files + self.blobs

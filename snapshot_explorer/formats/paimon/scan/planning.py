@@ -421,8 +421,10 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
     yield from _packed(group, np.array(whole, np.int64), columns, table)
     spread = [one for one in groups if len(one.everything) > 1]
     for one in spread:
-        if any(file.vector for file in one.everything):
-            raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=one.files[0].path)
+        anchor = one.anchor
+        other = next((file for file in one.everything if file.vector and file is not anchor), None)
+        if other is not None:
+            raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=other.path)
     for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
         yield _split(group, [file for one in some for file in one.everything], table, None, some)
 
@@ -472,13 +474,12 @@ def _counted(parts: Sequence[DataFile | ColumnGroup], table: _Table) -> int | No
     """Return the number of live rows; None if the metadata does not determine it."""
     total = 0
     for part in parts:
-        total += part.rows
-        if isinstance(part, ColumnGroup):
-            continue
-        if table.rules is not None and part.deleted_rows != 0:
+        file = part.anchor if isinstance(part, ColumnGroup) else part
+        total += file.rows
+        if table.rules is not None and file.deleted_rows != 0:
             return None
-        if part.vector is not None:
-            if part.vector.cardinality is None:
+        if file.vector is not None:
+            if file.vector.cardinality is None:
                 return None
-            total -= part.vector.cardinality
+            total -= file.vector.cardinality
     return total

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare, masked, without
-from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.arrow.positions import bare, kept, masked, without
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution, row_tracking
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
@@ -74,7 +74,7 @@ def read(
         yield from _merged(storage, plan, plan.merge, fields, deleted_positions)
     elif plan.groups:
         for group in plan.groups:
-            yield from _grouped(storage, plan, group, fields)
+            yield from _grouped(storage, plan, group, fields, deleted_positions)
     else:
         yield from _streamed(storage, plan, plan.files, fields, deleted_positions, only=predicate)
 
@@ -205,8 +205,14 @@ def _live_rows(
     return ((batch, own) for _, batch, own in rows)
 
 
-def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that contain columns of the same rows."""
+def _grouped(
+    storage: Storage,
+    plan: Plan,
+    group: ColumnGroup,
+    fields: Sequence[Field],
+    deleted_positions: Mapping[str, Positions],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
     streams: list[Iterator[pa.RecordBatch]] = [
         (batch for _, batch, _ in _evolved(storage, file, _Target(plan, wanted)))
         for file, wanted in column_groups.sources(
@@ -223,10 +229,13 @@ def _grouped(storage: Storage, plan: Plan, group: ColumnGroup, fields: Sequence[
             described=field.type.root != BLOB,
         )
         streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
-    schema = _schema(fields)
+    schema, gone = _schema(fields), deleted_positions.get(group.anchor.path, NOTHING)
+    start = 0
     for parts in column_groups.side_by_side(streams):
         columns = {name: part.column(name) for part in parts for name in part.schema.names}
-        yield _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
+        batch = _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
+        yield masked(batch, kept(gone, start, batch.num_rows)) if len(gone) else batch
+        start += batch.num_rows
 
 
 def _is_of_blob(field: Field, plan: Plan) -> bool:
