@@ -1,11 +1,12 @@
-"""Tables by their names in a catalog, which pyiceberg's client asks: Iceberg REST catalogs, and others that it reads.
+"""Tables by their names in a catalog. pyiceberg asks Iceberg REST catalogs and others, pypaimon-rust those of Paimon.
 
-The catalog only returns where the current metadata file is, and credentials for it. This package reads the rest itself.
+The catalog only returns where the table is, and an Iceberg one credentials for it. This package reads the rest itself.
 """
 
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -32,7 +33,7 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([\w-]+)")
 _REST = re.compile(r"(https?://)(?:([^/?#@\s]*)@)?([^/?#@\s][^?#@\s]*)", re.IGNORECASE)
 _NAME = re.compile(r"[\w.-]+")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
-_PUBLIC = frozenset({"type", "uri"})
+_PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
 """Properties of a catalog whose values are no secrets, apart from user and password in a URI."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
 _SEPARATORS = re.compile(r"[:\s]+")
@@ -52,6 +53,9 @@ _ADVICE = (
     (frozenset({"ConnectionError", "Timeout"}), "Check the URI and the network, then try again."),
 )
 """What to check after an error, by the names of its class and bases. The first match counts."""
+_ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
+_SYSTEM_REASON = re.compile(r'Os \{.*?message: "([^"]*)"')
+"""Why a connection failed, in the text of an error of pypaimon-rust."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,7 @@ class CatalogTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settings:
-    """What pyiceberg's client is made from."""
+    """What the client of a catalog is made from."""
 
     shown: str
     """The URI without user and password, or the name in pyiceberg's configuration."""
@@ -98,26 +102,33 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
     raise InvalidArgumentError(f"{shortened(repr(name))} is not the name of a table. {advice}")
 
 
-def locate(catalog: str, name: str, options: Mapping[str, Any] | None = None) -> CatalogTable:
-    """Return where a catalog says that the current metadata file of an Iceberg table is. Two requests to the catalog.
+def locate(
+    catalog: str, name: str, options: Mapping[str, Any] | None = None, *, table_format: str | None = None
+) -> CatalogTable:
+    """Return where a catalog says that a table is: its folder, or the current metadata file of an Iceberg table.
+
+    Two requests to the catalog.
 
     Args:
-        catalog: The URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration.
+        catalog: The URI of a REST catalog, or the name of a catalog in pyiceberg's configuration.
         name: Namespace and name, such as `shop.orders`, with backticks around odd parts.
-        options: Properties of the catalog for pyiceberg, such as `token`, `credential` and `warehouse`. Never shown.
+        options: Properties of the catalog, such as `token` and `warehouse`, as its client names them. Never shown.
+        table_format: `paimon` for a Paimon REST catalog. Otherwise the catalog is asked for an Iceberg table.
 
     Raises:
         InvalidArgumentError: The name or the catalog is not valid.
         TableNotFoundError: The catalog has no such table.
         StorageError: The catalog did not answer, or refused.
-        UnsupportedFeatureError: The catalog does not name a metadata file.
-        MissingDependencyError: pyiceberg, or a package that it needs for the catalog, is not installed.
+        UnsupportedFeatureError: The catalog does not name a metadata file, or it filters what a user may read.
+        MissingDependencyError: The catalog's client, or a package that it needs, is not installed.
     """
     parts = name_parts(name, "With catalog=, give namespace and name, such as shop.orders; without, the table's path.")
     if len(parts) == 1:
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
     if not isinstance(catalog, str):
         raise InvalidArgumentError(f"{_CATALOG} Got {type(catalog).__name__}.")
+    if table_format == "paimon":
+        return _in_paimon(catalog, name, parts, options or {})
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
     mask = _mask(settings)
     failure: SnapshotExplorerError
@@ -138,7 +149,7 @@ def locate(catalog: str, name: str, options: Mapping[str, Any] | None = None) ->
 
 
 def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
-    """Return the settings for the URI of a REST catalog. Its user and password become HTTP basic authentication."""
+    """Return the settings for the URI of an Iceberg REST catalog. A user and password become basic authentication."""
     found = _REST.fullmatch(catalog)
     if found is None:
         raise InvalidArgumentError(
@@ -254,13 +265,100 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
     said = _said(error, mask)
     if "NotInstalledError" in names:
         return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {said}.")
+    paimon = _ONLY_ICEBERG if "://" in shown else ""
     if names & _ABSENT:
-        return TableNotFoundError(f"The catalog {shown} has no table {name}: {said}. Check the namespace and the name.")
+        return TableNotFoundError(
+            f"The catalog {shown} has no table {name}: {said}. Check the namespace and the name.{paimon}"
+        )
     advice = (text for classes, text in _ADVICE if names & classes)
     return StorageError(
         f"The catalog {shown} did not return the location of {name}: {said}. "
-        + next(advice, "Check the URI and catalog_options.")
+        + next(advice, f"Check the URI and catalog_options.{paimon}")
     )
+
+
+def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping[str, Any]) -> CatalogTable:
+    """Return where a Paimon REST catalog says that a table is."""
+    settings = _paimon_rest(catalog, options)
+    if len(parts) != 2:  # noqa: PLR2004 - database and table
+        raise InvalidArgumentError(f"{name} has {len(parts)} parts. In a Paimon catalog, give database and table.")
+    if "$" in parts[1]:
+        raise UnsupportedFeatureError(
+            f"{name} is a branch or a system table. Open the table by its own name, with branch= for a branch."
+        )
+    mask = _mask(settings)
+    failure: SnapshotExplorerError
+    pool = ThreadPoolExecutor(1, "snapshot-catalog")
+    try:
+        # In a thread: the client answers no Ctrl-C before its time-out of 30 seconds.
+        path, properties = pool.submit(_ask_paimon, settings.properties, parts).result()
+    except ImportError:
+        failure = MissingDependencyError(
+            "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
+            "'snapshot-explorer[paimon-catalogs]'."
+        )
+    except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
+        failure = _paimon_failure(error, settings.shown, name, mask)
+    else:
+        _check_paimon(name, properties)
+        return CatalogTable(path=path, format="paimon")
+    finally:
+        pool.shutdown(wait=False)
+    raise failure  # not above, as in locate
+
+
+def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
+    """Return the settings for the URI of a Paimon REST catalog."""
+    found = _REST.fullmatch(catalog)
+    if found is None or found[2]:
+        raise InvalidArgumentError(
+            'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080, without '
+            "user, password and query. Everything else goes into catalog_options."
+        )
+    provider = {"token.provider": "bear"} if "token" in options else {}
+    properties = {**provider, **{key: str(value) for key, value in options.items()}}
+    return _Settings(
+        shown=catalog.rstrip("/"),
+        name="snapshot_explorer",
+        properties={**properties, "metastore": "rest", "uri": catalog.rstrip("/")},
+        secrets=(),
+    )
+
+
+def _ask_paimon(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
+    """Return a table's folder and its properties."""
+    from pypaimon_rust.datafusion import PaimonCatalog
+
+    table = PaimonCatalog(dict(properties)).get_table((parts[0], parts[1]))
+    return table.location(), table.schema().options()
+
+
+def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
+    """Raise if the table's files are not all that the catalog has to say about it."""
+    kind = properties.get("type", "table")
+    if kind != "table":
+        raise UnsupportedFeatureError(
+            f"{name} has the type {shortened(repr(kind))} in its catalog, so it has no snapshots. Tables are read."
+        )
+    if properties.get("query-auth.enabled", "false").lower() != "false":
+        raise UnsupportedFeatureError(
+            f"{name} has the option query-auth.enabled: the catalog decides which rows and columns a user may read, "
+            "which is not asked here. If you may read all of it, open it by its path."
+        )
+
+
+def _paimon_failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
+    text = str(error)
+    reason = _SYSTEM_REASON.search(text)
+    said = shortened(mask(reason[1] if reason else text)).rstrip(". ")
+    # The client raises ValueError for everything.
+    if text.startswith("Table ") and text.endswith(" does not exist."):
+        return TableNotFoundError(f"The catalog {shown} has no table {name}: {said}. Check the database and the name.")
+    unsupported = "Paimon hitting unsupported error "
+    if text.startswith(unsupported):
+        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {said.removeprefix(unsupported)}.")
+    advice = "Check the URI and the network, then try again." if reason else "Check the URI, warehouse and token."
+    return StorageError(f"The catalog {shown} did not return the location of {name}: {said}. {advice}")
 
 
 def _said(error: Exception, mask: Mask) -> str:

@@ -68,9 +68,10 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         catalog: The URI of an Iceberg REST catalog such as `http://host:8181`, or the name of a catalog that is
             configured for pyiceberg: `path` is then a name such as `shop.orders`. The table is opened at the metadata
             file that the catalog names; open it again for newer commits. Needs the extra `catalogs`. Without
-            `storage_options`, the credentials for S3 that the catalog returns are used.
-        catalog_options: Properties of the catalog, as pyiceberg names them: `token`, `credential`, `warehouse`, ...
-            They are never shown.
+            `storage_options`, the credentials for S3 that the catalog returns are used. With `format="paimon"`, the
+            URI of a Paimon REST catalog, which needs the extra `paimon-catalogs`.
+        catalog_options: Properties of the catalog, as pyiceberg or Paimon names them: `token`, `credential`,
+            `warehouse`, ... They are never shown.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -84,7 +85,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     name = None
     if spark is not None or catalog is not None or catalog_options is not None:
         name = os.fspath(path)
-        named = _in_catalog(name, spark, catalog, catalog_options)
+        named = _in_catalog(name, spark, catalog, catalog_options, format)
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)
@@ -101,7 +102,11 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 
 
 def _in_catalog(
-    name: str, spark: SparkSession | None, catalog: str | None, catalog_options: Mapping[str, Any] | None
+    name: str,
+    spark: SparkSession | None,
+    catalog: str | None,
+    catalog_options: Mapping[str, Any] | None,
+    table_format: str | None,
 ) -> CatalogTable:
     """Return where a table is that is named in a session's catalog, or in another one."""
     if catalog is None:
@@ -112,7 +117,7 @@ def _in_catalog(
         return locate(spark, name)
     if spark is not None:
         raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
-    return catalogs.locate(catalog, name, catalog_options)
+    return catalogs.locate(catalog, name, catalog_options, table_format=table_format)
 
 
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:

@@ -67,5 +67,7 @@ def test_its_lists_are_those_of_the_package():
     extras = PROJECT["optional-dependencies"]
 
     assert list(environment.DEPENDENCIES) == names(PROJECT["dependencies"])
-    optional = {name for extra in ("catalogs", "sketches", "spark", "all") for name in names(extras[extra])}
+    optional = {
+        name for extra in ("catalogs", "paimon-catalogs", "sketches", "spark", "all") for name in names(extras[extra])
+    }
     assert optional - {"snapshot-explorer"} <= set(environment.OPTIONAL)

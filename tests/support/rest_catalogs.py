@@ -1,4 +1,4 @@
-"""An Iceberg REST catalog on the loopback interface that answers with what a test gives it."""
+"""A REST catalog, of Iceberg or Paimon, on the loopback interface that answers with what a test gives it."""
 
 import contextlib
 import gzip
@@ -26,6 +26,14 @@ def loaded(location, *, config=None, properties=None, credentials=()):
     }
 
 
+def in_paimon(path, options=None):
+    """What a Paimon REST catalog answers that has a table with one column, as the one of Paimon's tests does."""
+    fields = [{"id": 0, "name": "id", "type": "INT"}]
+    schema = {"fields": fields, "partitionKeys": [], "primaryKeys": [], "options": options or {}}
+    table = {"id": "455b3c00", "database": "shop", "name": "orders", "path": path, "isExternal": False}
+    return table | {"schemaId": 0, "schema": schema, "owner": "me", "createdAt": 1, "createdBy": "me"}
+
+
 def refused(status, message, kind="Refused"):
     """An error of a catalog, as its answer and its status."""
     return {"error": {"message": message, "type": kind, "code": status}}, status
@@ -33,7 +41,7 @@ def refused(status, message, kind="Refused"):
 
 @contextlib.contextmanager
 def served(table, config=CONFIG):
-    """Yield the URI of a catalog with shop.shipments, and the requests as (path, Authorization).
+    """Yield a catalog's URI, with shop.shipments or Paimon's shop.orders, and the requests as (path, Authorization).
 
     An answer is the body, as JSON or text, or a pair of body and status.
     """
@@ -43,7 +51,8 @@ def served(table, config=CONFIG):
         def do_GET(self):
             path = self.path.partition("?")[0]
             requests.append((self.path, self.headers["Authorization"]))
-            answer = {"/v1/config": config, "/v1/namespaces/shop/tables/shipments": table}.get(
+            answers = dict.fromkeys(("/v1/namespaces/shop/tables/shipments", "/v1/databases/shop/tables/orders"), table)
+            answer = (answers | {"/v1/config": config}).get(
                 path, refused(404, f"Table does not exist: {path.rpartition('/')[2]}", "NoSuchTableException")
             )
             body, status = answer if isinstance(answer, tuple) else (answer, 200)

@@ -1,4 +1,4 @@
-"""Tables by their name in an Iceberg REST catalog. `tests/oracles` asks the one that Iceberg's own tests use."""
+"""Tables by their name in a REST catalog. `tests/oracles` asks those that Iceberg's and Paimon's own tests use."""
 
 import base64
 import builtins
@@ -16,7 +16,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from tests.support.outputs import shown_by
-from tests.support.rest_catalogs import CONFIG, FILE, loaded, refused, served
+from tests.support.rest_catalogs import CONFIG, FILE, in_paimon, loaded, refused, served
 
 FOLDER = samples.path("shipments")
 HERE = f"{FOLDER}/metadata/{FILE}"
@@ -160,6 +160,91 @@ def test_what_is_no_catalog_is_refused(arguments, said):
         open_table(NAME, **arguments)
 
     assert CANARY not in "".join(shown_by(caught.value))
+
+
+@pytest.fixture
+def login():
+    pytest.importorskip("pypaimon_rust")
+    return {"token": f"{CANARY}-t", "warehouse": "lake"}
+
+
+def test_a_table_is_opened_in_the_folder_that_a_paimon_catalog_names(login):
+    path = samples.path("orders")
+
+    with served(in_paimon(f"file:{path}")) as (uri, requests):
+        table = open_table("shop.orders", catalog=uri, catalog_options=login, format="paimon")
+
+    assert (table.path, table.format, table.name) == (path, "paimon", "shop.orders")
+    assert table.current.version == open_table(path).current.version
+    assert requests == [
+        (f"/v1/{request}", f"Bearer {CANARY}-t")
+        for request in ("config?warehouse=lake", "databases/shop/tables/orders")
+    ]
+
+
+@pytest.mark.s3
+def test_a_table_of_a_paimon_catalog_is_read_with_the_storage_options(s3, login):
+    client, bucket, options = s3
+    folder = samples.path("orders")
+    for file in Path(folder).rglob("*"):
+        if file.is_file():
+            client.put_object(Bucket=bucket, Key=f"named/{file.relative_to(folder)}", Body=file.read_bytes())
+
+    with served(in_paimon(f"s3://{bucket}/named")) as (uri, _):
+        named = {"catalog": uri, "catalog_options": login, "storage_options": options}
+        table = open_table("shop.orders", format="paimon", **named)
+
+    assert table.current.version == open_table(folder).current.version
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "error", "said"),
+    [
+        (
+            "shop.none",
+            None,
+            TableNotFoundError,
+            "has no table shop.none: Table shop.none does not exist. Check the database",
+        ),
+        (
+            "shop.orders",
+            refused(401, "who?"),
+            StorageError,
+            "location of shop.orders: .*Check the URI, warehouse and token",
+        ),
+        ("shop.orders", ("<html>login", 200), StorageError, "Check the URI, warehouse and token"),
+        ("shop.orders", in_paimon("/x", {"type": "format-table"}), UnsupportedFeatureError, "the type 'format-table'"),
+        ("shop.orders", in_paimon("/x", {"query-auth.enabled": "true"}), UnsupportedFeatureError, "query-auth.enabled"),
+        ("shop.`orders$branch_dev`", None, UnsupportedFeatureError, "with branch= for a branch"),
+        ("west.shop.orders", None, InvalidArgumentError, "give database and table"),
+    ],
+)
+def test_what_a_paimon_catalog_does_not_have_is_refused_by_name(login, name, answer, error, said):
+    if isinstance(answer, tuple) and isinstance(answer[0], dict):  # a server may repeat what it was sent
+        answer = ({"message": f"Bearer {CANARY}-t", "code": answer[1]}, answer[1])
+
+    with served(answer) as (uri, _), pytest.raises(error, match=said) as caught:
+        open_table(name, catalog=uri, catalog_options=login, format="paimon")
+
+    assert CANARY not in "".join(shown_by(caught.value))
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_a_paimon_catalog_that_cannot_be_reached_is_named(login):
+    with served(None) as (uri, _):
+        pass
+
+    with pytest.raises(StorageError, match=f"The catalog {uri} did not .*: Connection refused. Check the URI and the"):
+        open_table("shop.orders", catalog=uri, catalog_options=login, format="paimon")
+
+
+def test_without_its_client_a_paimon_catalog_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pypaimon_rust.datafusion", None)
+
+    with pytest.raises(MissingDependencyError, match=r"pip install 'snapshot-explorer\[paimon-catalogs\]'"):
+        open_table("shop.orders", catalog="http://127.0.0.1:1", format="paimon")
+    with pytest.raises(InvalidArgumentError, match="must be the URI of a Paimon REST catalog"):
+        open_table("shop.orders", catalog=f"http://me:{CANARY}@127.0.0.1:1", format="paimon")
 
 
 @pytest.mark.parametrize("catalog", ["http://127.0.0.1:1", "prod"])

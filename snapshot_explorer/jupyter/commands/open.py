@@ -121,8 +121,8 @@ OPEN = Command(
         Option(
             flags=("--catalog",),
             metavar="URI",
-            meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders; also a catalog by its name in "
-            "pyiceberg's configuration",
+            meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders, or with --format paimon in this "
+            "Paimon REST catalog; also a catalog by its name in pyiceberg's configuration",
         ),
         Option(
             flags=("--catalog-options",),
