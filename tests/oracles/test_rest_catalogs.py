@@ -1,16 +1,17 @@
-"""Iceberg's own tests have a REST catalog: it returns where tables are that pyiceberg writes; we read the same rows."""
+"""The tests of Iceberg and Paimon have REST catalogs: they return where tables are that other libraries write."""
 
 import contextlib
 import os
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import StorageError, TableNotFoundError
+from snapshot_explorer.errors import StorageError, TableNotFoundError, UnsupportedFeatureError
 from tests.support.canonical import canonical_rows
 
 pytestmark = pytest.mark.oracle
@@ -71,3 +72,53 @@ def test_a_table_is_opened_by_the_name_that_its_catalog_gives_it(server):
     process.wait()
     with pytest.raises(StorageError, match=r"Connection refused\. Check the URI and the network"):
         open_table("shop.west.orders", catalog=uri)
+
+
+@pytest.fixture
+def options(environment, tmp_path):
+    """A running catalog of Paimon over a folder, as the options for its clients."""
+    root, login = Path(__file__).parents[2], {"warehouse": "lake", "token": "one-of-a-test"}
+    command = [environment / "bin" / "python", "-m", "tests.oracles.paimon_rest", tmp_path / "lake", *login.values()]
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_", "PYTHONPATH"))
+    }
+    with (tmp_path / "log").open("w") as log:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
+        with subprocess.Popen(command, env=env, cwd=root, text=True, **pipes) as process:
+            try:
+                uri = process.stdout.readline().strip().rstrip("/")
+                assert uri, (tmp_path / "log").read_text()
+                yield {"metastore": "rest", "uri": uri, "token.provider": "bear"} | login
+            finally:
+                process.kill()
+
+
+def test_a_table_of_paimon_is_opened_by_the_name_that_its_catalog_gives_it(options):
+    from pypaimon_rust.datafusion import SQLContext
+
+    writer = SQLContext()
+    writer.register_catalog("lake", options)
+    for statement in (
+        "CREATE SCHEMA lake.shop",
+        "CREATE TABLE lake.shop.orders (id INT NOT NULL, what STRING, PRIMARY KEY (id))",
+        "INSERT INTO lake.shop.orders VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO lake.shop.orders VALUES (2, 'c'), (3, NULL)",
+        "CREATE TABLE lake.shop.guarded (id INT) WITH ('query-auth.enabled' = 'true')",
+    ):
+        writer.sql(statement)
+    uri, login = options["uri"], {name: options[name] for name in ("warehouse", "token")}
+    named = {"catalog": uri, "catalog_options": login, "format": "paimon"}
+
+    table = open_table("shop.orders", **named)
+
+    assert table.at(1).to_arrow().to_pydict() == {"id": [1, 2], "what": ["a", "b"]}
+    read = pa.Table.from_batches(writer.sql("SELECT * FROM lake.shop.orders"))
+    assert canonical_rows(table.current.to_arrow()) == canonical_rows(read)
+    with pytest.raises(TableNotFoundError, match=r"no table shop\.none: Table shop\.none does not exist\. Check the"):
+        open_table("shop.none", **named)
+    with pytest.raises(UnsupportedFeatureError, match=r"query-auth\.enabled"):
+        open_table("shop.guarded", **named)
+    with pytest.raises(StorageError, match=r"Not authorized: .*Check the URI, warehouse and token"):
+        open_table("shop.orders", **named | {"catalog_options": login | {"token": "another"}})
+    with pytest.raises(StorageError, match=r'If it is a Paimon REST catalog, add format="paimon"\.'):
+        open_table("shop.orders", catalog=f"{uri}/x", catalog_options=login)
