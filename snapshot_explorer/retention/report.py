@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, SupportsIndex, runtime_checkable
@@ -104,14 +105,15 @@ class Retention:
 
     def drawing(self) -> Drawing:
         """Return the drawing: the rule, what would be deleted, what prevents other deletions, and the command."""
-        kept = len(self.versions) - len(self.lost)
+        outcomes = Counter(self.versions.to_arrow()["outcome"].to_pylist())
         rows: list[tuple[str, object]] = [
             *self._expiry.rules,
             ("lost versions", self._lost_range),
-            ("kept versions", f"{kept:,} of {len(self.versions):,}"),
+            ("kept versions", f"{outcomes['kept']:,} of {len(self.versions):,}"),
+            ("gone versions", f"{outcomes['gone']:,}, which cannot be loaded now" if outcomes["gone"] else None),
             ("freed", f"{_files(self.freed_files)}, {size(self.freed_bytes)}{self._parts}"),
         ]
-        parts: list[Part] = [Pairs(tuple(rows))]
+        parts: list[Part] = [Pairs(tuple(row for row in rows if row[1] is not None))]
         if len(self.holders):
             parts += [Line("What keeps files that the newest version no longer has:"), *self.holders.drawing().parts]
         noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]

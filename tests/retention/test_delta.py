@@ -98,6 +98,8 @@ def test_files_that_went_before_are_not_counted_again(written):
     assert "data-2.parquet" not in freed(result)
     assert reasons(result)[2] == ("gone", "1 of its files do not exist")
     assert lost(result) == [1, 3, 4, 5]
+    kept = sum(outcome == "kept" for outcome, _ in reasons(result).values())
+    assert f"kept versions  {kept} of {kept + 5}\ngone versions  1, which cannot be loaded now\n" in str(result)
 
 
 def test_files_that_the_log_does_not_know_go_if_they_are_old(written):
