@@ -479,7 +479,7 @@ class Explorer(Unsent, widgets.VBox):
         problem = error_html(self._problem) if self._problem else ""
         newest = None if self._log is None else newest_commit(self._log, self.state.zone)
         copy_path = action_button("Copy path", "copy", self.table.path, "Copy the path of the table")
-        self._head.value = STYLE + head_html(self._lines(), newest, copy_path) + problem
+        self._head.value = STYLE + head_html(self.table.name, self._lines(), newest, copy_path) + problem
 
     def _fail_head(self, sentence: str) -> None:
         self._busy.hide()

@@ -39,11 +39,15 @@ def all_models():
     return sys.modules[ipywidgets.Widget.__module__]._instances
 
 
-def test_it_is_part_of_the_package(orders):
-    explorer = snapshot_explorer.explore(orders)
+def test_it_is_part_of_the_package(tmp_path):
+    (tmp_path / "my orders").symlink_to(samples.path("orders"))
+    table = snapshot_explorer.open_table(tmp_path / "my orders")
+
+    explorer = snapshot_explorer.explore(table)
 
     assert isinstance(explorer, ipywidgets.VBox)
-    assert repr(explorer.wait()) == f"Explorer(path={orders.path!r}, a=17, b=18)"
+    assert repr(explorer.wait()) == f"Explorer(path={table.path!r}, a=17, b=18)"
+    assert f"<b>my orders</b> paimon {table.path}" in explorer._head.value
     explorer.close()
 
 

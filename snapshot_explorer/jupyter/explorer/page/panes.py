@@ -58,10 +58,9 @@ def source_html(content: ViewResult, place: str) -> str:
     return f'<div style="{_CODE}">{code}{buttons}\n{source}{path}</div>'
 
 
-def head_html(lines: Sequence[str], newest: str | None, button: str) -> str:
+def head_html(name: str, lines: Sequence[str], newest: str | None, button: str) -> str:
     """Return what the table is: its name, what is known of it, and its newest commit; a button behind it."""
-    name, _, rest = lines[0].partition(" ")
-    parts = [rest, *lines[1:], *([newest] if newest else [])]
+    parts = [lines[0].removeprefix(f"{name} "), *lines[1:], *([newest] if newest else [])]
     shown = " \N{MIDDLE DOT} ".join(escape(visible(one)) for one in parts)
     return f'<div role="status" style="{_TEXT}"><b>{escape(visible(name))}</b> {shown}{button}</div>'
 
