@@ -260,7 +260,7 @@ def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
             if version is None
             else (f"Version {version} removed it from the table, and it was vacuumed since")
         )
-        newer = LOADABLE if version is None else f"Version {version} and newer ones do not need it"
+        newer = LOADABLE if version is None else f"Version {version} and newer ones do not need it; {LOADABLE}"
         raise CorruptTableError(
             f"The data file {file.path} does not exist. {why}, or it was removed by hand. {newer}."
         ) from error
