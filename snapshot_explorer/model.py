@@ -457,7 +457,7 @@ class RowChanges:
     """Reads the splits."""
 
 
-class Predicate(Protocol):
+class Predicate(Hashable, Protocol):
     """A condition on rows, compiled by an engine and used by formats to skip files."""
 
     @property
