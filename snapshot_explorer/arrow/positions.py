@@ -3,9 +3,20 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
+
+_FEW = 8
+"""One row in so many is removed at most where columns are copied run by run, which is faster then."""
+_FLAT = (
+    pa.types.is_primitive,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_fixed_size_binary,
+)
 
 
 def without(
@@ -34,14 +45,34 @@ def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)
     is_kept[deleted[first:last] - start] = False
-    return pa.array(is_kept)
+    return mask_of(is_kept)
+
+
+def mask_of(kept: npt.NDArray[np.bool_]) -> pa.BooleanArray:
+    """Return booleans as an Arrow array. Much faster than `pa.array`."""
+    bits = pa.py_buffer(np.packbits(kept, bitorder="little"))
+    return pa.BooleanArray.from_buffers(pa.bool_(), len(kept), [None, bits], null_count=0)
 
 
 def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
     """Return the rows where the mask is true, also of a batch without columns."""
-    if batch.num_columns:
-        return batch.filter(kept)
-    return batch.slice(0, kept.true_count)
+    if not batch.num_columns:
+        return batch.slice(0, kept.true_count)
+    if kept.false_count * _FEW > len(kept):
+        return batch.filter(kept)  # turns the mask into positions first
+    columns = [_without_validity(column).filter(kept) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _without_validity(values: pa.Array) -> pa.Array:
+    """Return values without a bitmap of nulls if none is null: a filter of runs is several times as fast then."""
+    kind = values.type
+    if values.null_count or not any(is_kind(kind) for is_kind in _FLAT):
+        return values
+    validity, *buffers = values.buffers()
+    if validity is None:
+        return values
+    return pa.Array.from_buffers(kind, len(values), [None, *buffers], null_count=0, offset=values.offset)
 
 
 def bare(rows: int) -> pa.RecordBatch:

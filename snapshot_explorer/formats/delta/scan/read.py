@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import bare, masked
+from snapshot_explorer.arrow.positions import bare, mask_of, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.absent_columns import Expected
@@ -110,7 +110,7 @@ def _read(
             gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
             for start, batch in _batches(source, target, expected, wanted, predicate):
                 kept = _kept(start, batch.num_rows, wanted, gone)
-                yield batch if kept is None else masked(batch, pa.array(kept))
+                yield batch if kept is None else masked(batch, mask_of(kept))
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.arrow.positions import bare, masked
+from snapshot_explorer.arrow.positions import bare, mask_of, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
@@ -63,7 +63,7 @@ class RowReader:
         last = self._last
         if last is None or last[0] is not plan.context or last[1] != tuple(columns):
             # Of many small files this costs as much as a column of each.
-            wanted = _Wanted.of(fields_of(plan.context, columns), ())
+            wanted = _Wanted.of(fields_of(plan.context, columns))
             last = self._last = plan.context, tuple(columns), wanted
         yield from self._rows(plan, last[2], None, predicate)
 
@@ -76,14 +76,15 @@ class RowReader:
             keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
                 deleted ones.
         """
-        yield from self._rows(plan, _Wanted.of(fields, ()), keep)
+        yield from self._rows(plan, _Wanted.of(fields), keep)
 
     def _rows(
         self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
-        if live is not None and live.lookups:
-            wanted = _Wanted.of(wanted.fields, live.lookups)
+        # Of larger batches, each that loses rows, and each intermediate result of a lookup, needs new memory.
+        if live is not None and (live.lookups or len(live.deleted)):
+            wanted = _Wanted.of(wanted.fields, live.lookups, size=BATCH_ROWS)
         for rows in self._stored(plan, wanted, keep, predicate):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
             yield from _masked(_batch(rows, wanted, plan), kept)
@@ -102,7 +103,7 @@ class RowReader:
             if len(gone):
                 yield from self.rows(before, fields, keep=gone)
             return
-        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups))
+        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups), size=BATCH_ROWS)
         for rows in self._stored(before, wanted, None):
             kept, left = live.mask(rows, wanted), later.mask(rows, wanted)
             if left is not None:
@@ -179,7 +180,7 @@ class _Wanted:
     """The columns whose values are those in the files, unless they are constant in one."""
 
     @classmethod
-    def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup]) -> "_Wanted":
+    def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup] = (), *, size: int | None = None) -> "_Wanted":
         stored = tuple(field for field in fields if field.id != POSITION.id)
         if lookups:
             compared = [column.column for lookup in lookups for column in lookup.columns]
@@ -187,8 +188,7 @@ class _Wanted:
         return cls(
             fields=tuple(fields),
             stored=stored,
-            # Lookups of more rows at once use new memory for each of their intermediate results.
-            size=BATCH_ROWS if lookups else None,
+            size=size,
             schema=pa.schema([arrow_field(field) for field in fields]),
             # A dropped column that an equality delete compares may have the name of a newer one.
             names=frozenset(
@@ -242,7 +242,7 @@ def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch
     if kept is None:
         yield batch
     elif kept.any():
-        yield masked(batch, pa.array(kept))
+        yield masked(batch, mask_of(kept))
 
 
 def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
