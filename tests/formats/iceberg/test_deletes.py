@@ -3,7 +3,9 @@
 import struct
 import zlib
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -322,6 +324,8 @@ KINDS = (
     (pa.int64(), st.none() | st.integers(-2, 2) | st.sampled_from([-(2**63), 2**63 - 1])),
     (pa.int32(), st.none() | st.integers(-2, 2)),
     (pa.string(), st.none() | st.sampled_from(["", "a", "ab"])),
+    (pa.string(), st.sampled_from(["customer-1", "customer-2", "customers1"])),
+    (pa.string(), st.none() | st.text("ab", max_size=20)),
     (pa.bool_(), st.none() | st.booleans()),
     (pa.binary(2), st.none() | st.sampled_from([b"aa", b"ab"])),
     (pa.decimal128(9, 2), st.none() | st.decimals(-1, 1, places=2).map(lambda number: round(number, 1))),
@@ -340,8 +344,23 @@ def test_rows_are_deleted_as_if_each_were_compared_with_each(data):
     def columns(some):
         return [comparable(pa.array([row[place] for row in some], kind)) for place, (kind, _) in enumerate(kinds)]
 
+    start = data.draw(st.integers(0, len(rows)))
     deleted = DeletedRows([[pa.chunked_array([column]) for column in columns(some)] for some in files], numbers)
-    found = deleted.contains(columns(rows), number)
+    found = deleted.contains([column.slice(start) for column in columns(rows)], number)
 
     gone = {row for some, at in zip(files, numbers, strict=True) if at > number for row in some}
-    assert found.tolist() == [row in gone for row in rows]
+    assert found.tolist() == [row in gone for row in rows[start:]]
+
+
+@pytest.mark.parametrize("width", [None, 8, 11])
+@pytest.mark.parametrize("with_nulls", [False, True])
+def test_texts_of_many_rows_are_found_as_arrow_finds_them(width, with_nulls):
+    numbers = np.random.default_rng(1).integers(0, 60_000, 40_000)
+    texts = [f"{number:0{width}}" if width else "x" * (number % 9) + str(number) for number in numbers.tolist()]
+    rows = pa.array([None if with_nulls and one % 11 == 0 else text for one, text in enumerate(texts)])
+    gone = pa.chunked_array([rows[:900], rows[2_000:2_100]])
+
+    found = DeletedRows([[gone]], [2]).contains([rows], 1)
+
+    assert found.tolist() == pc.is_in(rows, gone.combine_chunks()).to_pylist()
+    assert 0 < found.sum() < len(rows)

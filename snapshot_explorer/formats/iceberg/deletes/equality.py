@@ -6,7 +6,7 @@ Rows of data files are looked up column by column, so that no value is compared 
 Source: iceberg specification, "Equality Delete Files"; `StructLikeSet`, `JavaHash`, `Comparators`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +24,12 @@ from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type, 
 from snapshot_explorer.storage import Storage
 
 Codes = npt.NDArray[np.int64]
-_Keys = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+_Hashes = npt.NDArray[np.uint64]
+_Keys = Codes | _Hashes
 
 _BATCH_ROWS = 1 << 18
+_BLOCK_ROWS = 1 << 14
+"""Rows that are hashed at once: intermediate results of more need new memory each time."""
 _MAX_DENSE = 1 << 24
 """The widest range of integers in which each has its own place in a table."""
 _WORD = 8
@@ -243,7 +246,7 @@ class _Texts(_Values):
         self._null = int(np.flatnonzero(~valid)[0]) if len(self._places) < len(valid) else -1
         for both in (False, True):
             self._of_both = both
-            self._table = _HashTable(_hashes(self._values, both=both)[self._places])
+            self._table = _HashTable(_TextHashes(self._values, both=both)(0, self.size)[self._places])
             if self._table.is_distinct:
                 break
 
@@ -271,7 +274,7 @@ class _Texts(_Values):
 
     def _found(self, values: pa.Array) -> tuple[Codes, Codes, npt.NDArray[np.bool_] | None]:
         """Return which of the values are there, their numbers, and which ones are null."""
-        rows, places = self._table.find(_hashes(values, both=self._of_both))
+        rows, places = self._table.find(len(values), _TextHashes(values, both=self._of_both))
         numbers = self._places[places]
         same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
         # Null is not equal to anything.
@@ -283,7 +286,7 @@ class _Texts(_Values):
 class _HashTable:
     """Hashes of 64 bits in buckets by their first bits; by some bits more it is known which ones might be there."""
 
-    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
+    def __init__(self, hashes: _Hashes) -> None:
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
         self.is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
@@ -295,69 +298,105 @@ class _HashTable:
         self._largest = int(sizes.max())
         self._begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
-    def find(self, hashes: npt.NDArray[np.uint64]) -> tuple[Codes, Codes]:
-        """Return which hashes are there, ascending, and the number of each."""
-        rows = np.flatnonzero(self._filter.take((hashes >> self._filter_shift).view(np.int64)))
-        wanted = hashes[rows]
+    def find(self, count: int, hashes: Callable[[int, int], _Hashes]) -> tuple[Codes, Codes]:
+        """Return which values have a hash that is there, ascending, and the number of each hash.
+
+        Args:
+            count: The number of values.
+            hashes: Returns the hashes of the values from one place to another.
+        """
+        some = [
+            self._candidates(hashes, start, min(start + _BLOCK_ROWS, count)) for start in range(0, count, _BLOCK_ROWS)
+        ]
+        rows = np.concatenate([rows for rows, _ in some]) if some else np.zeros(0, np.int64)
+        wanted = np.concatenate([found for _, found in some]) if some else np.zeros(0, np.uint64)
         if self._largest > _LARGEST_BUCKET:
             places, is_there = _places(self._hashes, wanted)
         else:
-            buckets = (wanted >> self._shift).view(np.int64)
-            places, ends = (self._begins.take(buckets + side).astype(np.int64) for side in (0, 1))
-            is_there = np.zeros(len(rows), np.bool_)
-            left = np.flatnonzero(places < ends)
-            while len(left):
-                same = self._hashes.take(places[left]) == wanted[left]
-                is_there[left[same]] = True
-                left = left[~same]
-                places[left] += 1
-                left = left[places[left] < ends[left]]
+            places, is_there = self._in_buckets(wanted)
         return rows[is_there], self._order[places[is_there]]
 
+    def _candidates(self, hashes: Callable[[int, int], _Hashes], start: int, end: int) -> tuple[Codes, _Hashes]:
+        """Return which values might be there, and their hashes. Of few at once, memory is used again."""
+        found = hashes(start, end)
+        rows = np.flatnonzero(self._filter.take((found >> self._filter_shift).view(np.int64)))
+        return rows + start, found.take(rows)
 
-def _hashes(values: pa.Array, *, both: bool) -> npt.NDArray[np.uint64]:
-    """Return a hash of each text: of its length and its last eight bytes; if of `both`, of its first eight, too."""
-    found, at_ends = _raw_hashes(values, both=both)
-    rows = np.flatnonzero(at_ends)
-    if len(rows):
-        # Between others, no text is at an end of the buffer.
-        other = pa.array([bytes(_WORD)], pa.binary()).cast(values.type)
-        some = pa.concat_arrays([other, values.take(pa.array(rows)).fill_null(""), other])
-        found[rows] = _raw_hashes(some, both=both)[0][1:-1]
-    return found
+    def _in_buckets(self, wanted: _Hashes) -> tuple[Codes, npt.NDArray[np.bool_]]:
+        """Return the place of each hash, and whether it is there."""
+        buckets = (wanted >> self._shift).view(np.int64)
+        places, ends = (self._begins.take(buckets + side).astype(np.int64) for side in (0, 1))
+        is_there = np.zeros(len(wanted), np.bool_)
+        left = np.flatnonzero(places < ends)
+        while len(left):
+            same = self._hashes.take(places[left]) == wanted[left]
+            is_there[left[same]] = True
+            left = left[~same]
+            places[left] += 1
+            left = left[places[left] < ends[left]]
+        return places, is_there
 
 
-def _raw_hashes(values: pa.Array, *, both: bool) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Return a hash of each text, and which ones are wrong, since a word of eight bytes would leave the buffer."""
-    _, offsets, content = values.buffers()
-    places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    starts, ends = places[:-1], places[1:]
-    size = 0 if content is None else content.size
-    if size < _WORD:
-        return np.zeros(len(values), np.uint64), np.ones(len(values), np.bool_)
-    words: npt.NDArray[np.uint64] = np.ndarray((size - _WORD + 1,), "<u8", content, strides=(1,))
-    lengths = ends - starts
-    spare = None
-    if len(lengths) and lengths.min() < _WORD:
-        # The other bits of a word are of neighbours.
-        spare = np.minimum((8 * (_WORD - np.minimum(lengths, _WORD))).astype(np.uint64), np.uint64(63))
-    last = words[np.maximum(ends - _WORD, 0)]
-    if spare is not None:
-        last >>= spare
-        last[lengths == 0] = 0
-    last ^= lengths.view(np.uint64)
-    at_ends = ends < _WORD
-    if both:
-        first = words[np.minimum(starts, size - _WORD)]
-        if spare is not None:
-            first <<= spare
-            first[lengths == 0] = 0
-        last ^= first * _SPREAD
-        at_ends |= starts > size - _WORD
-    if spare is not None:
-        at_ends &= lengths > 0
-    last *= _SPREAD
-    return last, at_ends
+class _TextHashes:
+    """A hash of each text: of its length and its last eight bytes; if of `both`, of its first eight, too."""
+
+    def __init__(self, values: pa.Array, *, both: bool) -> None:
+        _, offsets, content = values.buffers()
+        places = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+        if content is None or content.size < _WORD:
+            content = pa.py_buffer((b"" if content is None else content.to_pybytes()).ljust(_WORD, b"\0"))
+        self._starts, self._ends = places[:-1], places[1:]
+        self._both = both
+        self._content = content
+        self._words: _Hashes = np.ndarray((content.size - _WORD + 1,), "<u8", content, strides=(1,))
+
+    def __call__(self, start: int, end: int) -> _Hashes:
+        """Return the hashes of the texts from one place to another."""
+        starts, ends = self._starts[start:end], self._ends[start:end]
+        lengths = ends - starts
+        least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+        # The other bits of the word of a short text are of its neighbours.
+        spare = np.minimum(8 * (_WORD - np.minimum(lengths, _WORD)), 63).astype(np.uint64) if least < _WORD else None
+        if least == most and spare is None:
+            last = self._every(int(starts[0]) + least - _WORD, least, len(lengths)) ^ np.uint64(least)
+        else:
+            last = self._last(ends)
+            if spare is not None:
+                last >>= spare
+                last[lengths == 0] = 0
+            last ^= lengths.astype(np.uint64)
+        if self._both:
+            first = self._first(starts)
+            if spare is not None:
+                first <<= spare
+                first[lengths == 0] = 0
+            last ^= first * _SPREAD
+        last *= _SPREAD
+        return last
+
+    def _every(self, start: int, step: int, count: int) -> _Hashes:
+        """Return words at a distance, without a place for each."""
+        found: _Hashes = np.ndarray((count,), "<u8", self._content, offset=start, strides=(step,))
+        return found
+
+    def _last(self, ends: npt.NDArray[np.int32]) -> _Hashes:
+        """Return the words that end at some places. Before the content there are zeros."""
+        places = np.subtract(ends, _WORD, dtype=np.int64)
+        short = int(np.searchsorted(ends, _WORD))
+        places[:short] = 0
+        found = self._words[places]
+        found[:short] <<= np.minimum(8 * (_WORD - ends[:short]), 63).astype(np.uint64)
+        return found
+
+    def _first(self, starts: npt.NDArray[np.int32]) -> _Hashes:
+        """Return the words that begin at some places. After the content there are zeros."""
+        most = len(self._words) - 1
+        places = starts.astype(np.int64)
+        whole = int(np.searchsorted(starts, most, side="right"))
+        places[whole:] = most
+        found = self._words[places]
+        found[whole:] >>= np.minimum(8 * (starts[whole:] - most), 63).astype(np.uint64)
+        return found
 
 
 class _Numbers:
@@ -372,7 +411,8 @@ class _Numbers:
     def __init__(self, values: pa.Array) -> None:
         self._has_null = values.null_count > 0
         numbers = np.asarray(values.drop_null().to_numpy(zero_copy_only=False), np.int64)
-        self._keys = np.unique(numbers)
+        numbers = np.sort(numbers)
+        self._keys = numbers[np.diff(numbers, prepend=numbers[:1] - 1) != 0]  # np.unique hashes, which takes longer
         self.size = len(self._keys) + 1
         least = int(self._keys[0]) if len(self._keys) else 0
         self._before = np.array([least]) - 1  # an array, which may wrap around
@@ -382,7 +422,7 @@ class _Numbers:
             self._table = np.zeros(width + 2, np.bool_)
             self._table[self._keys - self._before] = True
         else:
-            self._hashed = _HashTable(self._keys.view(np.uint64) * _SPREAD)
+            self._hashed = _HashTable(_spread(self._keys))
 
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
@@ -400,13 +440,17 @@ class _Numbers:
             found = np.zeros(len(numbers), np.bool_)
         elif self._is_dense:
             # Both ends of the table are false. Of a number far away the difference may wrap around, to one far away.
-            found = self._table.take(np.clip(numbers - self._before, 0, len(self._table) - 1))
+            found = self._table.take(numbers - self._before, mode="clip")
         else:
             found = np.zeros(len(numbers), np.bool_)
-            found[self._hashed.find(numbers.view(np.uint64) * _SPREAD)[0]] = True
+            found[self._hashed.find(len(numbers), lambda start, end: _spread(numbers[start:end]))[0]] = True
         if values.null_count:
             found[is_null] = self._has_null
         return found
+
+
+def _spread(numbers: Codes) -> _Hashes:
+    return numbers.view(np.uint64) * _SPREAD
 
 
 def _numbers(values: pa.Array) -> tuple[Codes, npt.NDArray[np.bool_]]:
