@@ -35,6 +35,9 @@ FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
 BATCH_ROWS = 65_536
 """Rows that are read at once. Of more, the memory of intermediate results is not used again."""
 
+_READ_BYTES = 65_536
+"""Bytes of a column chunk of a local file that are read at once. A whole chunk would need new memory each time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
@@ -156,7 +159,8 @@ def _parquet(
 ) -> OpenFile:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
+    buffer_size = _READ_BYTES if isinstance(source, pa.OSFile) else 0
+    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, buffer_size=buffer_size)
     reader = open_reader(read_dictionary=list(dictionary) or None)
     schema = reader.schema_arrow
     if _might_have_int96(schema) and _has_int96(reader):
