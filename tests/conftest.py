@@ -1,5 +1,6 @@
 """Stores that tests of several rooms share."""
 
+import functools
 import gc
 import logging
 import os
@@ -192,7 +193,12 @@ def s3_endpoint():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line per request
     server.start()
     host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
+    with pytest.MonkeyPatch.context() as patch:
+        import botocore.session
+
+        # Each table opens a session of botocore, which parses the description of S3.
+        patch.setattr(botocore.session, "create_loader", functools.cache(botocore.session.create_loader))
+        yield f"http://{host}:{port}"
     server.stop()
 
 
