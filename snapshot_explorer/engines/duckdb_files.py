@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.engines.scan import Scan
-    from snapshot_explorer.model import NativeFile, Predicate, Split
+    from snapshot_explorer.model import NativeFile, Split
 
 log = logger_of(__name__)
 
@@ -134,7 +135,7 @@ def _kind(file: File) -> tuple[object, ...]:
 
 
 def proven(
-    reader: object, splits: Sequence[Split], schema: pa.Schema, predicate: Predicate | None
+    reader: object, splits: Sequence[Split], schema: pa.Schema, predicate: Condition | None
 ) -> list[File] | None:
     """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
 
@@ -174,7 +175,7 @@ def _is_plain(address: str | None) -> bool:
 
 
 def _proven_file(
-    file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Predicate | None
+    file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Condition | None
 ) -> File | None:
     """Return a file if its footer has each column in the type of the table."""
     from snapshot_explorer.engines.footers import footer  # noqa: PLC0415 - loads pyarrow's readers
@@ -216,7 +217,7 @@ def _proven_file(
 
 @lru_cache(maxsize=1_000)
 def _checksums(
-    file: Identity, fields: tuple[tuple[str, pa.Field], ...], predicate: Predicate | None
+    file: Identity, fields: tuple[tuple[str, pa.Field], ...], predicate: Condition | None
 ) -> tuple[tuple[int, int], ...]:
     """Return the column chunks, each a row group and a column, whose pages carry checksums.
 
