@@ -37,7 +37,7 @@ def test_narrow_rows_come_in_one_batch_per_row_group() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"write_statistics": False}], ids=["statistics", "none"])
 def test_a_dictionary_of_long_texts_comes_in_small_batches(options: dict[str, object]) -> None:
-    few = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2)), pa.array(["a" * 300, "b" * 300]))
+    few = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2)), pa.array(["a" * 600, "b" * 600]))
     rows = pa.table({"text": few.cast(pa.string())})
 
     assert max(sizes(rows, ["text"], **options)) <= 70_000
