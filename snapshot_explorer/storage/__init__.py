@@ -29,7 +29,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, FileNames, Files, RangeReader, connect
+from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RangeReader, connect
 from snapshot_explorer.storage.location import (
     LOCAL,
     full_text,
@@ -203,9 +203,12 @@ class Storage:
 
     def _read_present(self, path: str) -> bytes | None:
         try:
-            return self.read(path)
+            content = self._request(_read_if_present, path)
         except MissingFileError:
             return None
+        if content is not None:
+            log.debug("read %s (%d bytes)", path, len(content))
+        return content
 
     def list(self, folder: str) -> builtins.list[Entry]:
         """Return the entries of a folder, sorted by name; empty if the folder does not exist. One listing.
@@ -465,6 +468,16 @@ class Storage:
         if connection.pool is None or len(paths) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(path) for path in paths]
         return _concurrently(connection.pool, connection.files.workers, operation, paths)
+
+
+def _read_if_present(files: Files, address: str) -> bytes | None:
+    """Return a file's bytes; None for a local file that does not exist. Of others the error may mean no bucket."""
+    try:
+        return files.read(address)
+    except FileNotFoundError:
+        if isinstance(files, LocalFiles):
+            return None  # translating the error costs more than the call
+        raise
 
 
 def _concurrently(
