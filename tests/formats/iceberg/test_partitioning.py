@@ -97,6 +97,9 @@ def test_void_fields_have_no_text_and_make_no_partition():
         ("int", "identity", [1, 2, None], "a IS NULL", [False, False, True]),
         ("int", "truncate[10]", [-10, 0, 10, None], "a = -1", [True, False, False, False]),
         ("int", "truncate[10]", [-10, 0, 10, None], "a > 9", [False, False, True, False]),
+        # Java's integers wrap around: the least ones are in the partition of a number near the greatest.
+        ("int", "truncate[10]", [2**31 - 8, 2**31 - 2, 0], f"a = {-(2**31)}", [False, True, False]),
+        ("long", "truncate[10]", [2**63 - 18, 2**63 - 2, 0], "a < 0", [False, True, False]),
         ("string", "truncate[2]", ["ab", "a", "b", None], "a = 'abc'", [True, False, False, False]),
         ("string", "truncate[2]", ["ab", "a", "b", None], "a >= 'ad'", [False, False, True, False]),
         ("decimal(9,2)", "truncate[50]", [b"\xce", b"\0"], "a = -0.05", [True, False]),

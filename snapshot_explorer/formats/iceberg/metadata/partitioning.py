@@ -307,12 +307,25 @@ def _ends(column: PartitionColumn) -> _Ends:
     kind = arrow_type(column.source) if column.source is not None else pa.null()
     lower, upper = values, values
     if transform.name == "truncate":
-        lower, upper = values, _truncation_ends(values, transform.width)
+        lower, upper = _unwrapped(values, transform.width), _truncation_ends(values, transform.width)
     elif transform.name in ("year", "month", "day", "hour"):
         lower, upper = _time_ends(values, transform.name, kind)
     elif transform.name != "identity":
         lower = upper = pa.nulls(len(values), kind)
     return _Ends(lower=lower, upper=upper, null_count=values.is_null().cast(pa.int64()))
+
+
+def _unwrapped(values: pa.Array, width: int) -> pa.Array:
+    """Return truncated values, null for integers that are no multiple of the width: they have wrapped around.
+
+    The least integers are truncated to numbers below the range of their type, which Java wraps around to great ones.
+
+    Source: iceberg specification, "Truncate Transform Details"; `TruncateUtil`.
+    """
+    if not pa.types.is_integer(values.type):
+        return values
+    numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), np.int64)
+    return pc.if_else(pa.array(numbers % width == 0), values, pa.scalar(None, values.type))
 
 
 def _truncation_ends(values: pa.Array, width: int) -> pa.Array:
