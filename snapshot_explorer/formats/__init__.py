@@ -273,7 +273,7 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
     if name is not None:
         raise TableNotFoundError(
             f"{storage.root} is not a {name} table but a {found.name} table. "
-            f"Open it without --format, or with --format {found.name}."
+            f"Leave the format out, or write {found.name}."
         )
     return found
 

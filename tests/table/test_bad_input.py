@@ -49,7 +49,9 @@ def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
 
-    with pytest.raises(TableNotFoundError, match="is not a paimon table but a delta table. Open it without --format"):
+    with pytest.raises(
+        TableNotFoundError, match="is not a paimon table but a delta table. Leave the format out, or write delta"
+    ):
         open_table(tmp_path, format="paimon")
 
 
