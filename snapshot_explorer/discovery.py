@@ -18,6 +18,7 @@ from snapshot_explorer.formats import bind, detect
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.opening import nearest_folder
 from snapshot_explorer.progress import step
+from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def find_tables(
             rows = _concurrently(threads, read, found)
     rows.sort(key=lambda row: str(row["name"]))
     table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
-    listed = f"{len(folders):,} {'folder' if len(folders) == 1 else 'folders'} listed"
+    listed = f"{counted(len(folders), 'folder')} listed"
     if unlisted:
         listed += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
     # A problem needs the width, and title and name make the path.

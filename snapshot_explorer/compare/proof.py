@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.compare.files import FileDifference, total, total_deleted
+from snapshot_explorer.render.cells import counted
 
 _REARRANGING_KINDS = {"compact", "analyze"}
 """Kinds of commits that change no data."""
@@ -51,7 +52,7 @@ def proven(
         return f"{prefix}; the metadata does not contain the number of changed rows."
     if not rows:
         return f"{prefix}: the rows are the same."
-    return f"{prefix}, at most {rows:,} {'row' if rows == 1 else 'rows'} changed."
+    return f"{prefix}, at most {counted(rows, 'row')} changed."
 
 
 def _all_shared(files: int) -> str:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.model import MaintenanceSettings
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import counted, size
 
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
@@ -139,7 +139,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         act_from=act,
         found=f"compaction would remove {mergeable:,} of {files:,} files, by merging {small:,} small ones"
         if mergeable
-        else f"compaction would remove none of {files:,} files: no {noun[1]} has enough small ones to merge",
+        else f"compaction would remove none of {counted(files, 'file')}: no {noun[1]} has enough small ones to merge",
         threshold=f"{_MERGEABLE[0][0]:,} removable files and {_MERGEABLE[0][1]:.0%} of all, "
         f"act at {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
         meaning="Readers open each file with requests of its own: many small files slow them down.",
@@ -166,7 +166,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         value=fill,
         watch_from=watch,
         act_from=act,
-        found=f"{fill:,} of {len(sizes):,} hold less than {size(settings.small_bytes)}",
+        found=f"{fill:,} of {len(sizes):,} {'holds' if fill == 1 else 'hold'} less than {size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act at {_SMALL_GROUPS[1][0]:,}",
         meaning="Compaction does not merge files of different partitions or buckets, so their files remain small.",
         advice=settings.repartition_advice,
@@ -263,7 +263,8 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         value=small,
         watch_from=watch,
         act_from=act,
-        found=f"{small:,} of {len(sizes):,} are below {size(settings.metadata_bytes)}; their median is {median}",
+        found=f"{small:,} of {len(sizes):,} {'is' if small == 1 else 'are'} below {size(settings.metadata_bytes)}; "
+        f"their median is {median}",
         threshold=f"{watch:,}, act at {act:,}; writers merge {limit:,} ({settings.metadata_source})",
         meaning="Every read opens all manifests of the version to plan.",
         advice=settings.metadata_command,
@@ -282,7 +283,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         value=len(delta),
         watch_from=watch,
         act_from=act,
-        found=f"{len(delta):,}, and {checkpoint}: {len(base) + len(delta):,} files of the log are read to open it",
+        found=f"{len(delta):,}, and {checkpoint}: {counted(len(base) + len(delta), 'file')} to read at opening",
         threshold=f"{watch:,}, act at {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
         f"({settings.metadata_source})",
         meaning="Opening the table reads each of these commits, with a request each.",

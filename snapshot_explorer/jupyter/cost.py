@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import counted, size
 
 if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot
@@ -57,8 +57,7 @@ class Cost:
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:
-        rows = "an unknown number of" if self.rows is None else f"{self.rows:,}"
-        return f"{rows} rows (before any merge), {self.files:,} files, {size(self.size_bytes)}"
+        return f"{counted(self.rows, 'row')} (before any merge), {counted(self.files, 'file')}, {size(self.size_bytes)}"
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:

@@ -59,6 +59,13 @@ def size(count: int) -> str:
     raise AssertionError  # pragma: no cover - the loop ends at its last unit
 
 
+def counted(count: int | None, noun: str) -> str:
+    """Return a number with its noun, such as `1 file` or `1,000 rows`."""
+    if count is None:
+        return f"an unknown number of {noun}s"
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def moment(time: datetime) -> str:
     """Return a time to the millisecond, in UTC with a Z; a time without zone is left without."""
     if time.tzinfo is not None:

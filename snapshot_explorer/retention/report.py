@@ -15,7 +15,7 @@ from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureErr
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import counted, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +111,7 @@ class Retention:
             ("lost versions", self._lost_range),
             ("kept versions", f"{outcomes['kept']:,} of {len(self.versions):,}"),
             ("gone versions", f"{outcomes['gone']:,}, which cannot be loaded now" if outcomes["gone"] else None),
-            ("freed", f"{_files(self.freed_files)}, {size(self.freed_bytes)}{self._parts}"),
+            ("freed", f"{counted(self.freed_files, 'file')}, {size(self.freed_bytes)}{self._parts}"),
         ]
         parts: list[Part] = [Pairs(tuple(row for row in rows if row[1] is not None))]
         if len(self.holders):
@@ -203,10 +203,6 @@ def _number(keep_last: object) -> int | None:
             f"keep_last must be 1 to {_MAX_KEEP_LAST:,}, got {keep_last!r}. The newest version is always kept."
         )
     return number
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"
 
 
 def _command_lines(command: str) -> list[str]:

@@ -28,7 +28,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import size
+from snapshot_explorer.render.cells import counted, size
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import names_before
@@ -71,7 +71,7 @@ class Reading:
     def __str__(self) -> str:
         """Return it as a sentence."""
         what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
-        files = f"{self.files:,} file{'' if self.files == 1 else 's'} ({size(self.size_bytes)} in all columns)"
+        files = f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
         if self.single_pass:
             return (
                 f"Evaluating {self.versions:,} versions in a single pass: {what} of {files}, each read once, which is "

@@ -244,7 +244,7 @@ def test_commits_since_the_checkpoint_are_counted():
     ]
 
     assert [(one["value"], one["state"]) for one in states] == [(99, "ok"), (100, "watch"), (1000, "act")]
-    assert states[0]["found"].startswith("99, and the checkpoint of 2.0 kB in 2 files: 101 files of the log")
+    assert states[0]["found"].startswith("99, and the checkpoint of 2.0 kB in 2 files: 101 files to read at opening")
 
 
 def test_a_version_without_files_has_nothing_to_be_done(memory_root):

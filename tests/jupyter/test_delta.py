@@ -55,7 +55,7 @@ def test_a_version_of_which_nothing_tells_the_time_is_loaded_too(shell, memory_r
     cell = shell.ok("%snapshot load latest")
 
     assert len(cell.result) == 1
-    assert cell.said[0].startswith("untimed version 1: reading 1 rows")
+    assert cell.said[0].startswith("untimed version 1: reading 1 row ")
     shell.ok("%snapshot log")
     assert offered(shell, "%snapshot show ", "untimed")["1"] == "append"
 

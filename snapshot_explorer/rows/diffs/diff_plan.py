@@ -10,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.source import opening
@@ -146,13 +146,6 @@ class RowDiffPlan:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
-
-
-def counted(count: int | None, noun: str) -> str:
-    """Return a number with its noun, such as `1 file` or `1,000 rows`."""
-    if count is None:
-        return f"an unknown number of {noun}s"
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _or_unknown(count: int | None) -> int | str:

@@ -18,8 +18,8 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.frames.exports import flat, json_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, counted, facts
+from snapshot_explorer.render.cells import cell, counted, cut
+from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
     AFTER,
     BEFORE,

@@ -260,7 +260,8 @@ class Vacuum:
         settings = state.metadata.configuration
         whence = f"the table's {_AGE}" if _AGE in settings else f"Delta's default of {_AGE}"
         if rule.keep_last is not None:
-            whence = f"so that the newest {rule.keep_last:,} versions keep their files"
+            newest = "version keeps its" if rule.keep_last == 1 else f"{rule.keep_last:,} versions keep their"
+            whence = f"so that the newest {newest} files"
         elif rule.keep is not None:
             whence = "as asked"
         log_age = "the table's own" if _LOG_AGE in settings else "Delta's default"
