@@ -457,7 +457,7 @@ class RowChanges:
     """Reads the splits."""
 
 
-class Predicate(Hashable, Protocol):
+class Predicate(Protocol):
     """A condition on rows, compiled by an engine and used by formats to skip files."""
 
     @property
