@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -99,6 +99,8 @@ def run(
         InvalidArgumentError: DuckDB refuses the query, or fails to run it.
         UnsupportedFeatureError: The result has a type that Arrow does not have.
     """
+    import duckdb
+
     views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
     with _translated(query, failure):
         if explain:
@@ -111,17 +113,32 @@ def run(
                 view.show(cursor, as_it_is=False)
             # The names of the query could be confused with those of the plan.
             plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure)
-        required = [view.required(plan) for view in views]
-        if before is not None:
-            before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
-        files = [view.files(what) for view, what in zip(views, required, strict=True)]
-        found = _result_from_files(query, views, required, files) if any(files) else None
-        if found is not None:
-            return found
-        with query_cursor() as connection:
-            for view, what in zip(views, required, strict=True):
-                view.fill(connection, what)
-            return _result(connection, query)
+        if plan is not None and not plan:
+            # Where conditions exclude each other, DuckDB may plan to read nothing, and then read rows all the same.
+            with suppress(duckdb.InvalidInputException):
+                return _result_of(query, views, plan, before)
+            plan = None
+        return _result_of(query, views, plan, before)
+
+
+def _result_of(
+    query: str,
+    views: Sequence[_RelationView],
+    plan: Sequence[pushdown.Scan] | None,
+    before: Callable[[Mapping[str, RequiredRows]], object] | None,
+) -> pa.Table:
+    """Return the result of a query from the rows that its plan reads; from all rows without one."""
+    required = [view.required(plan) for view in views]
+    if before is not None:
+        before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
+    files = [view.files(what) for view, what in zip(views, required, strict=True)]
+    found = _result_from_files(query, views, required, files) if any(files) else None
+    if found is not None:
+        return found
+    with query_cursor() as connection:
+        for view, what in zip(views, required, strict=True):
+            view.fill(connection, what)
+        return _result(connection, query)
 
 
 def _result_from_files(

@@ -119,6 +119,11 @@ def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, pl
         connection.execute(query)
 
 
+@pytest.mark.parametrize("condition", ["i between 1 and 1 and i <> 1", "i >= 3 and i <= 3 and i <> 3 and s is null"])
+def test_conditions_that_exclude_each_other_match_no_row(condition):
+    assert ran(f"select count(*) as n from t where {condition}")[0].to_pydict() == {"n": [0]}
+
+
 def test_what_is_going_to_be_read_is_reported_before_and_may_be_refused():
     reported = []
 
