@@ -504,8 +504,8 @@ def _concurrently(
             except SnapshotExplorerError as error:
                 failures[position] = error
 
-    working = [pool.submit(work) for _ in range(min(workers, len(paths)))]
     try:
+        working = [pool.submit(work) for _ in range(min(workers, len(paths)))]
         for worker in working:
             worker.result()
     finally:
