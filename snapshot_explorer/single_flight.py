@@ -28,40 +28,38 @@ class SingleFlight:
 
         Raises: what `make` raises; nothing is cached then.
         """
-        while True:
-            with self._lock:
-                if self._values is not None and key in self._values:
-                    value: T = self._values[key]
-                    return value
-                pending = self._pending.get(key)
-                if pending is None:
-                    future = self._pending[key] = Future[Any]()
-                    break
-            try:
-                shared: T = pending.result()
-            except SnapshotExplorerError:
-                raise
-            except BaseException:
-                if not pending.done():
-                    raise  # this thread was interrupted
-            else:
-                return shared
-        return self._compute(key, make, future)
-
-    def _compute(self, key: str, make: Callable[[], T], future: "Future[Any]") -> T:
+        own: Future[Any] | None = None
         try:
+            while True:
+                with self._lock:
+                    if self._values is not None and key in self._values:
+                        value: T = self._values[key]
+                        return value
+                    pending = self._pending.get(key)
+                    if pending is None:
+                        own = self._pending[key] = Future[Any]()
+                        break
+                if _is_shared(pending):
+                    shared: T = pending.result()
+                    return shared
             value = make()
-        except BaseException as error:
             with self._lock:
-                del self._pending[key]
-            future.set_exception(error)
+                if self._values is not None:
+                    self._values[key] = value
+            self._end(key, own)
+            own.set_result(value)
+        except BaseException as error:
+            # An interrupt may come anywhere above: a computation that nobody ends would be waited for without end.
+            if own is not None and not own.done():
+                self._end(key, own)
+                own.set_exception(error)
             raise
-        with self._lock:
-            del self._pending[key]
-            if self._values is not None:
-                self._values[key] = value
-        future.set_result(value)
         return value
+
+    def _end(self, key: str, own: "Future[Any]") -> None:
+        with self._lock:
+            if self._pending.get(key) is own:
+                del self._pending[key]
 
     def peek(self, key: str) -> Any:
         """Return the cached value of a key, None without one. Never waits."""
@@ -78,3 +76,16 @@ class SingleFlight:
         """Drop all values and stop caching; concurrent callers still share a computation."""
         with self._lock:
             self._values = None
+
+
+def _is_shared(pending: "Future[Any]") -> bool:
+    """Wait for another thread's computation; return whether its value, or its SnapshotExplorerError, is shared."""
+    try:
+        pending.result()
+    except SnapshotExplorerError:
+        return True
+    except BaseException:
+        if not pending.done():
+            raise  # this thread was interrupted
+        return False
+    return True
