@@ -100,6 +100,8 @@ def test_a_refusal_of_the_catalog_is_not_a_missing_table():
     errors = pytest.importorskip("pyspark.errors")
 
     class Refusing:
+        createDataFrame = None  # noqa: N815 - Spark's name
+
         def sql(self, query):
             raise errors.AnalysisException("[INSUFFICIENT_PERMISSIONS] User lacks SELECT on shop.orders.")
 
