@@ -98,8 +98,8 @@ class Storage:
     (500, 502, 504), a timeout, a broken connection, or an HTML page in place of a file. There are five attempts,
     with waits of 0.1, 0.2, 0.4 and 0.8 seconds, each 50 % longer or shorter at random. No attempt starts more than 30
     seconds after the first. Each attempt on S3 is up to five requests: botocore waits up to 1, 2, 4 and 8 seconds
-    between them, unless `config_kwargs` in the options sets other values. If S3 cannot be connected to, these five
-    requests are all: a wrong endpoint fails within 15 seconds.
+    between them, unless `config_kwargs` in the options sets other values. If S3 refuses connections, or its host
+    is unknown, these five requests are all: a wrong endpoint fails within 15 seconds.
     """
 
     root: str

@@ -2,6 +2,7 @@
 
 import errno
 import random
+import socket
 import time
 from collections.abc import Iterable, Mapping
 
@@ -39,8 +40,10 @@ _NAMES = (
     "toomanyrequests",
 )
 """Parts of the names of transient errors, and of S3 error codes."""
-_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError", "SSLError"})
-"""Errors while connecting, which botocore has already retried: most often a wrong endpoint, port or proxy."""
+_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
+"""Errors while connecting, which botocore has already retried."""
+_NOBODY_THERE = ConnectionRefusedError, socket.gaierror
+"""Causes of botocore's EndpointConnectionError that it has retried too: most often a wrong endpoint or port."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
 
@@ -70,6 +73,8 @@ def is_transient(error: BaseException) -> bool:
     links = list(error_chain(error))
     classes = {one.__name__ for link in links for one in type(link).__mro__}
     if not classes.isdisjoint(_TRIED_BY_BOTOCORE | _FINAL) or any(isinstance(link, PermissionError) for link in links):
+        return False
+    if "EndpointConnectionError" in classes and any(isinstance(link, _NOBODY_THERE) for link in links):
         return False
     names = [name.lower() for name in error_names(error)]
     if _any_contains(DENIED, names):

@@ -363,6 +363,13 @@ def test_an_error_that_passes_is_waited_for(register, hurried, error):
         assert 0.05 <= wait / 2 ** (place % 4) <= 0.15
 
 
+def unreachable(cause):
+    """The error of botocore where connecting fails so."""
+    error = botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -370,7 +377,7 @@ def test_an_error_that_passes_is_waited_for(register, hurried, error):
         FakeClientError("AccessDenied", "no"),
         FileNotFoundError("no"),
         OSError("no"),
-        botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9"),
+        unreachable(ConnectionRefusedError(111, "no")),
     ],
 )
 def test_an_error_that_stays_is_not_waited_for(register, hurried, error):
