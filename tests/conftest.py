@@ -11,6 +11,7 @@ from collections import Counter
 
 import fsspec
 import hypothesis
+import nbval.kernel
 import pytest
 from fsspec.registry import _registry
 
@@ -93,6 +94,19 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.spark)
             if reason:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_configure():
+    """Start the kernel of a notebook once more where it dies: a process may take a port that was chosen for it."""
+    start = nbval.kernel.start_new_kernel
+
+    def started(*args, **options):
+        try:
+            return start(*args, **options)
+        except RuntimeError:
+            return start(*args, **options)
+
+    nbval.kernel.start_new_kernel = started
 
 
 @pytest.hookimpl(wrapper=True)
