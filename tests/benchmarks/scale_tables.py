@@ -126,7 +126,7 @@ def _info(version: int) -> dict[str, Any]:
 
 
 def _delta_path(number: int) -> tuple[str, str]:
-    day = str(np.datetime64("2026-01-01") + number % DAYS)
+    day = str(np.datetime64("2026-01-01") + np.timedelta64(number % DAYS, "D"))
     return day, f"day={day}/part-{number % 1000:05d}-{uuid.UUID(int=number * 2**64)}.c000.snappy.parquet"
 
 
