@@ -82,8 +82,8 @@ class RowReader:
         self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
-        # Of larger batches, each that loses rows, and each intermediate result of a lookup, needs new memory.
-        if live is not None and (live.lookups or len(live.deleted)):
+        # Of larger batches, each intermediate result of a lookup needs new memory.
+        if live is not None and live.lookups:
             wanted = _Wanted.of(wanted.fields, live.lookups, size=BATCH_ROWS)
         for rows in self._stored(plan, wanted, keep, predicate):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
