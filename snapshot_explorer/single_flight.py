@@ -46,20 +46,17 @@ class SingleFlight:
             with self._lock:
                 if self._values is not None:
                     self._values[key] = value
-            self._end(key, own)
+                del self._pending[key]
             own.set_result(value)
         except BaseException as error:
             # An interrupt may come anywhere above: a computation that nobody ends would be waited for without end.
             if own is not None and not own.done():
-                self._end(key, own)
+                with self._lock:
+                    if self._pending.get(key) is own:
+                        del self._pending[key]
                 own.set_exception(error)
             raise
         return value
-
-    def _end(self, key: str, own: "Future[Any]") -> None:
-        with self._lock:
-            if self._pending.get(key) is own:
-                del self._pending[key]
 
     def peek(self, key: str) -> Any:
         """Return the cached value of a key, None without one. Never waits."""

@@ -171,3 +171,28 @@ def test_who_waits_for_a_thread_that_is_cancelled_makes_the_value_itself():
         thread.join(SECONDS)
 
     assert found == [7]
+
+
+def test_an_interrupt_before_the_value_is_made_leaves_nobody_waiting(monkeypatch):
+    class Interrupted:
+        """A lock in which an interrupt comes as it is released."""
+
+        def __init__(self):
+            self._lock, self.left = threading.RLock(), 1
+
+        def __enter__(self):
+            self._lock.acquire()
+
+        def __exit__(self, *_):
+            self._lock.release()
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("snapshot_explorer.single_flight.threading.Lock", Interrupted)
+    flight = SingleFlight()
+    monkeypatch.undo()
+
+    with pytest.raises(KeyboardInterrupt):
+        flight.get("a", lambda: 1)
+    assert in_time(lambda: flight.get("a", lambda: 7)) == 7

@@ -82,9 +82,8 @@ class RowReader:
         self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
-        # Of larger batches, each intermediate result of a lookup needs new memory.
         if live is not None and live.lookups:
-            wanted = _Wanted.of(wanted.fields, live.lookups, size=BATCH_ROWS)
+            wanted = _Wanted.of(wanted.fields, live.lookups)
         for rows in self._stored(plan, wanted, keep, predicate):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
             yield from _masked(_batch(rows, wanted, plan), kept)
@@ -103,7 +102,7 @@ class RowReader:
             if len(gone):
                 yield from self.rows(before, fields, keep=gone)
             return
-        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups), size=BATCH_ROWS)
+        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups))
         for rows in self._stored(before, wanted, None):
             kept, left = live.mask(rows, wanted), later.mask(rows, wanted)
             if left is not None:
@@ -180,7 +179,7 @@ class _Wanted:
     """The columns whose values are those in the files, unless they are constant in one."""
 
     @classmethod
-    def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup] = (), *, size: int | None = None) -> "_Wanted":
+    def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup] = ()) -> "_Wanted":
         stored = tuple(field for field in fields if field.id != POSITION.id)
         if lookups:
             compared = [column.column for lookup in lookups for column in lookup.columns]
@@ -188,7 +187,8 @@ class _Wanted:
         return cls(
             fields=tuple(fields),
             stored=stored,
-            size=size,
+            # Of larger batches, each intermediate result of a lookup needs new memory.
+            size=BATCH_ROWS if lookups else None,
             schema=pa.schema([arrow_field(field) for field in fields]),
             # A dropped column that an equality delete compares may have the name of a newer one.
             names=frozenset(
