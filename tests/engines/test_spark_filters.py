@@ -12,6 +12,8 @@ from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.spark.filters import pushed_condition, sql
 
 ds = pytest.importorskip("pyspark.sql.datasource")
+if not hasattr(ds, "EqualTo"):
+    pytest.skip("PySpark 4.0 pushes no filters to data sources in Python", allow_module_level=True)
 
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901)  # noqa: DTZ001 - a wall clock time
 COLUMNS = {

@@ -79,12 +79,13 @@ def test_a_schema_that_is_given_may_only_choose():
 
 
 def test_filters_spare_what_no_row_of_passes():
-    from pyspark.sql.datasource import EqualTo
-
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    if not hasattr(datasource, "EqualTo"):
+        pytest.skip("PySpark 4.0 pushes no filters to data sources in Python")
     described, _ = describe({"path": str(samples.path("events"))}, {})
 
     assert plan(described, [])
-    assert plan(described, [EqualTo(("day",), "1999-01-01")]) == []
+    assert plan(described, [datasource.EqualTo(("day",), "1999-01-01")]) == []
 
 
 def test_storage_options_have_no_text():

@@ -111,7 +111,7 @@ def test_lines_replayed_give_the_rows_of_every_version_of_real_tables(path):
         mine = lines.filter(pa.compute.equal(lines["version"], version))
         for side, sign in (("before", -1), ("after", 1)):
             if side in mine.column_names:
-                rows = mine[side].filter(mine[side].is_valid()).combine_chunks()
+                rows = mine.filter(mine[side].is_valid())[side].combine_chunks()
                 table_of_rows = pa.Table.from_arrays(rows.flatten(), names=[field.name for field in rows.type])
                 for row in canonical_rows(table_of_rows):
                     state[repr(row)] += sign
