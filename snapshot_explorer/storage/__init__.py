@@ -6,11 +6,12 @@
 import builtins  # `list` is a method here
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, overload
 
@@ -261,27 +262,27 @@ class Storage:
         """
         if self._location.protocol != LOCAL and len(paths) > _MAX_REMOTE_CHECKS:
             return []
-        listed = self._found_in_listings(paths) if self._location.protocol == LOCAL else frozenset()
-        rest = [path for path in paths if path not in listed]
+        rest = self._not_in_listings(paths) if self._location.protocol == LOCAL else paths
         return [path for path, there in zip(rest, self.exists_many(rest), strict=True) if not there]
 
-    def _found_in_listings(self, paths: Sequence[str]) -> set[str]:
-        """Return the files found by listing folders that many of the paths are in. Faster than one check per file.
+    def _not_in_listings(self, paths: Sequence[str]) -> builtins.list[str]:
+        """Return the paths that are not found by listing folders that many of them are in.
 
-        A path that is not returned might still exist. Listings stop where a folder has far more entries than paths.
+        That is faster than a check for each file. A path that is returned might still exist: listings stop where a
+        folder has far more entries than paths.
         """
-        folders: dict[str, list[str]] = {}
-        for path in paths:
-            folders.setdefault(path.rpartition("/")[0], []).append(path)
-        found: set[str] = set()
-        for folder, some in folders.items():
-            if len(some) > _MAX_REMOTE_CHECKS and "://" not in folder:
+        parts = [path.rpartition("/") for path in paths]
+        found: dict[str, frozenset[str]] = {}
+        for folder, count in Counter(map(itemgetter(0), parts)).items():
+            if count > _MAX_REMOTE_CHECKS and "://" not in folder:
                 try:
-                    names = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * len(some)), folder)
+                    found[folder] = self._request(partial(self._names_among, _MAX_ENTRIES_PER_FILE * count), folder)
                 except SnapshotExplorerError:
                     continue  # the check of each file raises it
-                found.update([path for path in some if path.rpartition("/")[2] in names])
-        return found
+        nothing: frozenset[str] = frozenset()
+        return [
+            path for path, (folder, _, name) in zip(paths, parts, strict=True) if name not in found.get(folder, nothing)
+        ]
 
     def _names_among(self, most: int, _: Files, address: str) -> frozenset[str]:
         return self._file_names.among(address, most)

@@ -165,10 +165,10 @@ class FileNames:
         if last is not None and last[:2] == (address, changed):
             return last[2]
         with os.scandir(address) as found:
-            entries = list(islice(found, most + 1))
-        names = frozenset([item.name for item in entries[:most] if item.is_file(follow_symlinks=False)])
+            names = frozenset([item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)])
+            is_whole = next(found, None) is None
         # Two changes within the resolution of the clock have one time.
-        if len(entries) <= most and now - changed > _SETTLED_NANOS:
+        if is_whole and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names
         return names
 

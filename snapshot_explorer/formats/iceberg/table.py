@@ -2,9 +2,11 @@
 
 import os
 import threading
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain, filterfalse
 from typing import ClassVar
 
 import pyarrow as pa
@@ -105,7 +107,7 @@ class Iceberg:
         source, history, notes = self._read()
         metadata = source.metadata
         return Listing(
-            versions=history.versions if start is None else tuple(one for one in history.versions if one >= start),
+            versions=history.versions[0 if start is None else bisect_left(history.versions, start) :],
             identity=(
                 metadata.path,
                 metadata.table_uuid,
@@ -181,11 +183,14 @@ class Iceberg:
     def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:
             return [None] * len(versions)
-        recorded = history.metadata.snapshots.column("manifest_list", [history.ids[version] for version in versions])
+        ids = map(history.ids.__getitem__, versions)
+        recorded = history.metadata.snapshots.column("manifest_list", ids)
         named = [path for path in recorded if path is not None]
         places: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
         missing = set(self._storage.missing(places))
-        gone = {path for path, place in zip(named, places, strict=True) if place in missing} if missing else set()
+        if not missing:
+            return ["yes"] * len(versions)
+        gone = {path for path, place in zip(named, places, strict=True) if place in missing}
         return ["no" if path in gone else "yes" for path in recorded]
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
@@ -347,11 +352,11 @@ class Iceberg:
             SnapshotNotFoundError: A version does not exist, or is not in this history.
         """
         _, history = self._current()
-        if any(version not in history.ids for version in versions):
+        if not all(map(history.ids.__contains__, versions)):
             _, history, _ = self._read()
-        for version in versions:
-            if version not in history.ids:
-                raise self._not_found(history, version)
+            missing = next(filterfalse(history.ids.__contains__, versions), None)
+            if missing is not None:
+                raise self._not_found(history, missing)
         return history
 
     def _read(self) -> tuple[Source, History, tuple[str, ...]]:
@@ -371,9 +376,8 @@ class Iceberg:
 
     def _source(self, metadata: TableMetadata) -> Source:
         earlier = [file for _, file in metadata.metadata_log[::-1]]
-        lists = metadata.snapshots.column("manifest_list", metadata.snapshots)
-        earlier += [path for path in lists if path is not None]
-        locations = locations_of(self._storage.root, metadata.location, earlier, self._relocate)
+        lists = filter(None, metadata.snapshots.every("manifest_list"))
+        locations = locations_of(self._storage.root, metadata.location, chain(earlier, lists), self._relocate)
         return Source(storage=self._storage, metadata=metadata, locations=locations)
 
     def _not_found(self, history: History, number: int) -> SnapshotNotFoundError:

@@ -1,8 +1,7 @@
 """The frames COMMITS and MANIFESTS of Iceberg versions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import orjson
 import pyarrow as pa
@@ -44,96 +43,88 @@ def commits_frame(
     Counts are those that the writer recorded; null where it recorded none. Rows are unknown where position deletes are
     involved, bytes where delete files were added or removed: the writer records them together.
     """
-    snapshots, count = history.metadata.snapshots, len(versions)
-    ids = [history.ids[version] for version in versions]
-    summaries: list[Mapping[str, str]] = snapshots.column("summary", ids)
-    shapes = list(map(tuple, summaries))
-    there = frozenset(chain.from_iterable(set(shapes)))
+    count = len(versions)
+    ids = list(map(history.ids.__getitem__, versions))
+    names = ("timestamp_ms", "parent_id", "summary", "schema_id", "raw")
+    times, parents, summaries, schema_ids, raws = history.metadata.snapshots.columns(names, ids)
+    there = frozenset[str]().union(*summaries)
     given = _given(summaries, there)
 
-    def column(name: str) -> list[str | None]:
-        return [one.get(name) for one in summaries] if name in there else [None] * count
+    def column(name: str) -> pa.Array:
+        return pa.array([one.get(name) for one in summaries] if name in there else pa.nulls(count), pa.string())
 
-    operations = column("operation")
-    users = [user if trino is None else trino for trino, user in zip(column(_TRINO_USER), column(_USER), strict=True)]
-    replaced = [text == "true" for text in column("replace-partitions")]
-    columns = _counts(shapes, given) | {
+    operation = column("operation")
+    is_first = pa.array(parents, pa.int64()).is_null()
+    is_replaced = pc.or_(pc.fill_null(pc.equal(column("replace-partitions"), "true"), fill_value=False), is_first)
+    columns = _counts(summaries, there, given) | {
         "version": pa.array(versions, pa.int64()),
-        "committed_at": _times(snapshots.column("timestamp_ms", ids)),
+        "committed_at": _times(times),
         "readable": pa.array(readable, pa.string()),
-        "kind": pa.array(_kinds(history, ids, operations, replaced, given), pa.string()),
-        "operation": pa.array(operations, pa.string()),
-        "user": pa.array(users, pa.string()),
+        "kind": _kinds(operation, is_replaced, given),
+        "operation": operation,
+        "user": pc.coalesce(column(_TRINO_USER), column(_USER)),
         "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
-        "schema_id": pa.array(snapshots.column("schema_id", ids), pa.int64()),
+        "schema_id": pa.array(schema_ids, pa.int64()),
         "watermark": pa.nulls(count, frames.UTC_MILLIS),
-        "tags": pa.array([tags.get(version, ()) for version in versions], frames.COMMITS.field("tags").type),
-        "details": pa.array(list(map(orjson.dumps, snapshots.column("raw", ids))), pa.binary()).cast(pa.string()),
+        "tags": _tags(versions, tags),
+        "details": pa.array(list(map(orjson.dumps, raws)), pa.string()),
     }
     return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
 
 
 def _times(millis: Sequence[int]) -> pa.Array:
-    for one in (min(millis, default=0), max(millis, default=0)):
-        time_of(one)  # raises unless it is a time
-    return pa.array(millis, pa.int64()).cast(frames.UTC_MILLIS)
+    times = pa.array(millis, pa.int64())
+    for end in pc.min_max(times).values():
+        time_of(end.as_py() or 0)  # raises unless it is a time
+    return times.cast(frames.UTC_MILLIS)
 
 
-def _kinds(
-    history: History,
-    ids: Sequence[int],
-    operations: Sequence[str | None],
-    replaced: Sequence[bool],
-    given: Mapping[str, pa.Array],
-) -> Iterator[Kind]:
-    has_removed, has_deletes = (
-        pc.fill_null(pc.greater(given[name], 0), fill_value=False).to_pylist()
-        for name in ("deleted-data-files", "added-delete-files")
-    )
-    parents = history.metadata.snapshots.parents
-    is_replaced = [known or parents[one] is None for one, known in zip(ids, replaced, strict=True)]
-    return map(_kind, operations, is_replaced, has_removed, has_deletes)
+def _tags(versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Array:
+    kind = frames.COMMITS.field("tags").type
+    if not tags:
+        return pa.repeat(pa.scalar([], kind), len(versions))
+    return pa.array([tags.get(version, ()) for version in versions], kind)
 
 
-@lru_cache
-def _kind(operation: str | None, is_replaced: bool, has_removed: bool, has_deletes: bool) -> Kind:  # noqa: FBT001 - columns
-    """Return the kind of a commit in the terms that all formats share.
+def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Array]) -> pa.Array:
+    """Return the kinds of commits in the terms that all formats share.
 
     The metadata does not distinguish an UPDATE from a MERGE, nor these from an INSERT OVERWRITE of files: a commit that
     replaced data files, or added deletes, is an update.
 
     Args:
-        operation: The writer's word.
-        is_replaced: Whether it replaced whole partitions, or is the first commit.
-        has_removed: Whether it removed data files.
-        has_deletes: Whether it added delete files.
+        operation: The writer's words.
+        is_replaced: Which ones replaced whole partitions, or are the first commit.
+        given: The counters in their summaries.
     """
-    match operation:
-        case "append":
-            return "append"
-        case "delete":
-            return "delete"
-        case "replace":
-            return "compact" if has_removed else "maintenance"
-        case "overwrite":
-            return "update" if not is_replaced and (has_removed or has_deletes) else "overwrite"
-        case _:
-            return "other"
+    has_removed, has_deletes = (
+        pc.fill_null(pc.greater(given[name], 0), fill_value=False)
+        for name in ("deleted-data-files", "added-delete-files")
+    )
+    is_update = pc.and_not(pc.or_(has_removed, has_deletes), is_replaced)
+    kinds: dict[str, Kind | pa.Array] = {
+        "append": "append",
+        "delete": "delete",
+        "replace": pc.if_else(has_removed, "compact", "maintenance"),
+        "overwrite": pc.if_else(is_update, "update", "overwrite"),
+    }
+    is_word = [pc.fill_null(pc.equal(operation, word), fill_value=False) for word in kinds]
+    return pc.case_when(pa.StructArray.from_arrays(is_word, names=list(kinds)), *kinds.values(), "other")
 
 
-def _counts(shapes: Sequence[tuple[str, ...]], given: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return the counts in summaries of these keys. A counter that is absent is 0, if there is any."""
-    has_counter = {names: any(name.startswith(_COUNTERS) for name in names) for names in set(shapes)}
-    counted = pa.array([has_counter[names] for names in shapes], pa.bool_())
+def _counts(
+    summaries: Sequence[Mapping[str, str]], there: frozenset[str], given: Mapping[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """Return the counts in summaries, which have these keys. A counter that is absent is 0, if there is any."""
+    counters = frozenset(name for name in there if name.startswith(_COUNTERS))
+    uncounted = pa.array(list(map(counters.isdisjoint, summaries)), pa.bool_())
     has_positions, has_deletes, has_old_positions = (
         pc.fill_null(reduce(pc.or_kleene, (pc.greater(given[name], 0) for name in names)), fill_value=False)
         for names in (_POSITIONS, _DELETE_FILES, _TOTALS[1:])
     )
-    unknown = {"rows": pc.or_(has_positions, pc.invert(counted)), "bytes": pc.or_(has_deletes, pc.invert(counted))}
+    unknown = {"rows": pc.or_(has_positions, uncounted), "bytes": pc.or_(has_deletes, uncounted), "files": uncounted}
     found = {
-        column: pc.if_else(
-            unknown.get(column.rpartition("_")[2], pc.invert(counted)), None, pc.fill_null(given[name], 0)
-        )
+        column: pc.if_else(unknown[column.rpartition("_")[2]], None, pc.fill_null(given[name], 0))
         for column, name in _COUNTS.items()
     }
     return found | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}

@@ -9,7 +9,8 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice, pairwise
+from itertools import compress, islice
+from operator import lt, ne
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snapshot, TableMetadata
@@ -114,9 +115,13 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     head = _head(metadata, branch)
     chain = _chain(metadata, head, is_main=branch in (None, MAIN))
     parents, recorded = metadata.snapshots.parents, metadata.snapshots.numbers
-    is_counted = bool(chain) and not any(recorded[one] for one in chain)
-    numbers = _counted(chain, known or {}) if is_counted else {one: recorded[one] for one in chain}
-    ids = {number: one for one, number in numbers.items()}
+    is_counted = bool(chain) and not any(map(recorded.__getitem__, chain))
+    numbers = (
+        _counted(chain, known or {}) if is_counted else dict(zip(chain, map(recorded.__getitem__, chain), strict=True))
+    )
+    ids = dict(zip(numbers.values(), numbers, strict=True))
+    later = chain[1:]
+    is_orphan = map(ne, map(parents.__getitem__, later), chain)
     return History(
         metadata=metadata,
         branch=branch,
@@ -124,7 +129,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         ids=ids,
         snapshots=_OfVersions(ids, metadata.snapshots),
         numbers=numbers,
-        commitless=tuple(numbers[one] for before, one in pairwise(chain) if parents[one] != before),
+        commitless=tuple(map(numbers.__getitem__, compress(later, is_orphan))),
         is_counted=is_counted,
     )
 
@@ -165,8 +170,10 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
         CorruptTableError: Parents form a cycle, or are not older than their children.
     """
     parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
-    newest_first: dict[int, None] = {}
-    one = head
+    # Mostly they are recorded in this order: only the first one is left then.
+    straight = _straight(metadata, head)
+    newest_first: dict[int, None] = dict.fromkeys(straight[:0:-1])
+    one = straight[0] if straight else head
     while one is not None:
         if one in newest_first:
             raise _no_history(metadata, f"the parents of snapshot {one} form a cycle")
@@ -193,6 +200,20 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
         one = before
     oldest_first = list(newest_first)[::-1]
     return _with_tagged(metadata, oldest_first) if is_main else oldest_first
+
+
+def _straight(metadata: TableMetadata, head: int | None) -> Sequence[int]:
+    """Return all snapshots if each is the parent of the next one, which has a greater number; otherwise none."""
+    names = ("id", "parent_id", "sequence_number")
+    ids, parents, numbers = map(metadata.snapshots.every, names)
+    is_straight = (
+        bool(ids)
+        and ids[-1] == head
+        and numbers[0] > 0
+        and all(map(lt, numbers, islice(numbers, 1, None)))
+        and parents[1:] == ids[:-1]
+    )
+    return ids if is_straight else ()
 
 
 def _replaced(metadata: TableMetadata, one: int) -> int | None:

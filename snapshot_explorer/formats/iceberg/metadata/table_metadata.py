@@ -79,9 +79,18 @@ class Snapshots(Mapping[int, Snapshot]):
         """Return the sequence number of each snapshot, by id."""
         return dict(zip(self._columns["id"], self._columns["sequence_number"], strict=True))
 
+    def every(self, name: str) -> Sequence[Any]:
+        """Return a field of all snapshots, in the order recorded."""
+        return self._columns[name]
+
     def column(self, name: str, ids: Iterable[int]) -> list[Any]:
         """Return a field of some snapshots, in the order of the ids."""
-        return list(map(self._columns[name].__getitem__, map(self._places.__getitem__, ids)))
+        return self.columns((name,), ids)[0]
+
+    def columns(self, names: Sequence[str], ids: Iterable[int]) -> list[list[Any]]:
+        """Return some fields of some snapshots, in the order of the ids."""
+        places = list(map(self._places.__getitem__, ids))
+        return [list(map(self._columns[name].__getitem__, places)) for name in names]
 
     def __getitem__(self, one: int) -> Snapshot:
         place = self._places[one]
