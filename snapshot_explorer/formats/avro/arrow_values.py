@@ -106,7 +106,7 @@ def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Arra
             return pa.nulls(rows, wanted)
         case Numbers(values, valid):
             array = pa.array(values, mask=None if valid is None else ~valid)
-            return array.cast(wanted)
+            return array if array.type == wanted else array.cast(wanted)
         case Reals(values, valid):
             return pa.array(values, mask=None if valid is None else ~valid, from_pandas=False).cast(wanted)
         case Slices():

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
@@ -72,6 +71,11 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
     """
     schemas: dict[bytes, Mapping[str, Any]] = {}
     shapes: dict[bytes, Shape] = {}
+    parsed: list[Mapping[str, Any]] = []
+
+    def shape_of(raw: Any) -> Shape:
+        parsed.append(by_ids(raw))
+        return parse_shape(parsed[-1])
 
     groups: dict[bytes, list[tuple[int, Container]]] = {}
     for place, (path, content) in enumerate(files):
@@ -80,9 +84,9 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         if content[: len(MAGIC)] != MAGIC:
             found = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
             raise broken(path, found)
-        container = read_container(content, path, shapes, limits=limits, parse=_shape_by_ids)
+        container = read_container(content, path, shapes, limits=limits, parse=shape_of)
         if container.schema_text not in schemas:
-            schemas[container.schema_text] = by_ids(orjson.loads(container.schema_text))
+            schemas[container.schema_text] = parsed[-1]
         groups.setdefault(container.schema_text, []).append((place, container))
     decoded: list[Decoded] = []
     for text, group in groups.items():
@@ -98,10 +102,6 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
             for batch in pack(group, _size, target=_BATCH)
         )
     return decoded
-
-
-def _shape_by_ids(raw: Any) -> Shape:
-    return parse_shape(by_ids(raw))
 
 
 def broken(path: str, found: str) -> CorruptTableError:

@@ -82,7 +82,7 @@ def _times(millis: Sequence[int]) -> pa.Array:
 def _tags(versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Array:
     kind = frames.COMMITS.field("tags").type
     if not tags:
-        return pa.repeat(pa.scalar([], kind), len(versions))
+        return pa.array([()] * len(versions), kind)
     return pa.array([tags.get(version, ()) for version in versions], kind)
 
 

@@ -116,9 +116,12 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     chain = _chain(metadata, head, is_main=branch in (None, MAIN))
     parents, recorded = metadata.snapshots.parents, metadata.snapshots.numbers
     is_counted = bool(chain) and not any(map(recorded.__getitem__, chain))
-    numbers = (
-        _counted(chain, known or {}) if is_counted else dict(zip(chain, map(recorded.__getitem__, chain), strict=True))
-    )
+    if is_counted:
+        numbers: Mapping[int, int] = _counted(chain, known or {})
+    elif chain == metadata.snapshots.every("id"):
+        numbers = recorded
+    else:
+        numbers = {one: recorded[one] for one in chain}
     ids = dict(zip(numbers.values(), numbers, strict=True))
     later = chain[1:]
     is_orphan = map(ne, map(parents.__getitem__, later), chain)

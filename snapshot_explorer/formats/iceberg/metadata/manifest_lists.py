@@ -131,7 +131,7 @@ def _manifest_files(
     arrays = [ids, path, locations.many(encoded.dictionary).take(encoded.indices)]
     for name, field in zip(names, stored, strict=True):
         column = columns[field]
-        if name in _DEFAULTS:
+        if name in _DEFAULTS and column.null_count:
             column = pc.fill_null(column, _DEFAULTS[name])
         arrays.append(_summaries(column) if name == "partitions" else column)
     for field, column in zip(MANIFEST_FILES, arrays, strict=True):

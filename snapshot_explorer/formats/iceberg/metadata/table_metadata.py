@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 import orjson
-import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
@@ -89,7 +88,11 @@ class Snapshots(Mapping[int, Snapshot]):
 
     def columns(self, names: Sequence[str], ids: Iterable[int]) -> list[list[Any]]:
         """Return some fields of some snapshots, in the order of the ids."""
-        places = list(map(self._places.__getitem__, ids))
+        wanted, recorded = list(ids), self._columns["id"]
+        for step in (1, -1):
+            if wanted == recorded[::step]:  # mostly all of them, newest first
+                return [list(self._columns[name][::step]) for name in names]
+        places = list(map(self._places.__getitem__, wanted))
         return [list(map(self._columns[name].__getitem__, places)) for name in names]
 
     def __getitem__(self, one: int) -> Snapshot:
@@ -308,9 +311,11 @@ def _with_ids(where: JsonObject, name: str) -> list[Mapping[str, Any]]:
 
 def _snapshots(top: JsonObject) -> Snapshots:
     _check_count(top, "snapshots", _MOST_SNAPSHOTS)
-    columns = _plain_columns(top.list("snapshots"))
-    if columns is not None:
-        return Snapshots(columns)
+    raws = top.list("snapshots")
+    columns = _plain_columns(raws)
+    plain = None if columns is None else Snapshots(columns)
+    if plain is not None and len(plain) == len(raws):
+        return plain
     found: dict[int, Snapshot] = {}
     for one in top.objects("snapshots"):
         snapshot = _snapshot(one)
@@ -336,8 +341,7 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
     numbers = [number or 0 for number in numbers or ()]
     lists, keys, summaries = ([one.get(name) for one in raws] for name in ("manifest-list", "key-id", "summary"))
     is_plain = (
-        len(set(ids or ())) == len(raws)
-        and {str}.issuperset(map(type, lists))
+        {str}.issuperset(map(type, lists))
         and {type(None)}.issuperset(map(type, keys))
         and {dict}.issuperset(map(type, summaries))
         and {str}.issuperset(map(type, chain.from_iterable(map(dict.values, summaries))))
@@ -354,11 +358,8 @@ def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True)
     kinds = {int} if is_required else {int, type(None)}
     if not kinds.issuperset(map(type, values)):
         return None
-    try:
-        pa.array(values, pa.int64())
-    except (OverflowError, pa.ArrowException):
-        return None
-    return values
+    some = values if is_required or None not in values else [one for one in values if one is not None]
+    return values if min(some, default=0) >= -(2**63) and max(some, default=0) < 2**63 else None
 
 
 def _snapshot_log(top: JsonObject) -> tuple[tuple[int, int], ...]:
