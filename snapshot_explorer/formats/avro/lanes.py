@@ -209,6 +209,8 @@ def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
     steps: list[tuple[Places, Places, Column]] = []
     going = np.arange(len(sizes))
     for _ in range(_MOST_BLOCKS):
+        if not len(going):
+            break
         counts = _announced(lanes, going)
         left = counts if requested is not None else np.where(_passed(item, lanes, going, counts), 0, counts)
         for step in range(int(left.max(initial=0))):

@@ -312,7 +312,7 @@ def _history(history: History) -> list[dict[str, Any]]:
             "parent_id": metadata.snapshots.parents.get(one),
             "is_current_ancestor": one in history.numbers,
         }
-        for millis, one in metadata.snapshot_log
+        for millis, one in zip(*metadata.snapshot_log, strict=True)
     ]
 
 
@@ -334,7 +334,7 @@ def _metadata_log(source: Source) -> list[dict[str, Any]]:
     """Return the metadata files, each with the last snapshot in the log at its time."""
     metadata = source.metadata
     files = [*metadata.metadata_log, (metadata.last_updated_ms, metadata.path)]
-    log = sorted(metadata.snapshot_log)
+    log = sorted(zip(*metadata.snapshot_log, strict=True))
     times = np.array([millis for millis, _ in log], np.int64)
     rows = []
     for millis, file in files:

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame
 from snapshot_explorer.formats.iceberg.metadata.history import History
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.manifests import needed
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, Snapshots
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, SnapshotLog, Snapshots
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
 
 _COMMITS = 100
@@ -94,7 +94,12 @@ def _commits(history: History, run: Sequence[int], *, lifetimes: bool) -> Commit
 def task_reader(source: Source, history: History) -> Reader:
     """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
     metadata = replace(
-        source.metadata, snapshots=Snapshots.of(()), refs={}, snapshot_log=(), metadata_log=(), current_snapshot_id=None
+        source.metadata,
+        snapshots=Snapshots.of(()),
+        refs={},
+        snapshot_log=SnapshotLog(),
+        metadata_log=(),
+        current_snapshot_id=None,
     )
     bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, commitless=())
     return partial(_read, replace(source, metadata=metadata), bare)

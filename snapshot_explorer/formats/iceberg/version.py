@@ -28,7 +28,7 @@ from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, Snapshots
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, SnapshotLog, Snapshots
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
@@ -61,7 +61,12 @@ class IcebergVersion:
     def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, Snapshot | None, int | None]]:
         kept = Snapshots.of(() if self._snapshot is None else (self._snapshot,))
         metadata = replace(
-            self._source.metadata, snapshots=kept, refs={}, snapshot_log=(), metadata_log=(), current_snapshot_id=None
+            self._source.metadata,
+            snapshots=kept,
+            refs={},
+            snapshot_log=SnapshotLog(),
+            metadata_log=(),
+            current_snapshot_id=None,
         )
         return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
 

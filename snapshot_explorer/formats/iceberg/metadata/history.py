@@ -221,7 +221,7 @@ def _straight(metadata: TableMetadata, head: int | None) -> Sequence[int]:
 
 def _replaced(metadata: TableMetadata, one: int) -> int | None:
     """Return the snapshot that a snapshot without a parent replaced: the one that main had before; None if unknown."""
-    logged = [snapshot_id for _, snapshot_id in metadata.snapshot_log]
+    logged = metadata.snapshot_log.ids
     place = logged.index(one) if one in logged else 0
     before, numbers = logged[place - 1] if place else None, metadata.snapshots.numbers
     if before is None or before not in numbers:
@@ -291,7 +291,8 @@ def current_at(history: History, time: datetime) -> Snapshot | None:
     if history.branch not in (None, MAIN):
         return None
     millis = (time - _EPOCH) // timedelta(milliseconds=1)
-    found = next((one for moment, one in reversed(metadata.snapshot_log) if moment <= millis), None)
+    times, ids = metadata.snapshot_log
+    found = next((one for moment, one in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None)
     snapshot = None if found is None else metadata.snapshots.get(found)
     return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
 
@@ -327,7 +328,7 @@ def _left_main(metadata: TableMetadata, snapshot: Snapshot) -> int | None:
     """Return when main went back behind a snapshot, in milliseconds; None if it never had it, by the log, or has it."""
     builds_on_it = {snapshot.id: True}
     left, was_there = None, False
-    for millis, logged in metadata.snapshot_log:
+    for millis, logged in zip(*metadata.snapshot_log, strict=True):
         passed: list[int] = []
         one: int | None = logged
         while one is not None and one in metadata.snapshots and one not in builds_on_it:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -112,6 +112,15 @@ class Snapshots(Mapping[int, Snapshot]):
 _FIELDS = tuple(one.name for one in fields(Snapshot))
 
 
+class SnapshotLog(NamedTuple):
+    """When the current snapshot of main changed, oldest first. Columns, because there may be a million rows."""
+
+    times: Sequence[int] = ()
+    """When it changed, in milliseconds."""
+    ids: Sequence[int] = ()
+    """To which snapshot. It may have been removed since."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRef:
     """A branch or a tag."""
@@ -166,8 +175,8 @@ class TableMetadata:
     """Snapshots by id, in the order recorded."""
     refs: Mapping[str, SnapshotRef]
     """Branches and tags by name; main is among them if there is a current snapshot."""
-    snapshot_log: tuple[tuple[int, int], ...]
-    """When the current snapshot of main changed, in milliseconds, and to which id. It may have been removed since."""
+    snapshot_log: SnapshotLog
+    """When the current snapshot of main changed, and to which one."""
     metadata_log: tuple[tuple[int, str], ...]
     """Earlier metadata files: when they were written, in milliseconds, and their recorded paths."""
     statistics: tuple[Mapping[str, Any], ...]
@@ -362,13 +371,14 @@ def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True)
     return values if min(some, default=0) >= -(2**63) and max(some, default=0) < 2**63 else None
 
 
-def _snapshot_log(top: JsonObject) -> tuple[tuple[int, int], ...]:
+def _snapshot_log(top: JsonObject) -> SnapshotLog:
     raws = top.list("snapshot-log")
     if {dict}.issuperset(map(type, raws)):
         times, ids = (_plain_integers(raws, name) for name in ("timestamp-ms", "snapshot-id"))
         if times is not None and ids is not None:
-            return tuple(zip(times, ids, strict=True))  # type: ignore[arg-type]  # none of them is None
-    return tuple((one.integer("timestamp-ms"), one.integer("snapshot-id")) for one in top.objects("snapshot-log"))
+            return SnapshotLog(times, ids)  # type: ignore[arg-type]  # none of them is None
+    rows = list(top.objects("snapshot-log"))
+    return SnapshotLog([one.integer("timestamp-ms") for one in rows], [one.integer("snapshot-id") for one in rows])
 
 
 def _snapshot(one: JsonObject) -> Snapshot:
