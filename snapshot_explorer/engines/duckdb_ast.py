@@ -37,12 +37,17 @@ def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str
 
 
 def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
-    """Return expressions as SQL; None if DuckDB does not print one as a complete expression."""
+    """Return expressions as SQL; None if DuckDB does not print one as a complete expression.
+
+    DuckDB cuts strings at the character U+0000 when it reads a tree, so expressions with it are not printed.
+    """
     statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
     wholes = []
     for tree in trees:
         statement["statements"][0]["node"]["select_list"] = [tree]
         wholes.append(json.dumps(statement))
+    if any("\\u0000" in whole for whole in wholes):
+        return None
     query = "SELECT json_deserialize_sql(tree) FROM (SELECT unnest(?::VARCHAR[]) AS tree)"
     found = [str(row[0]) for row in cursor.execute(query, [wholes]).fetchall()]
     if not all(text.startswith("SELECT ") for text in found):

@@ -149,6 +149,17 @@ def test_a_bound_that_can_not_be_compared_rules_nothing_out():
     assert condition("n < 1.0000000000000000000000000001", schema).ruled_out(bounds).to_pylist() in ([None], ["n"])
 
 
+def test_a_text_with_a_null_character_is_not_compared_by_its_beginning():
+    rows = rows_of(s=["a\0b", "c"])
+    for text in ("s = 'a\0b'", "s = 'a\0b' AND i IS NULL", "s LIKE 'a\0b%'"):
+        found = condition(text, SCHEMA)
+
+        assert found.mask(rows).to_pylist() == [True, False]
+        assert found.on(frozenset("si")).mask(rows).to_pylist() == [True, False]
+        assert found.ruled_out(bounds_of(rows.slice(0, 1))).to_pylist() == [None]
+        assert found.points(pa.schema([SCHEMA.field("s")])) is None
+
+
 def test_points_are_the_values_that_must_be_there():
     found = condition("s = 'x' AND i IN (1, 2) AND f > 0", SCHEMA).points(
         SCHEMA.field("i") and pa.schema(list(SCHEMA)[:1])
