@@ -95,6 +95,7 @@ _RAISED = {
         delta.PARTITION_TYPES: "test_a_struct_is_no_partition",
     },
     "formats/delta/test_planning.py": {
+        delta.COLLATIONS: "test_a_condition_on_a_column_with_a_collation_is_refused",
         delta.OTHER_READER_FEATURES: "test_what_can_not_be_read_is_refused_before_anything_is_planned",
     },
     "formats/delta/test_schema.py": {

@@ -156,6 +156,17 @@ OLD_CALENDARS = _refused(
         "which are not supported"
     ),
 )
+COLLATIONS = _refused(
+    name="conditions on columns with a collation",
+    area="rows",
+    condition="a field of the schema has __COLLATIONS, and a condition reads its column",
+    checked=("delta.scan.planning._check_collations",),
+    message=(
+        "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
+        "their bytes, so they are not supported on it. Read the rows without a condition on this column, or filter "
+        "them with Delta's own engines."
+    ),
+)
 
 UNKNOWN_TYPES = _refused(
     name="column types that are not in the protocol",
@@ -328,6 +339,7 @@ FEATURES: tuple[Feature, ...] = (
     OTHER_DELETION_VECTORS,
     LARGE_DELETION_VECTORS,
     OLD_CALENDARS,
+    COLLATIONS,
     UNKNOWN_TYPES,
     UNREAD_TYPES,
     TYPE_CHANGES,

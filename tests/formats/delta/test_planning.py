@@ -155,6 +155,36 @@ def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_reported():
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "collations", "shown"),
+    [
+        ("string", {"c": "spark.UTF8_LCASE"}, "spark.UTF8_LCASE"),
+        ("string collate UNICODE_CI", None, "UNICODE_CI"),
+        ({"type": "array", "elementType": "string", "containsNull": True}, {"c.element": "icu.de"}, "icu.de"),
+        (
+            {
+                "type": "struct",
+                "fields": [{"name": "x", "type": "string", "metadata": {"__COLLATIONS": {"x": "icu.UNICODE_CI"}}}],
+            },
+            None,
+            "icu.UNICODE_CI",
+        ),
+        ("string", {"c": "spark.UTF8_BINARY"}, None),
+        ("string", None, None),
+    ],
+)
+def test_a_condition_on_a_column_with_a_collation_is_refused(kind, collations, shown):
+    more = {} if collations is None else {"__COLLATIONS": collations}
+    collated = metadata(schema_json([("id", "long"), ("c", kind, more)]))
+
+    assert planned([{"path": "0"}], collated, where="id = 1").splits
+    if shown is None:
+        assert planned([{"path": "0"}], collated, where="c = 'a'").splits
+        return
+    with pytest.raises(UnsupportedFeatureError, match=f"'c', which has the collation {shown}"):
+        planned([{"path": "0"}], collated, where="c IS NOT NULL AND id = 1")
+
+
 def test_planning_opens_no_data_file():
     table = new()
     table.commit(add("not-there", stats={"numRecords": 1, "minValues": {"id": 1}, "maxValues": {"id": 2}}))

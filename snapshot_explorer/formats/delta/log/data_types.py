@@ -1,7 +1,7 @@
 """Delta's types: their notation in schemas, and their Arrow types."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -75,8 +75,8 @@ class Field:
     """Its description."""
     declared: str | None = None
     """The declared type, where the schema has another: varchar(10) for a string."""
-    collated: bool = False
-    """Whether its texts have a collation."""
+    collation: str | None = None
+    """The collation of its texts, other than by their bytes; one of them, if it contains several."""
     changes: tuple[TypeChange, ...] = ()
     """Its widenings, oldest first."""
 
@@ -140,7 +140,7 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
         id=None if number is None else integer(number),
         comment=None if comment is None else str(comment),
         declared=None if declared is None else str(declared),
-        collated="__COLLATIONS" in metadata or "collate" in str(raw["type"]),
+        collation=_collation(raw["type"], metadata.get("__COLLATIONS") or {}),
         changes=tuple(
             TypeChange(
                 before=_text(change["fromType"]),
@@ -150,6 +150,13 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
             for change in metadata.get("delta.typeChanges") or ()
         ),
     )
+
+
+def _collation(kind: object, listed: Mapping[str, str]) -> str | None:
+    """Return the collation of a field's own texts, or of those in its arrays and maps; None if they have none."""
+    found = _TEXT.fullmatch(kind) if isinstance(kind, str) else None
+    names = [*map(str, listed.values()), *([found[1].split()[-1]] if found and found[1] else [])]
+    return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)
 
 
 def _with_char_lengths(kind: DataType, declared: str) -> DataType:
@@ -252,6 +259,20 @@ def parts(kind: DataType) -> list[DataType]:
     if kind.element is None and not kind.fields:
         return []  # nearly all
     return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+
+
+def collation_of(field: Field) -> str | None:
+    """Return the first collation in a field; None if it has none."""
+    inside = (collation_of(one) for kind in _tree(field.type) for one in kind.fields)
+    return field.collation or next((found for found in inside if found), None)
+
+
+def _tree(kind: DataType) -> Iterator[DataType]:
+    """Yield a type and the types in its arrays and maps."""
+    yield kind
+    for part in (kind.key, kind.element):
+        if part is not None:
+            yield from _tree(part)
 
 
 def has(kind: DataType, root: str) -> bool:

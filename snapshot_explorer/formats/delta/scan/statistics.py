@@ -63,7 +63,7 @@ class End:
         widened from one to the other, the spelled one may lie on either side. Those of a char(n) lack its spaces.
         """
         widened = self.field.type.root == "double" and any(change.before == "float" for change in self.field.changes)
-        is_whole = self.field.type.char_length is None and not self.field.collated
+        is_whole = self.field.type.char_length is None and self.field.collation is None
         return self.field.type.root in _PARSERS and is_whole and not widened
 
     def parsed(self, value: object) -> object:
