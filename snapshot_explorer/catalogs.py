@@ -36,6 +36,7 @@ _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
 """Properties of a catalog whose values are no secrets, apart from user and password in a URI."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
+_PAIMON_CATALOG = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
 _SEPARATORS = re.compile(r"[:\s]+")
 """What stands between an id and its secret, and between `Bearer` and its token."""
 _ABSENT = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIdentifierError"})
@@ -126,7 +127,9 @@ def locate(
     if len(parts) == 1:
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
     if not isinstance(catalog, str):
-        raise InvalidArgumentError(f"{_CATALOG} Got {type(catalog).__name__}.")
+        raise InvalidArgumentError(
+            f"{_PAIMON_CATALOG if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
+        )
     if table_format == "paimon":
         return _in_paimon(catalog, name, parts, options or {})
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
@@ -312,8 +315,7 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     found = _REST.fullmatch(catalog)
     if found is None or found[2]:
         raise InvalidArgumentError(
-            'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080, without '
-            "user, password and query. Everything else goes into catalog_options."
+            f"{_PAIMON_CATALOG} Leave out user, password and query: everything else goes into catalog_options."
         )
     provider = {"token.provider": "bear"} if "token" in options else {}
     properties = {**provider, **{key: str(value) for key, value in options.items()}}

@@ -400,9 +400,9 @@ class Snapshot:
     def _scan(self, columns: Sequence[str] | None = None, where: str | None = None, limit: int | None = None) -> Scan:
         """Return a scan of the version. Metadata columns that are named are added to the schema."""
         schema = self.arrow_schema
-        named = columns if isinstance(columns, Iterable) and not isinstance(columns, str) else ()
+        named: Iterable[object] = columns if isinstance(columns, Iterable) and not isinstance(columns, str) else ()
         known = frozenset(schema.names)
-        unknown = [name for name in named if name not in known]
+        unknown = [name for name in named if isinstance(name, str) and name not in known]
         if unknown:
             schema = pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
         return scan_of(schema, columns, where, limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -226,9 +227,7 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        if isinstance(versions, Integral | str):
-            raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
-        found = read_history(self._format, versions, CommitFilter(), None)
+        found = read_history(self._format, _checked_versions(versions), CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
         return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)
 
@@ -753,7 +752,7 @@ class Table:
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version. Reads at most one small file per version."""
-        return self._format.committed_at(versions)
+        return self._format.committed_at(_checked_versions(versions))
 
     def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
         """Return `file_changes`; deprecated."""
@@ -843,6 +842,17 @@ class Table:
     def _newest_snapshot(self, listing: Listing) -> Snapshot:
         newest = self._format.version(listing.latest)
         return Snapshot(self.path, self._format, newest, listing, name=self.name, readability=self._readability)
+
+
+def _checked_versions(versions: object) -> Sequence[int]:
+    """Return versions as a list. Raises InvalidArgumentError if something else was given."""
+    if isinstance(versions, str) or not isinstance(versions, Iterable):
+        raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
+    found = list(versions)
+    wrong = [version for version in found if not isinstance(version, Integral)]
+    if wrong:
+        raise InvalidArgumentError(f"versions must be whole numbers, got {wrong[0]!r}. at(ref).version resolves a ref.")
+    return found
 
 
 def _renamed(old: str, new: str) -> None:

@@ -147,7 +147,6 @@ def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> p
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-@lru_cache(maxsize=256)
 def condition(text: str, schema: pa.Schema) -> Condition:
     """Return the condition for SQL text and the schema of the rows. Reads nothing. Keeps those that it returned last.
 
@@ -162,6 +161,11 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
+    return _condition(text, schema)
+
+
+@lru_cache(maxsize=256)
+def _condition(text: str, schema: pa.Schema) -> Condition:
     with locked_cursor() as cursor:
         tree = _parse(cursor, text)
         columns = _columns(tree, schema, text)

@@ -51,7 +51,8 @@ def scan_of(
 
 def check_limit(limit: object, what: str) -> None:
     """Raise InvalidArgumentError unless a limit on the number of `what` is None or a whole number, 0 or more."""
-    if limit is not None and not (isinstance(limit, SupportsIndex) and operator.index(limit) >= 0):
+    is_valid = isinstance(limit, SupportsIndex) and not isinstance(limit, bool) and operator.index(limit) >= 0
+    if limit is not None and not is_valid:
         raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {what}.")
 
 
@@ -61,8 +62,9 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{str(columns)!r}].")
     known, seen = set(schema.names), set[str]()
-    for name in columns:
-        if name not in known:
+    given: Iterable[object] = columns
+    for name in given:
+        if not isinstance(name, str) or name not in known:
             raise InvalidArgumentError(unknown_column(str(name), schema.names))
         if name in seen:
             raise InvalidArgumentError(f"columns contains {name!r} twice. Write each column once.")

@@ -263,7 +263,7 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
         InvalidArgumentError: No format has that name.
     """
     known = {candidate.name: candidate for candidate in FORMATS}
-    if name is not None and name not in known:
+    if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
     if name is not None and known[name].recognises(storage):
         return known[name]

@@ -48,9 +48,10 @@ def check_types(types: str) -> PandasTypes:
     Raises:
         InvalidArgumentError: They are not.
     """
-    known: dict[str, PandasTypes] = {name: name for name in get_args(PandasTypes)}
-    if types in known:
-        return known[types]
+    known: tuple[PandasTypes, ...] = get_args(PandasTypes)
+    for name in known:
+        if types == name:
+            return name
     near = get_close_matches(str(types), known, 1)
     raise InvalidArgumentError(
         f"types={types!r} is unknown. {f'Did you mean {near[0]}? ' if near else ''}Types: {', '.join(known)}."

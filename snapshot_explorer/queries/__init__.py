@@ -116,6 +116,10 @@ def sql(
         return frames.as_pandas(to_arrow(query, tables, before=before))
     if engine == "spark":
         return _on_spark(query, tables, spark)
+    if not isinstance(engine, str):
+        raise InvalidArgumentError(
+            f"engine must be {' or '.join(ENGINES)}, got {type(engine).__name__}. Give a Spark session as spark=."
+        )
     close = difflib.get_close_matches(engine, ENGINES, 1)
     hint = f"Did you mean {close[0]}? " if close else ""
     raise InvalidArgumentError(f"{engine!r} is not an engine for SQL. {hint}Engines: {', '.join(ENGINES)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ def read_changes(
     more = [field for field in changes.metadata_columns if field.name not in known]
     schema = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
     shown = [_ROW_KIND, *changes.schema.names]
-    wanted = shown if columns is None else columns if isinstance(columns, str) else [_ROW_KIND, *columns]
+    is_list = isinstance(columns, Iterable) and not isinstance(columns, str)
+    wanted = shown if columns is None else [_ROW_KIND, *columns] if is_list else columns
     scan = scan_of(schema, wanted, where, limit)
     return local.to_arrow(changes.reader, changes.splits(scan.condition), scan)

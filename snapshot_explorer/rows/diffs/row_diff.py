@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.frames.exports import flat, json_text
@@ -282,8 +283,7 @@ class RowDiff:
 
     def showing(self, rows: int) -> RowDiff:
         """Return the same diff, drawn with up to `rows` rows."""
-        if rows < 0:
-            raise InvalidArgumentError(f"limit must be 0 or more, got {rows}.")
+        check_limit(rows, "rows")
         return replace(self, drawn_rows=rows)
 
     def drawing(self) -> Drawing:
