@@ -13,6 +13,7 @@ from snapshot_explorer.formats import bind
 from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import missing_slash
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -123,8 +124,12 @@ def _in_catalog(
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
     """Return a sentence with the folder whose name is nearest to a missing one, and how many more are beside it.
 
-    Empty where there is none. One listing of the parent folder, or of the one above it if that is missing too.
+    Or with the URL that a path such as `s3:/lake/orders` was meant to be. Empty where there is neither. One listing of
+    the parent folder, or of the one above it if that is missing too.
     """
+    url = missing_slash(path)
+    if url is not None:
+        return f"Did you mean {url}?"
     rest = path.rstrip("/")
     for _ in range(2):
         parent, slash, name = rest.rpartition("/")

@@ -23,6 +23,7 @@ _BUCKETS = frozenset({"s3", "gs", "abfs", "oss", "tos", "oci", "memory"})
 """Storages whose connection does not depend on the bucket: a table may refer to files in another bucket."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://(.*)", re.DOTALL)
 _FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTALL | re.IGNORECASE)
+_ONE_SLASH = re.compile(r"([A-Za-z0-9]+):/?([^/].*)", re.DOTALL)
 _HADOOP_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)", re.DOTALL)
 _CHAINED = re.compile(r"([a-z0-9_]+)(?:://[^:]*)?::([a-z0-9_]+)(?:::|://|$)")
 _QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
@@ -67,6 +68,15 @@ def parse_location(path: object) -> Location:
         return _local(local[1] or "/")
     url = _URL.match(text) or re.fullmatch(r"(hdfs):(/.*)", text, re.DOTALL)
     return _remote(url[1].lower(), url[2]) if url else _local(text)
+
+
+def missing_slash(path: str) -> str | None:
+    """Return the URL that was probably meant by a path such as `s3:/lake/orders`, which is a local one; else None."""
+    found = _ONE_SLASH.fullmatch(path)
+    known = {*_PROTOCOL_FAMILIES, *_PROTOCOL_FAMILIES.values(), *_BUCKETS} - {LOCAL, "local"}
+    if found is None or found[1].lower() not in known:
+        return None
+    return parse_location(f"{found[1]}://{found[2]}").shown
 
 
 def _is_chain(text: str) -> bool:

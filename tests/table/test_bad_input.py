@@ -284,6 +284,21 @@ def test_an_argument_of_another_type_says_what_it_must_be(url, call, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("s3:/lake/orders", "s3://lake/orders"),
+        ("S3A:/lake/orders", "s3://lake/orders"),
+        ("gs:lake/orders", "gs://lake/orders"),
+        ("https:/me:secret@host/orders", "https://host/orders"),
+    ],
+)
+@pytest.mark.parametrize("call", [open_table, find_tables])
+def test_a_url_that_lacks_a_slash_is_suggested(call, path, url):
+    with pytest.raises(TableNotFoundError, match=rf"Did you mean {url}\?$"):
+        call(path)
+
+
 def test_a_folder_that_is_empty_is_not_suggested_itself(tmp_path):
     (tmp_path / "orders").mkdir()
 
