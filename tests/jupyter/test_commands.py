@@ -479,4 +479,10 @@ def test_inspect_of_many_rows_asks_first(orders):
 
 def test_inspect_names_the_nearest(orders):
     assert orders.fails("%snapshot inspect file").startswith("No system table is called 'file'. Did you mean files?")
-    assert orders.fails("%snapshot inspect").startswith("%snapshot inspect needs NAME, which: snapshots, schemas")
+
+
+def test_inspect_without_a_name_lists_the_tables_of_the_format(orders):
+    listed = orders.ok("%snapshot inspect").result
+
+    assert listed["name"].to_pylist() == [one.name for one in orders["orders"].inspections]
+    assert "of Delta" not in str(listed)

@@ -1,14 +1,21 @@
 """`%snapshot inspect`: a table of metadata under the format's own name."""
 
+import pyarrow as pa
+
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
 
 
 def _inspect(invocation: Invocation) -> Frame:
-    """Return a system table; one of the table's rows is limited like `load`."""
+    """Return a system table, or without a name their list; one of the table's rows is limited like `load`."""
     name, table = invocation.table()
-    system_table, ref = invocation.arguments.get("name") or "", invocation.arguments.get("ref")
+    system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
+    if system_table is None:
+        rows = [
+            {"name": one.name, "meaning": one.meaning, "of_one_version": one.at_version} for one in table.inspections
+        ]
+        return Frame(pa.Table.from_pylist(rows), title=f"Metadata tables of {table.name}", noun="tables")
     if any(one.name == system_table and one.of_rows for one in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
@@ -23,6 +30,7 @@ INSPECT = Command(
     python='orders.inspect("files", 17)',
     examples=(
         "%snapshot inspect files 17",
+        "%snapshot inspect",
         "%snapshot inspect history",
         "p = %snapshot inspect partitions",
         "%snapshot inspect audit_log 17",
@@ -31,13 +39,13 @@ INSPECT = Command(
         Argument(
             name="NAME",
             value_type="inspection",
-            required=True,
             meaning="which: snapshots, schemas, options, manifests, files, file_key_ranges, partitions, buckets, "
             "tags, branches, consumers, statistics, aggregation_fields, table_indexes, file_indexes of Paimon, and "
             "with the table's own rows audit_log, binlog, ro, row_tracking; history, detail, properties, "
             "transactions, domains of Delta; snapshots, history, refs, metadata_log_entries, specs, sort_orders, "
             "schemas, properties, statistics, manifests, entries, files, data_files, delete_files, partitions of "
-            "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files",
+            "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files; "
+            "without it, those of the open table are listed",
         ),
         Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
     ),
