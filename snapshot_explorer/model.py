@@ -126,6 +126,8 @@ class TableSchema:
     """Names of the partition columns, outermost first."""
     primary_keys: tuple[str, ...]
     """Names of the primary key columns; empty if there is no key."""
+    is_merged: bool = False
+    """Whether readers merge rows with the same primary key, as in Paimon. Iceberg's identifier fields merge nothing."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())

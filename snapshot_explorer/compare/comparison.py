@@ -224,7 +224,7 @@ class Comparison:
         if self.a == self.b:
             return "A version is the same as itself."
         kinds = None if self._missing else set(self.commits["kind"].to_pylist())
-        keyed = bool(self._a.schema.primary_keys or self._b.schema.primary_keys)
+        keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{sentence} The schema differs." if len(self.schema) else sentence
 

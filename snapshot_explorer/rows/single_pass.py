@@ -158,7 +158,7 @@ class _Files:
 
 def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[str]) -> str | None:
     schemas = source.schemas(versions)
-    if any(schema.primary_keys for schema in schemas):
+    if any(schema.is_merged for schema in schemas):
         return "rows are merged by their primary key"
     of_each = [{(one.id, one.name, one.type) for one in schema.columns if one.name in columns} for schema in schemas]
     if any(one != of_each[-1] or len(one) != len(columns) for one in of_each):

@@ -64,7 +64,7 @@ def touched_versions(
         last: The last version that is looked at; the newest one without it.
     """
     version = table_format.version(reference)
-    keys = frozenset(version.schema.primary_keys)
+    keys = frozenset(version.schema.primary_keys if version.schema.is_merged else ())
     part = where.on(keys) if keys and where is not None else where
     there = version.arrow_schema.names
     columns = [name for name in there if part is not None and name in part.columns]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from tests.support.delta.table_builder import DeltaTable, metadata
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.row_histories import KINDS, STEPS, play
 
 
@@ -125,7 +126,7 @@ def test_rows_of_a_primary_key_table_are_bounds_until_they_are_read():
     table = open_table(samples.path("orders"))
 
     assert table.profile_over("order_id").to_arrow()["bounds"][0].as_py() == (
-        "rows, null_count, min, max: before any merge"
+        "rows, null_count, min, max: unmerged"
     )
     assert table.profile_over("amount", exact=True).columns["amount"]["rows"].to_pylist()[-1] == table.current.count()
 
@@ -152,3 +153,17 @@ def test_bad_arguments_of_a_profile_are_refused_by_name(memory_root):
     empty = DeltaTable(*memory_root)
     with pytest.raises(SnapshotNotFoundError, match="Version 17 does not exist"):
         open_table(empty.url).profile_over(between="17..18")
+
+
+def test_identifier_fields_of_iceberg_merge_no_rows(memory_root):
+    written = IcebergTable(*memory_root)
+    written.metadata["schemas"] = [written.metadata["schemas"][0] | {"identifier-field-ids": [1]}]
+    written.commit([(1, "a"), (2, "b")])
+    written.commit([(3, "c")])
+    table = open_table(f"memory://{written.root}")
+
+    lines = table.profile_over("id").columns["id"].to_pylist()
+
+    assert table.at(1).schema.primary_keys == ("id",)
+    assert [(line["rows"], line["bounds"]) for line in lines] == [(2, None), (3, None)]
+    assert table.bisect("id > 2", single_pass=True).version == 2

@@ -269,8 +269,8 @@ _CUT = {
 
 def _of_table(version: TableVersion) -> str | None:
     """Return why the rows in files are not those of the table; None where they are."""
-    if version.schema.primary_keys:
-        return "rows, null_count, min, max: before any merge"
+    if version.schema.is_merged:
+        return "rows, null_count, min, max: unmerged"
     for option, reason in (
         ("deletion-vectors.enabled", "with rows that deletion vectors remove"),
         ("data-evolution.enabled", "with rows that are spread over files"),

@@ -169,6 +169,7 @@ def table_schema(schema: Schema) -> TableSchema:
         ),
         partition_keys=schema.partition_keys,
         primary_keys=schema.primary_keys,
+        is_merged=bool(schema.primary_keys),
     )
 
 
