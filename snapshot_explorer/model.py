@@ -56,7 +56,7 @@ class Commit:
     removed_files: int | None
     """Data files that the commit removed."""
     added_rows: int | None
-    """Rows in the added files, before any merge, without those that deletion vectors remove; also rows that return."""
+    """Rows in the added files, without those that deletion vectors remove; also rows that return."""
     removed_rows: int | None
     """Rows in the removed files, likewise; and those that the commit deleted by deletion vectors."""
     added_bytes: int | None
@@ -64,7 +64,7 @@ class Commit:
     removed_bytes: int | None
     """Bytes of the removed files."""
     total_rows: int | None
-    """Rows in all live files after the commit, before any merge, without those deleted by deletion vectors."""
+    """Rows in all live files after the commit, without those deleted by deletion vectors; see `frames.COMMITS`."""
     watermark: datetime | None
     """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]
@@ -188,7 +188,7 @@ class Split:
     bucket: int | None
     """The bucket, where the format has buckets."""
     rows: int | None
-    """Rows in the files, before any merge; None where the metadata does not contain it."""
+    """Rows in the files, before merges and deletes; None where the metadata does not contain it."""
     size_bytes: int
     """Bytes of the files."""
     detail: SplitDetail

@@ -73,7 +73,7 @@ def card(name: str, facts: Mapping[str, object], columns: Sequence[str]) -> Draw
 
 
 def overview_facts(
-    version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None
+    version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None, table_format: str
 ) -> dict[str, object]:
     """Return what is known of the newest version by name: its commit, rows, files and keys.
 
@@ -82,13 +82,15 @@ def overview_facts(
         commits: COMMITS that have been read.
         schema: Its schema, if that was read.
         files: Its FILES, if those were read.
+        table_format: The name of the format. Delta's metadata counts the rows of the table. Those of the others count
+            the rows in files, of which readers merge some by their keys, or drop some that equality deletes remove.
     """
     facts: dict[str, object] = {}
     found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
     if found:
         time, rows = found[0]["committed_at"], found[0]["total_rows"]
         facts["last commit"] = " ".join([found[0]["kind"], *([moment(time)] if time else [])])
-        facts["rows, before any merge"] = None if rows is None else f"{rows:,}"
+        facts["rows" if table_format == "delta" else "rows in files"] = None if rows is None else f"{rows:,}"
     if files is not None:
         count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
         facts["files"] = f"{count:,}, {size(size_bytes)}"

@@ -189,7 +189,7 @@ class Snapshot:
         """Return the plan of a read: what is read and what is skipped. Reads only metadata.
 
         One row per split that is read, then one row per partition, bucket and reason for what is skipped. The PLAN
-        frame: partition (map), bucket, raw, files, rows (before any merge), size_bytes, and skipped: null for splits
+        frame: partition (map), bucket, raw, files, rows (in the files), size_bytes, and skipped: null for splits
         that are read, otherwise `partition`, `bucket`, `key range` or `statistics of COLUMN`. If the condition skips
         whole manifests, everything skipped by partition is one row, without partition, bucket and size.
 

@@ -569,7 +569,7 @@ class Table:
         each, `amount < 0`, which holds at a version if some row passes. A Python function of a `Snapshot`. SQL on the
         metadata of a version: `rows`, `files`, `bytes`, `version`, `committed_at`, `columns` (a list of names), `types`
         (`types['amount'] = 'double'`), `null_count.COLUMN` and `null_rate.COLUMN`; `metadata.rows` where a column is
-        called `rows`. Rows are those in files, before any merge and before delete files.
+        called `rows`. Rows are those in files, before merges and deletes.
 
         Conditions on metadata are evaluated at every version, in one pass over the log. For other conditions the last
         version is loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the
@@ -610,8 +610,8 @@ class Table:
         From the statistics of files in the metadata, in one pass over the log; a number is null if a live file has no
         statistics of it. `bounds` says which numbers are bounds instead of exact, and why: text and times may be
         truncated, deletion vectors and delete files remove rows that the statistics still include, and rows of
-        primary-key tables are counted before any merge. `min` and `max` are then a lower and an upper bound of the
-        values. NaN is not a value.
+        Paimon's primary-key tables are counted before they are merged. `min` and `max` are then a lower and an upper
+        bound of the values. NaN is not a value.
 
         Args:
             columns: A column or several, of the last version; by default all.
@@ -814,7 +814,7 @@ class Table:
             "branch": self.branch or (None if self.format == "delta" else "main"),
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
-            **overview_facts(newest, commits=known.commits, schema=schema, files=files),
+            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.format),
             "reads": None if self._storage is None else self._storage.outside,
             "commit times": copied_note(known.commits) if self.format == "delta" else None,
             "next": None if newest is None else NEXT_COMMANDS,

@@ -29,11 +29,11 @@ COMMITS = pa.schema(
         _column("schema_id", pa.int64(), "the schema after the commit"),
         _column("added_files", pa.int64(), "data files added", "files"),
         _column("removed_files", pa.int64(), "data files removed", "files"),
-        _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
-        _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
+        _column("added_rows", pa.int64(), "rows in the added files", "rows"),
+        _column("removed_rows", pa.int64(), "rows in the removed files, and those deleted by vectors", "rows"),
         _column("added_bytes", pa.int64(), "size of the added files", "bytes"),
         _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
-        _column("total_rows", pa.int64(), "rows in all live files, before any merge", "rows"),
+        _column("total_rows", pa.int64(), "rows in all live files, less those deleted by vectors", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
         _column("tags", pa.list_(pa.string()), "tags on the version"),
         _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
@@ -50,8 +50,10 @@ COMMITS = pa.schema(
 `Table` are never more optimistic than what it found last about these commits, and what is null here is what it found; a
 version that it did not know keeps the value above.
 
-Row counts exclude rows deleted by deletion vectors: a commit that deletes with vectors has `removed_rows`. If the
-writer did not record the number of these rows, the affected counts are null."""
+Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
+`removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
+affected counts are null. Rows that readers merge by their primary key (Paimon), and those that equality deletes remove
+(Iceberg), are counted."""
 
 MANIFESTS = pa.schema(
     [
@@ -74,7 +76,7 @@ _FILE = [
     _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
     _column("bucket", pa.int32(), "bucket; null where the format has none"),
     _column("level", pa.int32(), "level of the merge tree; null if the format has none"),
-    _column("rows", pa.int64(), "rows in the file, before any merge", "rows"),
+    _column("rows", pa.int64(), "rows in the file, before merges and deletes", "rows"),
     _column("size_bytes", pa.int64(), "size of the file", "bytes"),
     _column("schema_id", pa.int64(), "the schema of the file's writer"),
     _column("deletion_vector", pa.string(), "the location of its deletion vector; null if it has none"),
@@ -151,8 +153,8 @@ COMPARED_PARTITIONS = pa.schema(
         _column("shared_files", pa.int64(), "data files in both", "files"),
         _column("removed_files", pa.int64(), "data files only in A", "files"),
         _column("added_files", pa.int64(), "data files only in B", "files"),
-        _column("removed_rows", pa.int64(), "rows in the removed files, before any merge", "rows"),
-        _column("added_rows", pa.int64(), "rows in the added files, before any merge", "rows"),
+        _column("removed_rows", pa.int64(), "rows in the removed files, before merges and deletes", "rows"),
+        _column("added_rows", pa.int64(), "rows in the added files, before merges and deletes", "rows"),
         _column("net_rows", pa.int64(), "added minus removed rows", "rows"),
         _column(
             "deleted_rows", pa.int64(), "additional rows that deletion vectors of shared files remove in B", "rows"
@@ -188,7 +190,7 @@ COMPARED = pa.schema(
             "in A, shared, removed, added, in B; and files that commits only rearranged",
         ),
         _column("files", pa.int64(), "data files", "files"),
-        _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+        _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
         _column("size_bytes", pa.int64(), "size of the files", "bytes"),
     ]
 )
@@ -198,7 +200,7 @@ SKIPPED = pa.schema(
         _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
         _column("bucket", pa.int32(), "bucket; null where the format has none"),
         _column("files", pa.int64(), "data files", "files"),
-        _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+        _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
         _column("size_bytes", pa.int64(), "size of the files", "bytes"),
         _column("skipped", pa.string(), "why the files are not read; null if they are"),
     ]
@@ -224,7 +226,7 @@ HEALTH_FINDINGS = pa.schema(
 
 _SIZES = [
     _column("files", pa.int64(), "data files", "files"),
-    _column("rows", pa.int64(), "rows in the files, before any merge", "rows"),
+    _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
     _column("size_bytes", pa.int64(), "size of the files", "bytes"),
 ]
 _SMALL = [
@@ -363,7 +365,7 @@ PROFILE = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at")),
         _column("column", pa.string(), "the column, as the last of the versions names it"),
-        _column("rows", pa.int64(), "rows at the version, before any merge; null if unknown", "rows"),
+        _column("rows", pa.int64(), "rows at the version; null if unknown", "rows"),
         _column("null_count", pa.int64(), "nulls in the column; null if unknown", "rows"),
         _column("null_rate", pa.float64(), "nulls by rows, to 6 digits"),
         _column("min", pa.string(), "the least value as text, ignoring NaN; null if unknown"),

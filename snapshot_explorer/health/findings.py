@@ -57,7 +57,7 @@ class Finding:
         passed = self.value is not None and self.value >= self.watch_from
         small = ", which does not matter in a table of this size" if passed and not self.is_large_enough else ""
         more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
-        return f"{self.found}{small}. Warns at {self.threshold}.{more}"
+        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
 
     @property
     def state(self) -> str:
@@ -141,7 +141,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         if mergeable
         else f"compaction would remove none of {counted(files, 'file')}: no {noun[1]} has enough small ones to merge",
         threshold=f"{_MERGEABLE[0][0]:,} removable files and {_MERGEABLE[0][1]:.0%} of all, "
-        f"act at {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
+        f"act from {_MERGEABLE[1][0]:,} and {_MERGEABLE[1][1]:.0%}",
         meaning="Readers open each file with requests of its own: many small files slow them down.",
         advice=settings.compact,
     )
@@ -167,7 +167,7 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         watch_from=watch,
         act_from=act,
         found=f"{fill:,} of {len(sizes):,} {'holds' if fill == 1 else 'hold'} less than {size(settings.small_bytes)}",
-        threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act at {_SMALL_GROUPS[1][0]:,}",
+        threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act from {_SMALL_GROUPS[1][0]:,}",
         meaning="Compaction does not merge files of different partitions or buckets, so their files remain small.",
         advice=settings.repartition_advice,
     )
@@ -195,7 +195,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         act_from=max(_MOST_DELETED, settings.deleted_ratio),
         found=description,
         threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
-        f"act at {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
+        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
         meaning="Readers still read deleted rows, and the vectors to filter them out.",
         advice=settings.compact,
     )
@@ -210,7 +210,7 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         watch_from=_DELETE_RECORDS,
         act_from=_MOST_DELETED,
         found="unknown: not in the manifests" if ratio is None else f"{ratio:.1%} of the rows in files",
-        threshold=f"{_DELETE_RECORDS:.0%}, act at {_MOST_DELETED:.0%}, {size_condition}",
+        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {size_condition}",
         meaning="Every reader merges them, until a full compaction drops them from the last level.",
         advice=settings.compact,
     )
@@ -230,7 +230,7 @@ def _of_runs(
         act_from=stop + 1,
         found=f"at most {most:,} in a bucket, {above:,} of {len(runs):,} buckets are above the trigger, "
         f"and level 0 has {fresh:,} files",
-        threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act at {stop + 1}, above .stop-trigger",
+        threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act from {stop + 1}, above .stop-trigger",
         meaning="Readers merge the runs of a bucket; above the stop trigger its writers wait for a compaction.",
         advice=settings.compact,
     )
@@ -265,7 +265,7 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
         act_from=act,
         found=f"{small:,} of {len(sizes):,} {'is' if small == 1 else 'are'} below {size(settings.metadata_bytes)}; "
         f"their median is {median}",
-        threshold=f"{watch:,}, act at {act:,}; writers merge {limit:,} ({settings.metadata_source})",
+        threshold=f"{watch:,}, act from {act:,}; writers merge {limit:,} ({settings.metadata_source})",
         meaning="Every read opens all manifests of the version to plan.",
         advice=settings.metadata_command,
     )
@@ -284,7 +284,7 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         watch_from=watch,
         act_from=act,
         found=f"{len(delta):,}, and {checkpoint}: {counted(len(base) + len(delta), 'file')} to read at opening",
-        threshold=f"{watch:,}, act at {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
+        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
         f"({settings.metadata_source})",
         meaning="Opening the table reads each of these commits, with a request each.",
         advice=settings.metadata_command,

@@ -134,7 +134,7 @@ class Health:
         known = not rows["rows"].null_count
         return [
             ("files", files),
-            ("rows, before any merge", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
+            ("rows in files", f"{pc.sum(rows['rows']).as_py() or 0:,}" if known else None),
             ("size", size(size_bytes)),
             ("average file size", size(size_bytes // files) if files else None),
             ("target file size", f"{size(settings.target_bytes)}: {settings.target_source}"),

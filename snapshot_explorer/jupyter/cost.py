@@ -22,7 +22,7 @@ class Limits:
     """What is read without confirmation; `%config SnapshotMagics` sets it."""
 
     rows: int
-    """Rows, before any merge."""
+    """Rows in data files."""
     size_bytes: int
     """Bytes of data files."""
 
@@ -39,7 +39,7 @@ class Cost:
     """What reading rows would read, from metadata alone."""
 
     rows: int | None
-    """Rows, before any merge; None where the metadata does not contain it."""
+    """Rows in the data files; None where the metadata does not contain it."""
     files: int
     """Data files."""
     size_bytes: int
@@ -57,7 +57,7 @@ class Cost:
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:
-        return f"{counted(self.rows, 'row')} (before any merge), {counted(self.files, 'file')}, {size(self.size_bytes)}"
+        return f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {size(self.size_bytes)}"
 
 
 def cost_of(snapshot: Snapshot, where: str | None) -> Cost:

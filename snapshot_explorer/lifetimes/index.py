@@ -155,7 +155,7 @@ class FileLifetimes:
     def totals(self) -> pa.Table:
         """Return the size of the table at each known version: version, committed_at, files, rows, size_bytes.
 
-        Rows are counted in files, before any merge; null if the count of a file is unknown.
+        Rows are counted in files, before merges and deletes; null if the count of a file is unknown.
         """
         count = len(self.versions)
         rows = self.intervals.rows

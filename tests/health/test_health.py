@@ -257,7 +257,7 @@ def test_a_version_without_files_has_nothing_to_be_done(memory_root):
 
     assert health.verdict == "The version has no data files: nothing to do."
     assert health.partitions.num_rows == health.levels.num_rows == 0
-    assert "average file size       -" in str(health)
+    assert "average file size     -" in str(health)
     assert opened.health_history()["median_bytes"].to_pylist() == [None, 500, None]
 
 

@@ -60,6 +60,6 @@ def test_rows_that_nothing_counts_are_reported_as_unknown(tmp_path):
     cost = cost_of(snapshot, None)
 
     assert cost.rows is None
-    assert str(cost).startswith("an unknown number of rows (before any merge), 2 files")
+    assert str(cost).startswith("an unknown number of rows in 2 files")
     assert (cost + Cost(rows=1, files=1, size_bytes=1)).rows is None
     assert snapshot.plan("id = 0").to_arrow()["rows"].to_pylist()

@@ -45,5 +45,5 @@ LOG = Command(
         TABLE,
     ),
     notes="Reads only the commits that it returns, unless it filters by kind or text. Rows are counted in files, "
-    "before any merge.",
+    "less those deleted by vectors: before Paimon's keys are merged, and before equality deletes of Iceberg.",
 )

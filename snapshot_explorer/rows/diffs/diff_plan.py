@@ -46,7 +46,7 @@ class Side:
 
     @property
     def rows(self) -> int | None:
-        """The most rows that are read, before any merge; None where the metadata does not contain it."""
+        """The most rows that are read, before merges and deletes; None where the metadata does not contain it."""
         known = [split.rows for split in self.splits]
         return None if None in known else sum(rows or 0 for rows in known)
 

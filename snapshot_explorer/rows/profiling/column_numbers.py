@@ -134,7 +134,7 @@ def ranges_of(found: FileStatistics) -> FileRanges:
 
 
 def rows_over(lifetimes: FileLifetimes) -> pa.Array:
-    """Return the rows at each version of lifetimes, before any merge; null where those of a file are unknown.
+    """Return the rows in the files of each version of lifetimes; null where those of a file are unknown.
 
     Rows that deletion vectors remove do not count where lifetimes have their number (Delta).
     """

@@ -199,7 +199,7 @@ def test_rows_are_previewed_as_asked(explorer, orders):
 
     said = shown_text(explorer, "data")
 
-    assert "The cost of reading all rows: 41 rows (before any merge), 2 files, 4.9 kB." in said
+    assert "The cost of reading all rows: 41 rows in 2 files, 4.9 kB." in said
     assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=200)"
     assert len(grid_of(explorer, "data")[1]) == eval(explorer.code).num_rows
 
@@ -226,7 +226,7 @@ def test_rows_are_loaded_into_a_variable(orders):
     pressed(explorer, "Load as variable")
 
     assert variables["old"].equals(orders.at(2).to_pandas())
-    assert "old holds 24 rows of version 2. Read: 38 rows (before any merge), 4 files" in explorer._loader._result.value
+    assert "old holds 24 rows of version 2. Read: 38 rows in 4 files" in explorer._loader._result.value
     assert "old = orders.at(2).to_pandas()" in explorer._loader._line.value
     explorer.close()
 
@@ -255,7 +255,7 @@ def test_what_is_large_by_the_settings_is_loaded_only_when_asked_twice(orders, s
 
     pressed(explorer, "Load as variable")
     assert variables == {}
-    assert "This reads 41 rows (before any merge), 2 files, 4.9 kB." in explorer._loader._result.value
+    assert "This reads 41 rows in 2 files, 4.9 kB." in explorer._loader._result.value
 
     explorer.state.load_limit = 3
     pressed(explorer, "Load as variable")
