@@ -1,24 +1,50 @@
 """`python -m snapshot_explorer PATH`: a table's card and log in a terminal, or the tables below a folder."""
 
 import argparse
+import io
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from snapshot_explorer import __version__
 from snapshot_explorer.discovery import find_tables
 from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.frames import Frame
 from snapshot_explorer.opening import open_table
-from snapshot_explorer.render import Pairs, text
+from snapshot_explorer.render import Drawing, Pairs, text
 from snapshot_explorer.table import Table
 
 _DRAWN = 20
+_WIDTHS = 40, 120
+"""The narrowest and the widest text."""
+_INTERRUPTED = 130
+"""The exit status of a program that Ctrl-C ends, as shells write it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table's card and its newest commits, and return the exit status: 2 where the table cannot be read.
 
-    Of a folder that is no table the tables below it are printed.
+    Of a folder that is no table the tables below it are printed. Text is as wide as the terminal, at most 120 columns.
     """
+    given = _parser().parse_args(arguments)
+    try:
+        status, shown = _read(given)
+        stream = sys.stderr if status else sys.stdout
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for terminals that lack the letters of a name
+        stream.write(f"{shown}\n")
+        stream.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:  # as of `| head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m snapshot_explorer",
         description="Show what a Paimon, Delta or Iceberg table is and what its newest commits did, "
@@ -30,34 +56,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
     parser.add_argument("--format", metavar="F", help="paimon, delta or iceberg; detected without it")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--version", action="version", version=f"snapshot-explorer {__version__}")
+    return parser
+
+
+def _read(given: argparse.Namespace) -> tuple[int, str]:
+    """Return the exit status and what to print."""
+    least, most = _WIDTHS
+    room = max(least, min(most, shutil.get_terminal_size((most, 0)).columns))
     try:
         table = open_table(given.path, branch=given.branch, format=given.format)
         table.read_overview()
-        shown = f"{_card(table)}\n\n{table.history(limit=given.limit)}"
+        log = table.history(limit=given.limit)
     except SnapshotExplorerError as error:
         below = _tables_below(given.path) if isinstance(error, TableNotFoundError) else None
-        if below is None:
-            sys.stderr.write(f"{error}\n")
-            return 2
-        shown = below
-    sys.stdout.write(f"{shown}\n")
-    return 0
+        return (2, str(error)) if below is None else (0, text(below.drawing(), room=room))
+    return 0, f"{text(_card(table), room=room)}\n\n{text(log.drawing(), room=room)}"
 
 
-def _tables_below(path: str) -> str | None:
+def _tables_below(path: str) -> Frame | None:
     try:
         found = find_tables(path)
     except SnapshotExplorerError:
         return None
-    return str(found) if found.num_rows else None
+    return found if found.num_rows else None
 
 
-def _card(table: Table) -> str:
-    """Return the card of a table as text, without the commands of notebooks that may come next."""
+def _card(table: Table) -> Drawing:
+    """Return the card of a table, without the commands of notebooks that may come next."""
     card = table.drawing()
     rows = [row for part in card.parts if isinstance(part, Pairs) for row in part.rows if row[0] != "next"]
-    return text(replace(card, parts=(Pairs(tuple(rows)),)))
+    return replace(card, parts=(Pairs(tuple(rows)),))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Drawings as aligned plain text, at most 120 columns wide, without colours."""
+"""Drawings as aligned plain text, by default at most 120 columns wide, without colours."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ _LONGEST_TEXT = 1_000
 _WORDS = re.compile(r"[^_]+_*|_+")
 
 
-def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
-    """Return the drawing as aligned text without colours, at most 120 columns wide.
+def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
+    """Return the drawing as aligned text without colours.
 
     Text that does not fit a column is cut with an ellipsis; numbers and times never are: where even so the
     columns do not fit, the last are left out, and that is said.
@@ -31,22 +31,23 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> str:
     Args:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
+        room: The widest line, in columns of a terminal. Only a number or a time that is wider exceeds it.
     """
-    lines = list(_wrapped(visible(drawing.title), WIDTH))
+    lines = list(_wrapped(visible(drawing.title), room))
     for above, part in zip((None, *drawing.parts), drawing.parts, strict=False):
         if isinstance(above, Pairs | Grid | Lanes) and isinstance(part, Pairs | Grid | Lanes):
             lines.append("")
         match part:
             case Line():
-                lines.extend(_wrapped(visible(part.text), WIDTH))
+                lines.extend(_wrapped(visible(part.text), room))
             case Code():
-                lines.extend(line for one in part.text.split("\n") for line in _wrapped(visible(one), WIDTH))
+                lines.extend(line for one in part.text.split("\n") for line in _wrapped(visible(one), room))
             case Pairs():
-                lines.extend(_pairs(part))
+                lines.extend(_pairs(part, room))
             case Grid():
-                lines.extend(_grid(part, limit))
+                lines.extend(_grid(part, limit, room))
             case Lanes():
-                lines.extend(_lanes(part))
+                lines.extend(_lanes(part, room))
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -72,25 +73,25 @@ def _fitting(content: str, room: int) -> str:
     return content
 
 
-def _pairs(pairs: Pairs) -> Iterator[str]:
-    names = [cut(visible(name), WIDTH // 3) for name, _ in pairs.rows]
+def _pairs(pairs: Pairs, room: int) -> Iterator[str]:
+    names = [cut(visible(name), room // 3) for name, _ in pairs.rows]
     edge = max(map(width, names), default=0)
     for name, (unit_name, value) in zip(names, pairs.rows, strict=True):
         shown = cell(value, unit_of(unit_name)).text
-        first, *more = _wrapped(shown, WIDTH - edge - _GAP)
+        first, *more = _wrapped(shown, room - edge - _GAP)
         yield pad(name, edge, right=False) + " " * _GAP + first
         yield from (" " * (edge + _GAP) + line for line in more)
 
 
-def _lanes(lanes: Lanes) -> Iterator[str]:
+def _lanes(lanes: Lanes, room: int) -> Iterator[str]:
     """Yield two columns, with a line of dashes and its name above each lane."""
-    room = (WIDTH - _GAP) // 2
-    yield from _side_by_side(*lanes.heads, room)
+    half = (room - _GAP) // 2
+    yield from _side_by_side(*lanes.heads, half)
     for lane in lanes.lanes:
         cut_off = f", {len(lane.rows):,} of {lane.total:,} {lanes.noun}" if len(lane.rows) < lane.total else ""
-        yield f"-- {visible(lane.name)}{cut_off} ".ljust(WIDTH, "-")
+        yield f"-- {visible(lane.name)}{cut_off} ".ljust(room, "-")
         for left, right in lane.rows:
-            yield from _side_by_side(_item_text(left, room), _item_text(right, room), room)
+            yield from _side_by_side(_item_text(left, half), _item_text(right, half), half)
 
 
 def _side_by_side(left: str, right: str, room: int) -> Iterator[str]:
@@ -133,17 +134,17 @@ class _Column:
         return pad(cut(content, room, middle=self.shown.is_path), room, right=self.shown.is_number)
 
 
-def _grid(grid: Grid, limit: int) -> Iterator[str]:
+def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
     columns = [_Column(column, (visible(column.name),)) for column in shown]
-    if sum(column.natural_width + _GAP for column in columns) - _GAP > WIDTH:
+    if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
         columns = [_Column(column, _broken(column)) for column in shown]
-    fitting = _fitting_columns(columns)
+    fitting = _fitting_columns(columns, room)
     if fitting:
-        yield from _aligned(fitting)
+        yield from _aligned(fitting, room)
     notes = [rows_note(grid, limit), _columns_note(grid, len(fitting))]
     if any(notes):
-        yield from _wrapped("; ".join(part for part in notes if part), WIDTH)
+        yield from _wrapped("; ".join(part for part in notes if part), room)
 
 
 def _broken(column: ShownColumn) -> tuple[str, ...]:
@@ -158,10 +159,10 @@ def _broken(column: ShownColumn) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _aligned(columns: Sequence[_Column]) -> Iterator[str]:
-    rooms = _rooms(columns)
+def _aligned(columns: Sequence[_Column], room: int) -> Iterator[str]:
+    rooms = _rooms(columns, room)
     yield from _rows([column.name for column in columns], columns, rooms)
-    yield (" " * _GAP).join("-" * room for room in rooms)
+    yield (" " * _GAP).join("-" * one for one in rooms)
     yield from _rows([[shown.text for shown in column.shown.cells] for column in columns], columns, rooms)
 
 
@@ -172,28 +173,26 @@ def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Seq
         yield (" " * _GAP).join(cells)
 
 
-def _room(columns: Sequence[_Column]) -> int:
+def _minimum_width(columns: Sequence[_Column]) -> int:
     """Return how wide the columns are when each is cut as far as it may be."""
     return sum(column.minimum_width for column in columns) + _GAP * (len(columns) - 1)
 
 
-def _fitting_columns(columns: Sequence[_Column]) -> Sequence[_Column]:
+def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]:
     """Return the first columns that fit side by side when each is cut as far as it may be; at least one."""
     count = len(columns)
-    while count > 1 and _room(columns[:count]) > WIDTH:
+    while count > 1 and _minimum_width(columns[:count]) > room:
         count -= 1
     return columns[:count]
 
 
-def _rooms(columns: Sequence[_Column]) -> list[int]:
+def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
     """Return a width for each column. While they do not fit, the widest shrinkable column shrinks."""
     rooms = [column.natural_width for column in columns]
     minimum_width = [column.minimum_width for column in columns]
-    over = sum(rooms) + _GAP * (len(rooms) - 1) - WIDTH
+    over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
     while over > 0:
-        widest, position = max(
-            (room, position) for position, room in enumerate(rooms) if room > minimum_width[position]
-        )
+        widest, position = max((one, position) for position, one in enumerate(rooms) if one > minimum_width[position])
         rooms[position] = widest - 1
         over -= 1
     return rooms

@@ -1,16 +1,25 @@
 """`python -m snapshot_explorer` prints a table in a terminal."""
 
+import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from snapshot_explorer import samples
+import pytest
+
+from snapshot_explorer import __version__, samples
+from snapshot_explorer.__main__ import main
+from tests.support.delta.table_builder import DeltaTable, add
+
+COMMAND = [sys.executable, "-m", "snapshot_explorer"]
 
 
-def run(*arguments):
+def run(*arguments, **variables):
     return subprocess.run(
-        [sys.executable, "-m", "snapshot_explorer", *arguments], check=False, capture_output=True, text=True
+        [*COMMAND, *arguments], check=False, capture_output=True, text=True, env=os.environ | variables
     )
 
 
@@ -38,3 +47,47 @@ def test_a_table_that_cannot_be_read_is_an_error_in_one_line():
     assert answer.returncode == 2
     assert answer.stderr.startswith("No delta table at /not/there")
     assert answer.stderr.count("\n") == 1
+
+
+def test_text_is_as_wide_as_the_terminal_and_in_its_letters(tmp_path):
+    table = DeltaTable(None, tmp_path, fields=(("stra\u00dfe", "string"), ("size", "long")))
+    table.commit(add("a", rows=1), add("b", rows=1))
+
+    answer = run(str(tmp_path), COLUMNS="60", PYTHONIOENCODING="ascii")
+
+    assert answer.returncode == 0
+    assert "columns         stra\\xdfe, size" in answer.stdout
+    assert max(map(len, answer.stdout.splitlines())) <= 60
+    assert "not shown: " in answer.stdout
+
+
+def test_a_reader_that_stops_reading_ends_it_without_a_traceback():
+    source, target = os.pipe()
+    os.close(source)
+
+    answer = subprocess.run(
+        [*COMMAND, samples.path("orders")], check=False, stdout=target, stderr=subprocess.PIPE, text=True
+    )
+    os.close(target)
+
+    assert (answer.returncode, answer.stderr) == (1, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a process")
+def test_an_interrupt_ends_it_while_a_server_does_not_answer():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/orders"
+        with subprocess.Popen([*COMMAND, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            connection, _ = server.accept()
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+            connection.close()
+
+    assert (process.returncode, said) == (130, "")
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+
+    assert capsys.readouterr().out == f"snapshot-explorer {__version__}\n"

@@ -125,9 +125,7 @@ def test_a_column_that_versions_lack_is_unknown_there(memory_root):
 def test_rows_of_a_primary_key_table_are_bounds_until_they_are_read():
     table = open_table(samples.path("orders"))
 
-    assert table.profile_over("order_id").to_arrow()["bounds"][0].as_py() == (
-        "rows, null_count, min, max: unmerged"
-    )
+    assert table.profile_over("order_id").to_arrow()["bounds"][0].as_py() == ("rows, null_count, min, max: unmerged")
     assert table.profile_over("amount", exact=True).columns["amount"]["rows"].to_pylist()[-1] == table.current.count()
 
 
