@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEPENDENCIES = (
-    "anywidget", "duckdb", "fastavro", "fsspec", "ipywidgets", "orjson", "pandas", "plotly", "pyarrow",
+    "anywidget", "duckdb", "fastavro", "fsspec", "ipywidgets", "numpy", "orjson", "pandas", "plotly", "pyarrow",
 )  # fmt: skip
 """What the package requires."""
 OPTIONAL = (
