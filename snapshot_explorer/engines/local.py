@@ -26,7 +26,8 @@ _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
 _BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except those that stream. A larger split is read alone."""
-
+_LARGE_FILE_BYTES = 2**20
+"""Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
 _BATCH_ROWS = 65_536
 """Rows of a batch of partition values. All batches of a split share them."""
 
@@ -62,10 +63,10 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
         batches = _partition_rows(reader, split, scan.needed) or reader.read(split, needed, scan.condition)
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
-    planned = splits if limit != 0 else ()
+    planned, at_once = _spread(reader, splits if limit != 0 else (), limit=limit)
     with (
         step("Reading splits", total=len(planned)) as reading,
-        closing(_in_order(planned, rows, stop, weight=_weight)) as parts,
+        closing(_in_order(planned, rows, stop, weight=_weight, at_once=at_once)) as parts,
     ):
         for part in parts:
             reading.advance()
@@ -101,14 +102,38 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
             total += passing_count(table, condition) if condition else table.num_rows
         return total
 
+    planned, at_once = _spread(reader, unknown)
     with (
-        step("Counting splits", total=len(unknown)) as counting,
-        closing(_in_order(unknown, rows, stop, weight=_weight)) as parts,
+        step("Counting splits", total=len(planned)) as counting,
+        closing(_in_order(planned, rows, stop, weight=_weight, at_once=at_once)) as parts,
     ):
         for part in parts:
             known += part
             counting.advance()
     return known
+
+
+def _spread(reader: SplitReader, splits: Sequence[Split], *, limit: int | None = None) -> tuple[Sequence[Split], int]:
+    """Return splits to read, in the same order of rows, and how many to read at once.
+
+    Splits of large local files become one for each file: two threads would share eight files as five and three. One
+    more than there are processors are read at once, since others would only hold rows. A limit reads the first files
+    only.
+    """
+    if limit is not None or not isinstance(reader, SupportsNativeFiles):
+        return splits, _THREADS
+    found: list[Split] = []
+    for split in splits:
+        found += reader.split_by_file(split) if _has_large_files(reader, split) else [split]
+    return found, min(_THREADS, pa.cpu_count() + 1) if len(found) > len(splits) else _THREADS
+
+
+def _has_large_files(reader: SupportsNativeFiles, split: Split) -> bool:
+    """Return whether a split has several local files that are large, and all rows in them."""
+    if not split.raw or len(split.files) == 1 or split.size_bytes < len(split.files) * _LARGE_FILE_BYTES:
+        return False
+    native = reader.native_files(split)
+    return native is not None and all(file.address is not None for file in native.files)
 
 
 def _known_rows(split: Split) -> int | None:
@@ -233,7 +258,12 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _in_order(
-    splits: Sequence[_Item], task: Callable[[_Item], _Result], stop: Event, *, weight: Callable[[_Item], int]
+    splits: Sequence[_Item],
+    task: Callable[[_Item], _Result],
+    stop: Event,
+    *,
+    weight: Callable[[_Item], int],
+    at_once: int = _THREADS,
 ) -> Generator[_Result, None, None]:
     """Yield the results of a task for each split, in order, from threads that work only a few splits ahead.
 
@@ -241,11 +271,11 @@ def _in_order(
     """
     waiting = deque(splits)
     ahead: deque[tuple[int, Future[_Result]]] = deque()
-    executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="snapshot-rows")
+    executor = ThreadPoolExecutor(at_once, thread_name_prefix="snapshot-rows")
     try:
         while waiting or ahead:
             held = sum(weight for weight, _ in ahead)
-            while waiting and len(ahead) < _THREADS and (not ahead or held + weight(waiting[0]) <= _BYTES_AT_ONCE):
+            while waiting and len(ahead) < at_once and (not ahead or held + weight(waiting[0]) <= _BYTES_AT_ONCE):
                 held += weight(waiting[0])
                 ahead.append((weight(waiting[0]), executor.submit(task, waiting.popleft())))
             yield ahead.popleft()[1].result()

@@ -10,7 +10,7 @@ import pytest
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import NativeFile, NativeRows, Split
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("part", pa.int32())])
 
@@ -168,6 +168,54 @@ def test_splits_too_large_to_be_held_together_are_read_one_after_another():
     assert found[0] == found[1] == found[2]
     assert large.most == 1
     assert small.most > 1 < raw.most
+
+
+class Files(Numbers):
+    """The same rows in splits of several files, which other readers may read."""
+
+    def __init__(self, folder="/table/", **options):
+        super().__init__(**options)
+        self.folder = folder
+        self.parts = []
+
+    def read(self, split, columns, predicate=None):
+        with self.lock:
+            self.parts.append(split.files)
+        for file in split.files:
+            yield from super().read(replace(split, detail=int(file)), columns)
+
+    def split_by_file(self, split):
+        return [replace(split, files=(file,), rows=10, size_bytes=split.size_bytes // 3) for file in split.files]
+
+    def native_files(self, split):
+        names = {name: name for name in SCHEMA.names}
+        addresses = [self.folder and f"{self.folder}{file}" for file in split.files]
+        files = [NativeFile(address=address, kind="parquet", rows=10, names=names) for address in addresses]
+        return NativeRows(files=tuple(files), partition=None)
+
+    def deleted_positions(self, parts, rows):
+        raise NotImplementedError
+
+
+def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
+    def of_files(size):
+        return [
+            replace(split, files=tuple(str(3 * n + file) for file in range(3)), size_bytes=3 * size, rows=30)
+            for n, split in enumerate(splits(2))
+        ]
+
+    def parts(table_format, size=2**20, **options):
+        found = read(table_format, of_files(size), columns=["id"], **options)
+        assert found.column("id").to_pylist() == list(range(options.get("limit", 60)))
+        return sorted(table_format.parts)
+
+    together = [("0", "1", "2"), ("3", "4", "5")]
+
+    assert parts(Files(slow=(0, 3))) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
+    assert parts(Files(), size=2**19) == together
+    assert parts(Files(folder=None)) == together
+    assert parts(Files(), limit=31) == together
+    assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 
 
 def test_an_interrupt_ends_the_threads():
