@@ -10,7 +10,6 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame, non_empty_columns
 
-_STATES = ("base", "delta")
 _MAX_NAMED = 3
 """The maximum number of manifests in a message."""
 _MAX_COMPARED = 1_000

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.types import Field, is_promotion, parse_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.types import Field, parse_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, stored_values
 
 NESTED = {
@@ -89,14 +89,6 @@ def test_a_type_that_is_not_read_is_named(text):
     assert type_text(schema.fields[0].type) == text
     with pytest.raises(UnsupportedFeatureError, match=text.partition("(")[0]):
         arrow_schema(schema)
-
-
-def test_types_are_promoted_only_where_every_value_is_kept():
-    allowed = [("int", "long"), ("float", "double"), ("decimal(9,2)", "decimal(18,2)"), ("date", "timestamp")]
-    refused = [("long", "int"), ("decimal(9,2)", "decimal(18,3)"), ("date", "timestamptz"), ("int", "string")]
-
-    assert all(is_promotion(parse_type(before), parse_type(after)) for before, after in allowed)
-    assert not any(is_promotion(parse_type(before), parse_type(after)) for before, after in refused)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snap
 from snapshot_explorer.storage.location import shortened
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_GREATEST_MILLIS = 253_402_300_799_999
 _MOST_NAMED = 20
 _MOST_SEARCHED = 1_000
 """Branches that are searched for a snapshot."""

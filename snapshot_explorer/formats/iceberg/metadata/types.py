@@ -237,20 +237,3 @@ def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
     for field in fields:
         yield field
         yield from walk(field.type.fields)
-
-
-def is_promotion(before: DataType, after: DataType) -> bool:
-    """Return whether values of an atomic type may be read as another one, which keeps every value.
-
-    Source: iceberg specification, "Schema Evolution".
-    """
-    if before == after or before.root == "unknown":
-        return True
-    if before.root == after.root == "decimal":
-        return before.scale == after.scale and before.precision <= after.precision
-    return (before.root, after.root) in (
-        ("int", "long"),
-        ("float", "double"),
-        ("date", "timestamp"),
-        ("date", "timestamp_ns"),
-    )
