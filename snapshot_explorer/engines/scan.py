@@ -10,6 +10,8 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 
+_GREATEST_LIMIT = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
@@ -54,6 +56,8 @@ def check_limit(limit: object, what: str) -> None:
     is_valid = isinstance(limit, SupportsIndex) and not isinstance(limit, bool) and operator.index(limit) >= 0
     if limit is not None and not is_valid:
         raise InvalidArgumentError(f"limit must be 0 or more, got {limit!r}. Leave it out for all {what}.")
+    if isinstance(limit, SupportsIndex) and operator.index(limit) > _GREATEST_LIMIT:
+        raise InvalidArgumentError(f"limit must be below 2**63, got {limit!r}. Leave it out for all {what}.")
 
 
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

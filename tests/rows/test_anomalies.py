@@ -62,6 +62,12 @@ def test_thresholds_are_settings():
         AnomalyRules(window=2, least=3)
     with pytest.raises(InvalidArgumentError, match="factor must be 0 or more"):
         AnomalyRules(factor=-1)
+    with pytest.raises(InvalidArgumentError, match="window must be 1 to 1,000, got 1001"):
+        AnomalyRules(window=1_001)
+    with pytest.raises(InvalidArgumentError, match="least must be a whole number, got 2.5"):
+        AnomalyRules(least=2.5)
+    with pytest.raises(InvalidArgumentError, match="factor must be a number, got '4'"):
+        AnomalyRules(factor="4")
 
 
 @given(st.lists(st.none() | st.integers(0, 50), max_size=30))

@@ -227,6 +227,7 @@ def test_a_condition_that_does_not_fit(url, where):
     ("call", "message"),
     [
         (lambda table: table.at(3).to_arrow(limit="3"), "limit must be 0 or more, got '3'. Leave it out for all rows."),
+        (lambda table: table.history(limit=2**63), "limit must be below 2**63, got 9223372036854775808. Leave it out"),
         (lambda table: table.history(limit=0.5), "limit must be 0 or more, got 0.5. Leave it out for all commits."),
         (lambda table: table.history(5), "A value of type int is not a range of versions. Write two refs"),
         (

@@ -15,7 +15,8 @@ for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,13 +35,16 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
+_MAX_WINDOW = 1_000
+"""The largest window: each version is compared with as many numbers, which are held in memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyRules:
     """What counts as a jump."""
 
     window: int = 10
-    """How many changes before a version are compared with."""
+    """How many changes before a version are compared with; at most 1,000."""
     least: int = 3
     """How many of them must be known."""
     factor: float = 5.0
@@ -64,8 +68,13 @@ class AnomalyRules:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if self.window < 1:
-            raise InvalidArgumentError(f"window must be 1 or more, got {self.window}.")
+        for field in fields(self):
+            value, is_whole = getattr(self, field.name), field.type == "int"
+            if not isinstance(value, Integral if is_whole else Real):
+                needed = "a whole number" if is_whole else "a number"
+                raise InvalidArgumentError(f"{field.name} must be {needed}, got {value!r}.")
+        if not 1 <= self.window <= _MAX_WINDOW:
+            raise InvalidArgumentError(f"window must be 1 to {_MAX_WINDOW:,}, got {self.window}.")
         if not 1 <= self.least <= self.window:
             raise InvalidArgumentError(f"least must be from 1 to window, which is {self.window}, got {self.least}.")
         for name in ("factor", "share", "null_rate_step", "range_share"):
