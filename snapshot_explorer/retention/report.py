@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, SupportsIndex, runtime_checkable
 
 import pyarrow.compute as pc
 
+from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
@@ -79,7 +80,9 @@ class Retention:
     def freed(self) -> Frame:
         """Return FREED: the files that would be deleted."""
         rows = self._expiry.freed
-        return Frame(rows, title=f"Files of {self._name} that would go", noun="files", drawn=_non_empty_columns(rows))
+        return Frame(
+            rows, title=f"Files of {self._name} that would go", noun="files", drawn=frames.non_empty_columns(rows)
+        )
 
     @cached_property
     def holders(self) -> Frame:
@@ -89,7 +92,7 @@ class Retention:
             rows,
             title="What holds files",
             noun="holders",
-            drawn=_non_empty_columns(rows.drop_columns("note")),
+            drawn=frames.non_empty_columns(rows, exclude=("note",)),
             limit=len(rows),
         )
 
@@ -153,10 +156,10 @@ class Retention:
     @property
     def _parts(self) -> str:
         """Return the kinds of files that would be deleted, unless there are only data files."""
-        counted = self._expiry.freed.group_by("what", use_threads=False).aggregate(
+        by_kind = self._expiry.freed.group_by("what", use_threads=False).aggregate(
             [("size_bytes", "sum"), ([], "count_all")]
         )
-        parts = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in counted.to_pylist()]
+        parts = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in by_kind.to_pylist()]
         return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(parts)}"
 
 
@@ -213,8 +216,3 @@ def _command_lines(command: str) -> list[str]:
             lines.append("")
         lines[-1] = f"{lines[-1]} {part}".lstrip()
     return lines
-
-
-def _non_empty_columns(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns that are not empty."""
-    return tuple(name for name in rows.column_names if rows[name].null_count < len(rows)) or tuple(rows.column_names)
