@@ -17,8 +17,8 @@ def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None)
 
 COMMITS = pa.schema(
     [
-        _column("version", pa.int64(), "Paimon snapshot id, Delta version"),
-        _column("committed_at", UTC_MILLIS, "the writer's clock at the commit"),
+        _column("version", pa.int64(), "Paimon snapshot id, Delta version, Iceberg sequence number"),
+        _column("committed_at", UTC_MILLIS, "when it was committed, as the format records it"),
         _column(
             "readable", pa.string(), "whether the version can be loaded: yes, metadata, no; null if expensive to check"
         ),
