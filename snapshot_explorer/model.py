@@ -416,8 +416,8 @@ class ReadPlan:
 
     splits: tuple[Split, ...]
     """The splits to read."""
-    skipped: pa.Table
-    """SKIPPED: the files that are not read, and why."""
+    skipped: "Callable[[], pa.Table]"
+    """Returns SKIPPED: the files that are not read, and why. Reads nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ def plan_rows(plan: ReadPlan) -> pa.Table:
         for split in plan.splits
     ]
     rows = pa.Table.from_pylist(read, frames.PLAN)
-    if not plan.skipped.num_rows:
+    skipped = plan.skipped()
+    if not skipped.num_rows:
         return rows
-    skipped = plan.skipped.add_column(2, frames.PLAN.field("raw"), pa.nulls(plan.skipped.num_rows, pa.bool_()))
+    skipped = skipped.add_column(2, frames.PLAN.field("raw"), pa.nulls(skipped.num_rows, pa.bool_()))
     return pa.concat_tables([rows, skipped.cast(frames.PLAN)])

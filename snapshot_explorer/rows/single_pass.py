@@ -197,7 +197,7 @@ def _planned(
         parts = [part for split in plan.splits for part in version.split_by_file(split)]
         live = np.flatnonzero((files.first <= place) & (place < files.last)).tolist()
         numbers = {files.paths[one]: one for one in live}
-        skipped = sum(plan.skipped["files"].to_pylist())
+        skipped = sum(plan.skipped()["files"].to_pylist())
         named = {path for part in parts for path in part.files}
         if not (named <= numbers.keys() and len(named) == len(parts) and len(parts) + skipped == len(numbers)):
             return "its files are not read one by one"

@@ -463,7 +463,7 @@ class NoDetail:
 
 
 def test_partitions_beside_hidden_ones_are_refused():
-    empty = ReadPlan(splits=(), skipped=SKIPPED.empty_table())
+    empty = ReadPlan(splits=(), skipped=SKIPPED.empty_table)
     taken = ClaimedPartitions(keys=frozenset(), hidden=frozenset({"[]"}), texts=frozenset())
     split = Split(files=("a",), raw=True, partition={}, bucket=None, rows=1, size_bytes=1, detail=NoDetail())
 

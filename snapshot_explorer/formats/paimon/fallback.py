@@ -236,10 +236,13 @@ def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, versio
     if not claimed.hidden.isdisjoint(keys):
         raise refusal(features.HIDDEN_BRANCH_PARTITIONS, version=version, option=link.option)
     more = tuple(split for split, key in zip(second.splits, keys, strict=True) if key not in claimed.keys)
-    # A row without a partition stands for several partitions, which may not be part of the result.
-    texts = second.skipped.column("partition").to_pylist()
-    kept = [pairs is not None and tuple(pairs) not in claimed.texts for pairs in texts]
-    skipped = pa.concat_tables([first.skipped, second.skipped.filter(pa.array(kept, pa.bool_()))])
+
+    def skipped() -> pa.Table:
+        # A row without a partition stands for several partitions, which may not be part of the result.
+        others = second.skipped()
+        kept = [pairs is not None and tuple(pairs) not in claimed.texts for pairs in others["partition"].to_pylist()]
+        return pa.concat_tables([first.skipped(), others.filter(pa.array(kept, pa.bool_()))])
+
     return ReadPlan(splits=(*first.splits, *more), skipped=skipped)
 
 

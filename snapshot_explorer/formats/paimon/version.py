@@ -219,7 +219,7 @@ class PaimonVersion:
         """
         if self._snapshot is None:
             fallback.check_empty(self._storage, self._side)
-            return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table())
+            return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
         return fallback.plan(
             self._storage, self._side, self._snapshot, lambda schemas, one: scan(self._storage, schemas, one, predicate)
         )

@@ -129,7 +129,7 @@ def test_an_empty_version_has_no_splits():
         plan = planned([], where=where)
 
         assert plan.splits == ()
-        assert plan.skipped.num_rows == 0
+        assert plan.skipped().num_rows == 0
 
 
 def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_reported():
@@ -148,7 +148,7 @@ def test_files_are_skipped_by_partition_and_by_statistics_and_it_is_reported():
     plan = planned(adds, table_metadata, where="p >= '2020-01-02' AND id > 5")
 
     assert [split.files for split in plan.splits] == [("2",)]
-    assert [tuple(row.values()) for row in plan.skipped.to_pylist()] == [
+    assert [tuple(row.values()) for row in plan.skipped().to_pylist()] == [
         ([("p", "2020-01-01")], None, 1, 3, 10, "partition"),
         ([("p", "2020-01-02")], None, 1, 4, 10, "statistics of id"),
         ([("p", None)], None, 1, None, 10, "partition"),

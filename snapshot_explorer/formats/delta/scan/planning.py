@@ -50,15 +50,17 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
     rows = statistics.rows_of(state.adds)
     reasons = _reasons(state.adds, rows, schema, partitions, predicate)
     is_read = reasons == None  # noqa: E711 - element by element
-    listed = pa.table(
-        {
+
+    def skipped() -> pa.Table:
+        listed = {
             "position": pa.array(partitions.of_rows),
             "bucket": pa.nulls(len(state.adds), pa.int32()),
             "skipped": pa.array(reasons.tolist(), pa.string()),
             "rows": rows,
             "size_bytes": state.adds.column("size_bytes"),
         }
-    )
+        return skipped_frame(pa.table(listed), partitions.texts)
+
     return ReadPlan(
         splits=tuple(
             file_splits(
@@ -70,7 +72,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
                 tracking=row_tracking(state.metadata),
             )
         ),
-        skipped=skipped_frame(listed, partitions.texts),
+        skipped=skipped,
     )
 
 
@@ -95,10 +97,10 @@ def _reasons(
         passes = np.asarray(part.mask(partitions.values).to_numpy(zero_copy_only=False), np.bool_)
         reasons[~passes[partitions.of_rows]] = "partition"
     left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
+    if len(left) < len(adds):
+        adds, rows, partitions = adds.take(pa.array(left)), rows.take(pa.array(left)), partitions.where(left)
     fields = [field for field in schema.fields if field.name in predicate.columns]
-    known = statistics.bounds(
-        adds.take(pa.array(left)), fields, rows.take(pa.array(left)), partitions.where(left), careful=True
-    )
+    known = statistics.bounds(adds, fields, rows, partitions, careful=True)
     found = predicate.ruled_out(known).to_pylist()
     reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in found]
     return reasons

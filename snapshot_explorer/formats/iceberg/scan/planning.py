@@ -106,21 +106,22 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     _check_readable(live)
     schemas = [parse_schema(raw) for _, raw in sorted(metadata.schemas.items())] or [schema]
     partitions = partitions_of(metadata, (schema, *reversed(schemas)), live)
-    places = partitions.places(live.data)
     reasons = _reasons(live, schema, partitions, predicate)
     is_read = pa.array(reasons == None)  # noqa: E711 - element by element
-    listed = pa.table(
-        {
-            "position": pa.array(places),
+
+    def skipped() -> pa.Table:
+        listed = {
+            "position": pa.array(partitions.places(live.data)),
             "bucket": pa.nulls(len(live.data), pa.int32()),
             "skipped": pa.array(reasons.tolist(), pa.string()),
             "rows": live.data.column("record_count"),
             "size_bytes": live.data.column("size_bytes"),
         }
-    )
+        return skipped_frame(pa.table(listed), partitions.texts)
+
     context = context_of(metadata, schema, schemas, live)
     splits = _splits(live.data.filter(is_read), live, context, partitions)
-    return ReadPlan(splits=tuple(splits), skipped=skipped_frame(listed, partitions.texts))
+    return ReadPlan(splits=tuple(splits), skipped=skipped)
 
 
 def _check_readable(live: LiveFiles) -> None:

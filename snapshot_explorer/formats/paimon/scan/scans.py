@@ -88,14 +88,18 @@ def scan(
     splits = _planned(storage, files, state.indexes, paths, snapshot.id)
     if predicate is not None:
         splits, reasons[left] = after_planning(splits, files, paths, predicate)
-    skipped = skipped_files(every, reasons)
-    if state.unread:
+
+    def skipped() -> pa.Table:
+        listed = skipped_files(every, reasons)
+        if not state.unread:
+            return listed
         found = state.entries.column("rows").filter(pa.array(kept))
-        skipped = without_partitions(
-            skipped,
+        return without_partitions(
+            listed,
             files=None if state.files is None else state.files - len(found),
             rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(found).as_py() or 0),
         )
+
     return ReadPlan(splits=tuple(splits), skipped=skipped)
 
 
