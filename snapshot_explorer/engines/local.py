@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from itertools import takewhile
+from itertools import chain, takewhile
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -30,6 +30,11 @@ _LARGE_FILE_BYTES = 2**20
 """Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
 _BATCH_ROWS = 65_536
 """Rows of a batch of partition values. All batches of a split share them."""
+
+_SMALL_BYTES = 4 * 2**20
+_MOST_SMALL = 32
+"""Total size and number of small splits that a thread reads one after another: handing each over costs as much as a
+fifth of reading it."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -59,17 +64,21 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
     missing = limit
     stop = Event()
 
-    def rows(split: Split) -> list[pa.Table]:
-        batches = _partition_rows(reader, split, scan.needed) or reader.read(split, needed, scan.condition)
+    def rows(together: Sequence[Split]) -> list[pa.Table]:
+        batches = chain.from_iterable(
+            _partition_rows(reader, split, scan.needed) or reader.read(split, needed, scan.condition)
+            for split in together
+        )
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
     planned, at_once = _spread(reader, splits if limit != 0 else (), limit=limit)
+    groups = _small_together(planned) if limit is None else [(split,) for split in planned]
     with (
         step("Reading splits", total=len(planned)) as reading,
-        closing(_in_order(planned, rows, stop, weight=_weight, at_once=at_once)) as parts,
+        closing(_in_order(groups, rows, stop, weight=_weight_together, at_once=at_once)) as parts,
     ):
-        for part in parts:
-            reading.advance()
+        for group, part in zip(groups, parts, strict=False):
+            reading.advance(len(group))
             for table in part:
                 found.append(table if missing is None else table.slice(0, missing))
                 missing = None if missing is None else missing - found[-1].num_rows
@@ -284,8 +293,27 @@ def _in_order(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
+def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+    """Return the splits in order, consecutive small ones together, in several groups for each thread."""
+    most = min(_MOST_SMALL, len(splits) // (8 * _THREADS))
+    found: list[list[Split]] = []
+    size = 0
+    for split in splits:
+        size += split.size_bytes
+        if found and len(found[-1]) < most and size <= _SMALL_BYTES:
+            found[-1].append(split)
+        else:
+            found.append([split])
+            size = split.size_bytes
+    return [tuple(group) for group in found]
+
+
 def _weight(split: Split) -> int:
     return 0 if split.raw else split.size_bytes
+
+
+def _weight_together(splits: Sequence[Split]) -> int:
+    return sum(map(_weight, splits))
 
 
 def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:

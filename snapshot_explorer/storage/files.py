@@ -106,15 +106,7 @@ class LocalFiles:
         # Opened without blocking, so that a pipe in the metadata cannot hang before its type is checked.
         handle = os.open(address, _READ_ONLY)
         try:
-            size = _regular(os.fstat(handle), address).st_size
-            content = os.read(handle, size + 1)
-            if len(content) == size:
-                return content
-            # More than one system call reads (2 GiB), or the file is being written.
-            parts = [content]
-            while part := os.read(handle, max(size, _WHOLE_FILE_BYTES)):
-                parts.append(part)
-            return b"".join(parts)
+            return _content(handle, _regular(os.fstat(handle), address).st_size)
         finally:
             os.close(handle)
 
@@ -145,8 +137,13 @@ class LocalFiles:
 
     def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile:  # noqa: ARG002 - the disk knows the size
         """Return a file opened for random access; a small one is read whole, in one system call instead of many."""
-        if _regular(_status(address), address).st_size <= _SMALL_FILE_BYTES:
-            return pa.BufferReader(self.read(address))
+        handle = os.open(address, _READ_ONLY)
+        try:
+            size = _regular(os.fstat(handle), address).st_size
+            if size <= _SMALL_FILE_BYTES:
+                return pa.BufferReader(_content(handle, size))
+        finally:
+            os.close(handle)
         # No memory map: if a writer truncates a mapped file, the process is killed.
         return pa.OSFile(address, mode="r")
 
@@ -171,6 +168,18 @@ class FileNames:
         if is_whole and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names
         return names
+
+
+def _content(handle: int, size: int) -> bytes:
+    """Return the bytes of an open file, whose size was this."""
+    content = os.read(handle, size + 1)
+    if len(content) == size:
+        return content
+    # More than one system call reads (2 GiB), or the file is being written.
+    parts = [content]
+    while part := os.read(handle, max(size, _WHOLE_FILE_BYTES)):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _status(address: str) -> os.stat_result:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, parquet_batches
+from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
@@ -79,13 +80,16 @@ Removals = Callable[[str], int | None]
 
 
 @contextmanager
-def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | None = None) -> Iterator[OpenFile]:
+def opened(
+    storage: Storage, file: DataFile, mode: Mode, columns: "Columns", removed_in: Removals | None = None
+) -> Iterator[OpenFile]:
     """Open a data file, and name it in errors until it is closed.
 
     Args:
         storage: The table's storage.
         file: The file.
         mode: How to find its columns.
+        columns: The columns to read from it.
         removed_in: Called if the file does not exist, for the message.
 
     Raises:
@@ -105,7 +109,7 @@ def opened(storage: Storage, file: DataFile, mode: Mode, removed_in: Removals | 
             )
         keys = reader.metadata.metadata or {}
         schema = reader.schema_arrow
-        if not any(key.startswith(_SPARK) for key in keys) and _might_have_int96(schema) and _has_int96(reader):
+        if not any(key.startswith(_SPARK) for key in keys) and columns.has_int96(reader, schema):
             # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
             open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
             reader = open_reader(metadata=int96.bytes_metadata(source))
@@ -132,6 +136,15 @@ class Columns:
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
         self._found: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
+        self._times: tuple[pa.Schema, pq.ParquetSchema, bool] | None = None
+
+    def has_int96(self, reader: "pq.ParquetFile", schema: pa.Schema) -> bool:
+        """Return whether a column of a file, of this schema, is INT96."""
+        physical = reader.schema
+        last = self._times
+        if last is None or not (schema.equals(last[0]) and physical.equals(last[1])):
+            last = self._times = schema, physical, _might_have_int96(schema) and _has_int96(reader)
+        return last[2]
 
     def of(self, opened_file: OpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
         """Return the file's column of each column, and the schema of its batches if they need no conversion."""
@@ -198,8 +211,8 @@ def batches(
         at = start
         for batch in _stored(opened_file, groups, names, rows):
             if are_exact:
-                arrays = batch.columns if batch.schema.names == names else [batch.column(name) for name in names]
-                yield at, pa.RecordBatch.from_arrays(arrays, schema=columns.schema)
+                ordered = batch if batch.schema.names == names else batch.select(names)
+                yield at, under(columns.schema, ordered)
             else:
                 yield at, _conformed(batch, there, columns, opened_file)
             at += batch.num_rows

@@ -100,7 +100,7 @@ def _read(
         predicate = predicate.on(frozenset(target.stored))
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
-        with opened(storage, file, plan.schema.mode, removed_in) as source:
+        with opened(storage, file, plan.schema.mode, target.columns, removed_in) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
                 raise CorruptTableError(

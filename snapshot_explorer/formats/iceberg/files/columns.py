@@ -24,7 +24,7 @@ Constants = Mapping[int, pa.Scalar]
 _UUID_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Projection:
     """How the columns of a data file become columns of the table."""
 
@@ -35,11 +35,10 @@ class Projection:
     """The columns that are constant in the file."""
     path: str
     """The file, for messages."""
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of the file to read, each once."""
-        return list(dict.fromkeys(source.name for _, source in self.targets if source is not None))
+    names: list[str]
+    """The columns of the file to read, each once."""
+    is_exact: bool
+    """Whether the requested columns are those to read, in this order, with the same names and values."""
 
 
 def projection(fields: Sequence[Field], there: Sequence[FileField], constants: Constants, path: str) -> Projection:
@@ -66,7 +65,12 @@ def projection(fields: Sequence[Field], there: Sequence[FileField], constants: C
     for field, source in targets:
         if source is None and field.id not in constants:
             _check_optional(field, path)
-    return Projection(targets=targets, constants=constants, path=path)
+    to_read = list(dict.fromkeys(source.name for _, source in targets if source is not None))
+    is_exact = len(to_read) == len(targets) and all(
+        source is not None and source.name == field.name and _is_exact(source.type, field.type)
+        for field, source in targets
+    )
+    return Projection(targets, constants, path, to_read, is_exact=is_exact)
 
 
 def _by_id(there: Sequence[FileField], path: str) -> dict[int, FileField]:
@@ -139,11 +143,16 @@ def _absent(field: Field, constants: Constants, rows: int) -> pa.Array:
     return pa.nulls(rows, arrow_type(field.type))
 
 
+def _is_exact(stored: pa.DataType, kind: DataType) -> bool:
+    """Return whether values of a file need no conversion to the type of the table's column."""
+    return bool(stored == arrow_type(kind)) and not kind.fields and kind.root not in ("variant", "unknown")
+
+
 def _conform(values: pa.Array, field: Field, source: FileField, how: Projection) -> pa.Array:
     """Return values of a file in the Arrow type of the table's column."""
     kind = field.type
     target = arrow_type(kind)
-    if values.type == target and not kind.fields and kind.root != "variant":
+    if _is_exact(values.type, kind):
         return values
     values = plain(values)
     match kind.root:

@@ -79,8 +79,14 @@ class Rows:
     """The position of the first one in the file."""
     count: int
     """How many there are."""
-    columns: list[pa.Array]
-    """The requested columns in order."""
+    values: pa.RecordBatch | list[pa.Array]
+    """The requested columns in order; a batch of the file if it has exactly them."""
+
+    @property
+    def columns(self) -> list[pa.Array]:
+        """The requested columns in order."""
+        columns: list[pa.Array] = self.values.columns if isinstance(self.values, pa.RecordBatch) else self.values
+        return columns
 
 
 class Layouts:
@@ -92,6 +98,7 @@ class Layouts:
     def __init__(self) -> None:
         """Start empty."""
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
+        self._times: tuple[pa.Schema, bool] | None = None
         self._projection: tuple[Sequence[Field], tuple[FileField, ...], Projection] | None = None
 
     def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
@@ -103,13 +110,21 @@ class Layouts:
         self._last = schema, rules, found
         return found
 
+    def might_have_int96(self, schema: pa.Schema) -> bool:
+        """Return whether a column of a parquet file might be INT96, which pyarrow reads as nanoseconds."""
+        last = self._times
+        if last is None or not schema.equals(last[0]):
+            last = self._times = schema, _might_have_int96(schema)
+        return last[1]
+
     def projection(
         self, fields: Sequence[Field], there: tuple[FileField, ...], constants: Constants, path: str
     ) -> Projection:
         """Return how the columns of a file become requested columns; see `projection`."""
         last = self._projection
         if last is not None and last[0] is fields and last[1] is there and last[2].constants.keys() == constants.keys():
-            return Projection(targets=last[2].targets, constants=constants, path=path)
+            known = last[2]
+            return Projection(known.targets, constants, path, known.names, is_exact=known.is_exact)
         found = projection(fields, there, constants, path)
         self._projection = fields, there, found
         return found
@@ -163,7 +178,7 @@ def _parquet(
     open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, buffer_size=buffer_size)
     reader = open_reader(read_dictionary=list(dictionary) or None)
     schema = reader.schema_arrow
-    if _might_have_int96(schema) and _has_int96(reader):
+    if layouts.might_have_int96(schema) and _has_int96(reader):
         reader = open_reader(metadata=int96.bytes_metadata(source))
         schema = reader.schema_arrow
     fields = layouts.fields(schema, rules, file.location)
@@ -233,7 +248,9 @@ def read(
     for groups, start, rows in _runs(open_file, how, keep, predicate):
         at = start
         for batch in batches(open_file, how, groups, rows, size=size):
-            yield Rows(start=at, count=batch.num_rows, columns=projected(batch, how, batch.num_rows))
+            is_exact = how.is_exact and batch.schema.names == how.names
+            values = batch if is_exact else projected(batch, how, batch.num_rows)
+            yield Rows(start=at, count=batch.num_rows, values=values)
             at += batch.num_rows
         if at != start + rows:
             raise CorruptTableError(

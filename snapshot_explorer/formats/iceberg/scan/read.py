@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.positions import bare, mask_of, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
@@ -175,6 +176,8 @@ class _Wanted:
     """The most rows to read at once; None for as many as memory allows."""
     schema: pa.Schema
     """The requested columns."""
+    are_stored: bool
+    """Whether the columns to read are the requested ones, and none of them is computed."""
     names: frozenset[str]
     """The columns whose values are those in the files, unless they are constant in one."""
 
@@ -190,6 +193,7 @@ class _Wanted:
             # Of larger batches, each intermediate result of a lookup needs new memory.
             size=BATCH_ROWS if lookups else None,
             schema=pa.schema([arrow_field(field) for field in fields]),
+            are_stored=stored == tuple(fields) and not any(field.id in _LINEAGE_IDS for field in fields),
             # A dropped column that an equality delete compares may have the name of a newer one.
             names=frozenset(
                 name
@@ -249,6 +253,8 @@ def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
     """Return the requested columns of rows."""
     if not wanted.fields:
         return bare(rows.count)
+    if wanted.are_stored and isinstance(rows.values, pa.RecordBatch):
+        return under(wanted.schema, rows.values)
     stored = iter(rows.columns)
     arrays = []
     for field in wanted.fields:

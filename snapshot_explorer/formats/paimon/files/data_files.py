@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches, variants
+from snapshot_explorer.arrow.chunks import under
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.arrow.positions import bare
@@ -119,12 +120,9 @@ class Columns:
             return batch
         # What is read from other formats also depends on what their readers leave undone.
         are_exact = file.format == "parquet" and self._are_exact(batch.schema)
-        if are_exact and batch.num_rows and batch.schema.equals(self.schema):
-            # Only metadata differs. Other ways to replace the schema cost several times as much per column.
-            (found,) = pa.Table.from_batches([batch], self.schema).to_batches()
-            return found
-        arrays = batch.columns if are_exact else _conformed(batch, file, self.fields)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        if are_exact:
+            return under(self.schema, batch)
+        return pa.RecordBatch.from_arrays(_conformed(batch, file, self.fields), schema=self.schema)
 
     def _are_exact(self, there: pa.Schema) -> bool:
         """Return whether these are the columns, in order, and `conform` returns each of a Parquet file as it is."""
