@@ -99,28 +99,32 @@ def opened(
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with _translated(file, removed_in), storage.open(file.path, size_bytes=file.size_bytes) as source:
-        open_reader = partial(pq.ParquetFile, source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
         reader = open_reader()
-        rows = int(reader.metadata.num_rows)
+        metadata = reader.metadata
+        rows = int(metadata.num_rows)
         if file.rows is not None and rows != file.rows:
             raise CorruptTableError(
                 f"The data file {file.path} has {rows} rows, but {file.rows} by its statistics in the log. It may "
                 "have been overwritten; compare it with a copy of the table."
             )
-        keys = reader.metadata.metadata or {}
+        keys = metadata.metadata or {}
         schema = reader.schema_arrow
-        if not any(key.startswith(_SPARK) for key in keys) and columns.has_int96(reader, schema):
-            # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
-            open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
-            reader = open_reader(metadata=int96.bytes_metadata(source))
+        if columns.might_have_int96(schema) and _has_int96(reader):
+            if any(key.startswith(_SPARK) for key in keys):
+                open_reader = partial(open_reader, coerce_int96_timestamp_unit="us")
+            else:
+                # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
+                metadata = int96.bytes_metadata(source)
+            reader = open_reader(metadata=metadata)
             schema = reader.schema_arrow
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
-        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
+        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=metadata)
         yield OpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
-    return any(pa.types.is_timestamp(kind) or pa.types.is_nested(kind) for kind in schema.types)
+    return any(pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns") for kind in schema.types)
 
 
 def _has_int96(reader: "pq.ParquetFile") -> bool:
@@ -136,15 +140,14 @@ class Columns:
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
         self._found: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
-        self._times: tuple[pa.Schema, pq.ParquetSchema, bool] | None = None
+        self._times: tuple[pa.Schema, bool] | None = None
 
-    def has_int96(self, reader: "pq.ParquetFile", schema: pa.Schema) -> bool:
-        """Return whether a column of a file, of this schema, is INT96."""
-        physical = reader.schema
+    def might_have_int96(self, schema: pa.Schema) -> bool:
+        """Return whether a column of a file of this schema might be INT96, which pyarrow reads as nanoseconds."""
         last = self._times
-        if last is None or not (schema.equals(last[0]) and physical.equals(last[1])):
-            last = self._times = schema, physical, _might_have_int96(schema) and _has_int96(reader)
-        return last[2]
+        if last is None or not schema.equals(last[0]):
+            last = self._times = schema, _might_have_int96(schema)
+        return last[1]
 
     def of(self, opened_file: OpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
         """Return the file's column of each column, and the schema of its batches if they need no conversion."""
