@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.catalogs import CatalogTable
     from snapshot_explorer.storage import ExternalFiles
 
+_CATALOG_NAME = re.compile(r"\w+(\.\w+){1,2}")
 _SHOWN = 3
 """Folders that the message of a missing one names, where none is similar."""
 
@@ -124,13 +126,20 @@ def _in_catalog(
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
     """Return a sentence with the folder whose name is nearest to a missing one, and how many more are beside it.
 
-    Or with the URL that a path such as `s3:/lake/orders` was meant to be. Empty where there is neither. One listing of
-    the parent folder, or of the one above it if that is missing too.
+    Or with the URL that a path such as `s3:/lake/orders` was meant to be, or with how to open a table by its name in a
+    catalog. Empty where there is nothing to say. One listing of the parent folder, or of the one above it if that is
+    missing too.
     """
     url = missing_slash(path)
     if url is not None:
         return f"Did you mean {url}?"
-    rest = path.rstrip("/")
+    found = _nearest(path.rstrip("/"), storage_options)
+    if _CATALOG_NAME.fullmatch(path) and not found.startswith("Did you mean"):
+        return f"If {path} is a name in a catalog, give spark= or catalog= too."
+    return found
+
+
+def _nearest(rest: str, storage_options: Mapping[str, Any] | None) -> str:
     for _ in range(2):
         parent, slash, name = rest.rpartition("/")
         if parent.endswith((":", ":/")):

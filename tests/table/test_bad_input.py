@@ -300,6 +300,21 @@ def test_a_url_that_lacks_a_slash_is_suggested(call, path, url):
         call(path)
 
 
+def test_a_name_of_a_catalog_says_what_else_it_needs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.order").mkdir()
+
+    with pytest.raises(TableNotFoundError, match=r"If sales\.returns is a name in a catalog, give spark= or catalog="):
+        open_table("sales.returns")
+    with pytest.raises(TableNotFoundError, match=r"Did you mean shop\.order\?"):
+        open_table("shop.orders")
+
+
+def test_a_folder_of_metadata_leads_to_its_table(written, url):
+    with pytest.raises(TableNotFoundError, match=rf"Use the path of the table's own folder, such as {url}\.$"):
+        open_table(f"{url}/snapshot")
+
+
 def test_a_folder_that_is_empty_is_not_suggested_itself(tmp_path):
     (tmp_path / "orders").mkdir()
 
