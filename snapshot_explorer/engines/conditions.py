@@ -305,16 +305,25 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if found is None:
-        raise InvalidArgumentError(unknown_column(".".join(names), schema.names, place=f" in the condition {text!r}"))
+        place, is_word = f" in the condition {text!r}", len(names) == 1
+        raise InvalidArgumentError(unknown_column(".".join(names), schema.names, place=place, may_be_text=is_word))
     return found
 
 
-def unknown_column(name: str, names: Iterable[str], *, place: str = "") -> str:
-    """Return the message for an unknown column, with similar names and those that exist."""
+def unknown_column(name: str, names: Iterable[str], *, place: str = "", may_be_text: bool = False) -> str:
+    """Return the message for an unknown column, with similar names and those that exist.
+
+    Args:
+        name: The name.
+        names: The columns.
+        place: Where it is, for the message.
+        may_be_text: Whether it may be text without the quotes of SQL, or in double ones.
+    """
     known = list(names)
     alike = [one for one in known if one.casefold() == name.casefold()]
-    near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.5)
+    near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    hint = f"Text has single quotes: '{name}'. " if may_be_text and not near else hint
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
     return f"Unknown column {name!r}{place}. {hint}Columns: {shown}."
 

@@ -79,6 +79,12 @@ def test_an_unknown_column_is_answered_with_the_nearest():
     assert "Columns: id, name" in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["name = placed", 'name = "placed"'])
+def test_text_without_the_quotes_of_sql_says_which_it_needs(text):
+    with pytest.raises(InvalidArgumentError, match=r"Unknown column 'placed' in .* Text has single quotes: 'placed'\."):
+        condition(text, ROWS.schema)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
