@@ -291,6 +291,11 @@ class Explorer(Unsent, widgets.VBox):
     def __repr__(self) -> str:
         return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
 
+    def __str__(self) -> str:
+        """Return the explorer as it stands as text: `print(explorer)` draws it in a terminal."""
+        self._work.wait(_STILL_SECONDS)
+        return static_text(self.drawing())
+
     # What changes in the state
 
     def _changed(self, change: Bunch) -> None:

@@ -635,7 +635,7 @@ def test_the_page_gets_ten_thousand_irregular_commits_in_few_bytes():
 def test_a_terminal_gets_text(explorer):
     bundle = explorer._repr_mimebundle_()
 
-    assert bundle["text/plain"] == static_text(explorer.drawing())
+    assert bundle["text/plain"] == static_text(explorer.drawing()) == str(explorer)
     assert bundle["text/plain"].startswith("Explorer of ")
     assert "18  2026-11-14 02:00:00.092Z  compact" in bundle["text/plain"]
     assert all(len(line) <= 120 for line in bundle["text/plain"].splitlines())
