@@ -217,7 +217,8 @@ FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg)
 """The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
 
 
-_METADATA_FOLDERS = frozenset({"_delta_log", "manifest", "metadata", "schema", "snapshot"})
+_INNER_FOLDERS = frozenset({"_delta_log", "manifest", "metadata", "schema", "snapshot"})
+"""Folders inside of tables, whose paths are given in place of the table's own."""
 
 
 def bind(
@@ -289,7 +290,7 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
     parent, _, last = storage.root.rpartition("/")
-    own = f", such as {parent}" if last in _METADATA_FOLDERS else ""
+    own = f", such as {parent}" if last in _INNER_FOLDERS else ""
     return (
         f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an "
         f"Iceberg table metadata/. Found: {some}. Use the path of the table's own folder{own}."
