@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.frames import Frame
+from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.partitions import levels_frame, partitions_frame
@@ -81,10 +81,7 @@ class Health:
     def partitions(self) -> Frame:
         """Return HEALTH_PARTITIONS, ordered by mergeable files, then sorted runs, then bytes, all descending."""
         rows = self._partitions
-        non_empty_columns = [name for name in rows.column_names if len(rows) and rows[name].null_count < len(rows)]
-        partitioned = len(rows) and any(rows["partition"].slice(0, 1).to_pylist())
-        drawn = tuple(name for name in non_empty_columns if name != "partition" or partitioned)
-        return Frame(rows, title=self._title("Partitions"), noun=self._noun, drawn=drawn)
+        return Frame(rows, title=self._title("Partitions"), noun=self._noun, drawn=non_empty_columns(rows))
 
     @cached_property
     def levels(self) -> Frame:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from snapshot_explorer.frames import non_empty_columns
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Item, Lane, Lanes, Line
@@ -142,14 +141,7 @@ def entries(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     a, b, manifest = request["a"], request["b"], request["manifest"]
     frame = cache.compare(a, b).entries(manifest)
     rows = frame.to_arrow()
-    non_empty_columns = [name for name in rows.column_names if rows[name].null_count < len(rows)]
-    if (
-        rows.num_rows
-        and pa.types.is_map(rows.schema.field("partition").type)
-        and not any(rows.slice(0, PAGE)["partition"].to_pylist())
-    ):
-        non_empty_columns = [name for name in non_empty_columns if name != "partition"]
-    drawn = rows.select(non_empty_columns)
+    drawn = rows.select(non_empty_columns(rows))
     return ViewResult(
         drawing=Drawing(
             title=f"{frame.title.replace(manifest, _name(manifest))}: {len(rows):,}",
