@@ -125,24 +125,28 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
 def _spread(reader: SplitReader, splits: Sequence[Split], *, limit: int | None = None) -> tuple[Sequence[Split], int]:
     """Return splits to read, in the same order of rows, and how many to read at once.
 
-    Splits of large local files become one for each file: two threads would share eight files as five and three. One
-    more than there are processors are read at once, since others would only hold rows. A limit reads the first files
-    only.
+    Of large local files, one more than there are processors are read at once: others would only hold rows. Raw splits
+    of several become one for each file: two threads would share eight files as five and three. A limit reads the first
+    files only.
     """
-    if limit is not None or not isinstance(reader, SupportsNativeFiles):
+    largest = max(splits, key=lambda split: split.size_bytes, default=None)
+    if largest is None or not isinstance(reader, SupportsNativeFiles) or not _is_large(largest):
         return splits, _THREADS
+    native = reader.native_files(largest)
+    if native is None or any(file.address is None for file in native.files):
+        return splits, _THREADS
+    at_once = min(_THREADS, pa.cpu_count() + 1)
+    if limit is not None:
+        return splits, at_once
     found: list[Split] = []
     for split in splits:
-        found += reader.split_by_file(split) if _has_large_files(reader, split) else [split]
-    return found, min(_THREADS, pa.cpu_count() + 1) if len(found) > len(splits) else _THREADS
+        is_cut = split.raw and len(split.files) > 1 and _is_large(split)
+        found += reader.split_by_file(split) if is_cut else [split]
+    return found, at_once
 
 
-def _has_large_files(reader: SupportsNativeFiles, split: Split) -> bool:
-    """Return whether a split has several local files that are large, and all rows in them."""
-    if not split.raw or len(split.files) == 1 or split.size_bytes < len(split.files) * _LARGE_FILE_BYTES:
-        return False
-    native = reader.native_files(split)
-    return native is not None and all(file.address is not None for file in native.files)
+def _is_large(split: Split) -> bool:
+    return split.size_bytes >= len(split.files) * _LARGE_FILE_BYTES
 
 
 def _known_rows(split: Split) -> int | None:

@@ -218,6 +218,29 @@ def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
     assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 
 
+def test_of_large_local_files_no_more_are_read_at_once_than_processors_need(monkeypatch):
+    monkeypatch.setattr(pa, "cpu_count", lambda: 1)
+
+    class Counting(Files):
+        most = 0
+
+        def read(self, split, columns, predicate=None):
+            with self.lock:
+                self.parts.append(split.files)
+                self.most = max(self.most, len(self.parts) - self.closed)
+            time.sleep(0.01)
+            yield from Numbers.read(self, split, columns)
+
+    small, large, remote = Counting(), Counting(), Counting(folder=None)
+    files = [replace(split, size_bytes=2**20) for split in splits(20)]
+
+    found = [read(small, splits(20)), read(large, files), read(remote, files)]
+
+    assert found[0] == found[1] == found[2]
+    assert large.most == 2
+    assert small.most > 2 < remote.most
+
+
 def test_an_interrupt_ends_the_threads():
     class Interrupted(Numbers):
         def read(self, split, columns, predicate=None):
