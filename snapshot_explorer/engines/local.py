@@ -17,7 +17,7 @@ from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.model import Split, SplitReader
@@ -71,7 +71,7 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
         )
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
-    planned, at_once = _spread(reader, splits if limit != 0 else (), limit=limit)
+    planned, at_once = _spread(reader, splits if limit != 0 else (), needed, limit=limit)
     groups = _small_together(planned) if limit is None else [(split,) for split in planned]
     with (
         step("Reading splits", total=len(planned)) as reading,
@@ -111,7 +111,7 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
             total += passing_count(table, condition) if condition else table.num_rows
         return total
 
-    planned, at_once = _spread(reader, unknown)
+    planned, at_once = _spread(reader, unknown, needed)
     with (
         step("Counting splits", total=len(planned)) as counting,
         closing(_in_order(planned, rows, stop, weight=_weight, at_once=at_once)) as parts,
@@ -122,12 +122,14 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
     return known
 
 
-def _spread(reader: SplitReader, splits: Sequence[Split], *, limit: int | None = None) -> tuple[Sequence[Split], int]:
-    """Return splits to read, in the same order of rows, and how many to read at once.
+def _spread(
+    reader: SplitReader, splits: Sequence[Split], columns: Collection[str], *, limit: int | None = None
+) -> tuple[Sequence[Split], int]:
+    """Return splits from which to read columns, in the same order of rows, and how many to read at once.
 
-    Of large local files, one more than there are processors are read at once: others would only hold rows. Raw splits
-    of several become one for each file: two threads would share eight files as five and three. A limit reads the first
-    files only.
+    Of large local files, one more than there are processors are read at once: others would only hold rows. Splits of
+    several become one for each file, except where the partition may contain all columns: two threads would share eight
+    files as five and three. A limit reads the first files only.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
     if largest is None or not isinstance(reader, SupportsNativeFiles) or not _is_large(largest):
@@ -138,14 +140,16 @@ def _spread(reader: SplitReader, splits: Sequence[Split], *, limit: int | None =
     at_once = min(_THREADS, pa.cpu_count() + 1)
     if limit is not None:
         return splits, at_once
+    names = frozenset(columns)
     found: list[Split] = []
     for split in splits:
-        is_cut = split.raw and len(split.files) > 1 and _is_large(split)
+        is_cut = len(split.files) > 1 and _is_large(split) and not names <= split.partition.keys()
         found += reader.split_by_file(split) if is_cut else [split]
     return found, at_once
 
 
 def _is_large(split: Split) -> bool:
+    """Return whether the files of a split are large on average."""
     return split.size_bytes >= len(split.files) * _LARGE_FILE_BYTES
 
 

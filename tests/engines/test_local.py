@@ -198,20 +198,22 @@ class Files(Numbers):
 
 
 def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
-    def of_files(size):
+    def of_files(size, **options):
         return [
-            replace(split, files=tuple(str(3 * n + file) for file in range(3)), size_bytes=3 * size, rows=30)
-            for n, split in enumerate(splits(2))
+            replace(split, files=tuple(str(3 * n + file) for file in range(3)), size_bytes=3 * size, rows=30, **options)
+            for n, split in enumerate(splits(2, raw=False))
         ]
 
-    def parts(table_format, size=2**20, **options):
-        found = read(table_format, of_files(size), columns=["id"], **options)
+    def parts(table_format, size=2**20, partition=(), **options):
+        found = read(table_format, of_files(size, partition=dict(partition)), columns=["id"], **options)
         assert found.column("id").to_pylist() == list(range(options.get("limit", 60)))
         return sorted(table_format.parts)
 
     together = [("0", "1", "2"), ("3", "4", "5")]
 
     assert parts(Files(slow=(0, 3))) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
+    assert parts(Files(), partition={"part": "0"}) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
+    assert parts(Files(), partition={"id": "0"}) == together
     assert parts(Files(), size=2**19) == together
     assert parts(Files(folder=None)) == together
     assert parts(Files(), limit=31) == together
