@@ -135,7 +135,7 @@ class Snapshot:
         if metadata.is_spark(engine):
             return metadata.changes(self._format, self._versions(), spark)
         rows = self._cache.get("changes", lambda: self._format.changes(self._versions()))
-        drawn = ("change", "list", *self._file_columns(rows))
+        drawn = ("change", "list", *_file_columns(rows))
         return Frame(rows, title=self._title("Changes"), noun="changes", drawn=drawn)
 
     @overload
@@ -180,7 +180,7 @@ class Snapshot:
             return metadata.files(self._format, self.version, spark, partition=partition, statistics=statistics)
         key = "files with statistics" if statistics else "files"
         rows = self._cache.get(key, lambda: self.resolved.files(statistics=statistics))
-        drawn = self._file_columns(rows) if not statistics else ()
+        drawn = _file_columns(rows) if not statistics else ()
         shown = _in_partition(rows, partition) if partition else rows
         total = rows.num_rows if shown.num_rows != rows.num_rows else None
         return Frame(shown, title=self._title("Files"), noun="files", total=total, drawn=drawn)
@@ -407,14 +407,6 @@ class Snapshot:
             schema = pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
         return scan_of(schema, columns, where, limit)
 
-    def _file_columns(self, rows: pa.Table) -> tuple[str, ...]:
-        """Return the columns to draw: those that are not null for at least one file."""
-        names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "schema_id", "deleted_rows")
-        empty = {name for name in names if rows[name].null_count == rows.num_rows}
-        if not self.schema.partition_keys:
-            empty.add("partition")
-        return tuple(name for name in names if name not in empty)
-
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:
         """Raise InvalidArgumentError if it is not a dict, or a name in it is not a partition key."""
         if not isinstance(partition, Mapping):
@@ -426,6 +418,12 @@ class Snapshot:
             if name not in keys:
                 have = f"Partition keys: {', '.join(keys)}" if keys else "The table is not partitioned"
                 raise InvalidArgumentError(f"{name!r} is not a partition key. {have}.")
+
+
+def _file_columns(rows: pa.Table) -> tuple[str, ...]:
+    """Return the columns to draw of FILES or CHANGES: those that are not empty."""
+    names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "schema_id", "deleted_rows")
+    return frames.non_empty_columns(rows.select(names))
 
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:

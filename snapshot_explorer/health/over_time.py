@@ -61,8 +61,8 @@ def health_history(
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))
-    drawn = tuple(name for name in _DRAWN if not len(rows) or rows[name].null_count < len(rows))
     total = None if versions is None else len(versions)
+    drawn = frames.non_empty_columns(rows.select(_DRAWN))
     return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
 
 
