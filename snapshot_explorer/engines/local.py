@@ -132,10 +132,7 @@ def _spread(
     files as five and three. A limit reads the first files only.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
-    if largest is None or not isinstance(reader, SupportsNativeFiles) or not _is_large(largest):
-        return splits, _THREADS
-    native = reader.native_files(largest)
-    if native is None or any(file.address is None for file in native.files):
+    if largest is None or not _is_large(largest) or not isinstance(reader, SupportsNativeFiles) or not reader.is_local:
         return splits, _THREADS
     at_once = min(_THREADS, pa.cpu_count() + 1)
     if limit is not None:

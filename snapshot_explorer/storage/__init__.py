@@ -154,6 +154,11 @@ class Storage:
         return create, (full_text(self._location), dict(self._options))
 
     @property
+    def is_local(self) -> bool:
+        """Whether the folder is on the local disk."""
+        return self._location.protocol == LOCAL
+
+    @property
     def outside(self) -> str | None:
         """The number of files outside of the folder that the metadata has named, and their folder; None if none."""
         return self._external_locations.note

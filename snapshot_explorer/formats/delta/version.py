@@ -195,6 +195,11 @@ class DeltaVersion:
         """Return the data files of splits that do not exist, as far as checking is fast; see `Storage.missing`."""
         return self._storage.missing([path for split in splits for path in split.files])
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the table is on the local disk."""
+        return self._storage.is_local
+
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return one split per file for a split of rows; a split of changes unchanged."""
         return split_by_file(split)

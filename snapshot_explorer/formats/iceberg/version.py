@@ -237,6 +237,11 @@ class IcebergVersion:
         """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
         return self._source.storage.missing([path for split in splits for path in split.files])
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the table is on the local disk."""
+        return self._source.storage.is_local
+
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return the split itself: it has one data file."""
         return (split,)

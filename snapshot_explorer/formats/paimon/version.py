@@ -254,6 +254,11 @@ class PaimonVersion:
         """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
         return self._storage.missing([path for split in splits for path in split.files])
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the table is on the local disk."""
+        return self._storage.is_local
+
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
         return split_by_file(split)

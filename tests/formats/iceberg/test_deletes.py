@@ -352,7 +352,7 @@ def test_rows_are_deleted_as_if_each_were_compared_with_each(data):
     assert found.tolist() == [row in gone for row in rows[start:]]
 
 
-@pytest.mark.parametrize("width", [None, 8, 11])
+@pytest.mark.parametrize("width", [None, 8, 11, 20])
 @pytest.mark.parametrize("with_nulls", [False, True])
 def test_texts_of_many_rows_are_found_as_arrow_finds_them(width, with_nulls):
     numbers = np.random.default_rng(1).integers(0, 60_000, 40_000)
@@ -364,3 +364,13 @@ def test_texts_of_many_rows_are_found_as_arrow_finds_them(width, with_nulls):
 
     assert found.tolist() == pc.is_in(rows, gone.combine_chunks()).to_pylist()
     assert 0 < found.sum() < len(rows)
+
+
+@pytest.mark.parametrize("text", ["", "gone", "gone, with more than sixteen bytes"])
+def test_the_text_beneath_a_null_is_not_compared(text):
+    texts = pa.array([text, text, "left"])
+    rows = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x06"), *texts.buffers()[1:]])
+
+    found = DeletedRows([[pa.chunked_array([texts[:1]])]], [2]).contains([rows], 1)
+
+    assert found.tolist() == [False, True, False]

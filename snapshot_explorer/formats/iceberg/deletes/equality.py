@@ -28,8 +28,8 @@ _Hashes = npt.NDArray[np.uint64]
 _Keys = Codes | _Hashes
 
 _BATCH_ROWS = 1 << 18
-_BLOCK_ROWS = 1 << 14
-"""Rows that are hashed at once: intermediate results of more need new memory each time."""
+_BLOCK_ROWS = 1 << 16
+"""Rows that are hashed at once: intermediate results of more would not fit the processor's cache."""
 _MAX_DENSE = 1 << 24
 """The widest range of integers in which each has its own place in a table."""
 _WORD = 8
@@ -37,6 +37,7 @@ _MIN_FILTER_BITS, _MAX_FILTER_BITS = 16, 26
 _LARGEST_BUCKET = 16
 """Hashes in a bucket that are compared one by one."""
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF, _TWO = np.uint64(32), np.uint64(2)
 _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
 
 
@@ -156,11 +157,12 @@ class DeletedRows:
             single_chunk(pa.chunked_array(_chunks(parts), parts[0].type)) for parts in zip(*contents, strict=True)
         ]
         self.size_bytes = 2 * sum(array.nbytes for array in arrays)
-        self._lookups = [_lookup(array) for array in arrays]
+        found = [_lookup(array) for array in arrays]
+        self._lookups = [lookup for lookup, _ in found]
         self._pairs: list[Codes] = []
-        joined = self._lookups[0].codes(arrays[0])
-        for lookup, array in zip(self._lookups[1:], arrays[1:], strict=True):
-            pairs = joined * lookup.size + lookup.codes(array)
+        joined = found[0][1]
+        for lookup, codes in found[1:]:
+            pairs = joined * lookup.size + codes
             self._pairs.append(np.unique(pairs))
             joined = np.searchsorted(self._pairs[-1], pairs)
         self._first = numbers[0]
@@ -205,10 +207,15 @@ def _places(keys: _Keys, values: _Keys) -> tuple[Codes, npt.NDArray[np.bool_]]:
     return places, keys[places] == values
 
 
-def _lookup(values: pa.Array) -> "_Numbers | _Values":
+def _lookup(values: pa.Array) -> "tuple[_Numbers | _Values, Codes]":
+    """Return the distinct values, to be looked up, and the number of each value."""
     if pa.types.is_integer(values.type):
-        return _Numbers(values)
-    return _Texts(values) if values.type in (pa.string(), pa.binary()) else _Values(values)
+        numbers = _Numbers(values)
+        return numbers, numbers.codes(values)
+    encoded = values.dictionary_encode(null_encoding="encode")
+    is_text = values.type in (pa.string(), pa.binary())
+    lookup = _Texts(encoded.dictionary) if is_text else _Values(encoded.dictionary)
+    return lookup, encoded.indices.to_numpy().astype(np.int64)
 
 
 class _Values:
@@ -217,8 +224,8 @@ class _Values:
     is_cheap = False
 
     def __init__(self, values: pa.Array) -> None:
-        self._values = values.unique()
-        self.size = len(self._values)
+        self._values = values
+        self.size = len(values)
 
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
@@ -234,7 +241,8 @@ class _Values:
 class _Texts(_Values):
     """Distinct texts or bytes, found by a hash of their length and their last bytes, and their first if these are few.
 
-    Texts that have one of the hashes are compared. Values of which two have one hash are left to Arrow's hash table.
+    Texts that have one of the hashes are compared: short ones by their last and their first bytes, which are all of
+    them. Values of which two have one hash are left to Arrow's hash table.
     """
 
     is_cheap = True
@@ -246,9 +254,12 @@ class _Texts(_Values):
         self._null = int(np.flatnonzero(~valid)[0]) if len(self._places) < len(valid) else -1
         for both in (False, True):
             self._of_both = both
-            self._table = _HashTable(_TextHashes(self._values, both=both)(0, self.size)[self._places])
+            hashes = _TextHashes(self._values, both=both)
+            self._table = _HashTable(hashes(0, self.size)[self._places])
             if self._table.is_distinct:
                 break
+        words = hashes.words(np.arange(self.size))
+        self._words = words if words[0].max(initial=0) <= 2 * _WORD else None
 
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
@@ -274,17 +285,28 @@ class _Texts(_Values):
 
     def _found(self, values: pa.Array) -> tuple[Codes, Codes, npt.NDArray[np.bool_] | None]:
         """Return which of the values are there, their numbers, and which ones are null."""
-        rows, places = self._table.find(len(values), _TextHashes(values, both=self._of_both))
+        hashes = _TextHashes(values, both=self._of_both)
+        rows, places = self._table.find(len(values), hashes)
         numbers = self._places[places]
-        same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
-        # Null is not equal to anything.
-        is_same = np.asarray(same.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)  # noqa: FBT003
         is_null = np.asarray(values.is_null()) if values.null_count else None
+        if is_null is not None:  # its text may be of any length
+            is_text = ~is_null[rows]
+            rows, numbers = rows[is_text], numbers[is_text]
+        if self._words is None:
+            same = pc.equal(values.take(pa.array(rows)), self._values.take(pa.array(numbers)))
+            is_same = np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)
+        else:
+            (lengths, last, first), known = hashes.words(rows), self._words
+            is_same = lengths == known[0][numbers]
+            is_same &= (last == known[1][numbers]) & (first == known[2][numbers])
         return rows[is_same], numbers[is_same], is_null
 
 
 class _HashTable:
-    """Hashes of 64 bits in buckets by their first bits; by some bits more it is known which ones might be there."""
+    """Hashes of 64 bits in buckets by their first bits.
+
+    A table says which ones might be there, by a few bits more; another one says it of those that are left.
+    """
 
     def __init__(self, hashes: _Hashes) -> None:
         self._order = np.argsort(hashes, kind="stable")
@@ -294,6 +316,8 @@ class _HashTable:
         self._filter_shift, self._shift = np.uint64(64 - bits), np.uint64(64 - bits + 4)
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._hashes >> self._filter_shift] = True
+        self._second = np.zeros(1 << (bits - 2), np.bool_)
+        self._second[self._second_places(self._hashes)] = True
         sizes = np.bincount((self._hashes >> self._shift).view(np.int64), minlength=1 << (bits - 4))
         self._largest = int(sizes.max())
         self._begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
@@ -320,7 +344,13 @@ class _HashTable:
         """Return which values might be there, and their hashes. Of few at once, memory is used again."""
         found = hashes(start, end)
         rows = np.flatnonzero(self._filter.take((found >> self._filter_shift).view(np.int64)))
-        return rows + start, found.take(rows)
+        found = found.take(rows)
+        left = np.flatnonzero(self._second.take(self._second_places(found)))
+        return rows.take(left) + start, found.take(left)
+
+    def _second_places(self, hashes: _Hashes) -> Codes:
+        """Return places by all bits of hashes: of a product alone, the later bits depend on few of the factor's."""
+        return (_spread(hashes ^ (hashes >> _HALF)) >> (self._filter_shift + _TWO)).view(np.int64)
 
     def _in_buckets(self, wanted: _Hashes) -> tuple[Codes, npt.NDArray[np.bool_]]:
         """Return the place of each hash, and whether it is there."""
@@ -355,48 +385,61 @@ class _TextHashes:
         starts, ends = self._starts[start:end], self._ends[start:end]
         lengths = ends - starts
         least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
-        # The other bits of the word of a short text are of its neighbours.
-        spare = np.minimum(8 * (_WORD - np.minimum(lengths, _WORD)), 63).astype(np.uint64) if least < _WORD else None
-        if least == most and spare is None:
+        if least == most and least >= _WORD:
             last = self._every(int(starts[0]) + least - _WORD, least, len(lengths)) ^ np.uint64(least)
         else:
-            last = self._last(ends)
-            if spare is not None:
-                last >>= spare
-                last[lengths == 0] = 0
+            last = self._last(ends, lengths)
             last ^= lengths.astype(np.uint64)
         if self._both:
-            first = self._first(starts)
-            if spare is not None:
-                first <<= spare
-                first[lengths == 0] = 0
-            last ^= first * _SPREAD
+            last ^= self._first(starts, lengths) * _SPREAD
         last *= _SPREAD
         return last
+
+    def words(self, rows: Codes) -> tuple[npt.NDArray[np.int32], _Hashes, _Hashes]:
+        """Return the length, the last and the first eight bytes of some of the texts, which are in order."""
+        starts, ends = self._starts[rows], self._ends[rows]
+        lengths = ends - starts
+        return lengths, self._last(ends, lengths), self._first(starts, lengths)
 
     def _every(self, start: int, step: int, count: int) -> _Hashes:
         """Return words at a distance, without a place for each."""
         found: _Hashes = np.ndarray((count,), "<u8", self._content, offset=start, strides=(step,))
         return found
 
-    def _last(self, ends: npt.NDArray[np.int32]) -> _Hashes:
-        """Return the words that end at some places. Before the content there are zeros."""
+    def _last(self, ends: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> _Hashes:
+        """Return the last bytes of texts that end at some places. Before a short text there are zeros."""
         places = np.subtract(ends, _WORD, dtype=np.int64)
         short = int(np.searchsorted(ends, _WORD))
         places[:short] = 0
         found = self._words[places]
         found[:short] <<= np.minimum(8 * (_WORD - ends[:short]), 63).astype(np.uint64)
+        spare = _spare(lengths)
+        if spare is not None:
+            found >>= spare
+            found[lengths == 0] = 0
         return found
 
-    def _first(self, starts: npt.NDArray[np.int32]) -> _Hashes:
-        """Return the words that begin at some places. After the content there are zeros."""
+    def _first(self, starts: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]) -> _Hashes:
+        """Return the first bytes of texts that begin at some places. After a short text there are zeros."""
         most = len(self._words) - 1
         places = starts.astype(np.int64)
         whole = int(np.searchsorted(starts, most, side="right"))
         places[whole:] = most
         found = self._words[places]
         found[whole:] >>= np.minimum(8 * (starts[whole:] - most), 63).astype(np.uint64)
+        spare = _spare(lengths)
+        if spare is not None:
+            found <<= spare
+            found[lengths == 0] = 0
         return found
+
+
+def _spare(lengths: npt.NDArray[np.int32]) -> _Hashes | None:
+    """Return how many bits of the word of each text are of its neighbours; None if all texts are as long as a word."""
+    if not len(lengths) or int(lengths.min()) >= _WORD:
+        return None
+    bits: _Hashes = np.minimum(8 * (_WORD - np.minimum(lengths, _WORD)), 63).astype(np.uint64)
+    return bits
 
 
 class _Numbers:
@@ -439,8 +482,12 @@ class _Numbers:
         if not len(self._keys):
             found = np.zeros(len(numbers), np.bool_)
         elif self._is_dense:
-            # Both ends of the table are false. Of a number far away the difference may wrap around, to one far away.
-            found = self._table.take(numbers - self._before, mode="clip")
+            found = np.empty(len(numbers), np.bool_)
+            for start in range(0, len(numbers), _BLOCK_ROWS):
+                places = numbers[start : start + _BLOCK_ROWS] - self._before
+                # Both ends of the table are false. Of a number far away the difference may wrap around, to one far
+                # away.
+                self._table.take(places, mode="clip", out=found[start : start + _BLOCK_ROWS])
         else:
             found = np.zeros(len(numbers), np.bool_)
             found[self._hashed.find(len(numbers), lambda start, end: _spread(numbers[start:end]))[0]] = True
@@ -449,7 +496,7 @@ class _Numbers:
         return found
 
 
-def _spread(numbers: Codes) -> _Hashes:
+def _spread(numbers: _Keys) -> _Hashes:
     return numbers.view(np.uint64) * _SPREAD
 
 

@@ -14,7 +14,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
-from snapshot_explorer.formats.iceberg.files.data_files import BATCH_ROWS, Layouts, Rows, opened, read
+from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, opened, read
 from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
@@ -119,7 +119,7 @@ class RowReader:
         constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
         with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
             on_columns = None if predicate is None else predicate.on(wanted.names)
-            yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=wanted.size)
+            yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=None)
 
     def _live(self, plan: Plan) -> "_Live":
         found = []
@@ -172,8 +172,6 @@ class _Wanted:
     """The requested columns in order."""
     stored: tuple[Field, ...]
     """The columns to read, each once."""
-    size: int | None
-    """The most rows to read at once; None for as many as memory allows."""
     schema: pa.Schema
     """The requested columns."""
     are_stored: bool
@@ -190,8 +188,6 @@ class _Wanted:
         return cls(
             fields=tuple(fields),
             stored=stored,
-            # Of larger batches, each intermediate result of a lookup needs new memory.
-            size=BATCH_ROWS if lookups else None,
             schema=pa.schema([arrow_field(field) for field in fields]),
             are_stored=stored == tuple(fields) and not any(field.id in _LINEAGE_IDS for field in fields),
             # A dropped column that an equality delete compares may have the name of a newer one.
