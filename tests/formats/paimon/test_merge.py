@@ -2,6 +2,7 @@
 
 import datetime as dt
 import functools
+import hashlib
 import math
 import struct
 from decimal import Decimal
@@ -20,11 +21,17 @@ KEYS = {
     "int": (pa.int32(), st.integers(-3, 3)),
     "bigint": (pa.int64(), st.sampled_from([-(2**63), 2**63 - 1, 0, 1])),
     "bool": (pa.bool_(), st.booleans()),
-    "text": (pa.string(), st.sampled_from(["", "a", "A", "é", "ab", "\U0001f600"])),
+    "text": (pa.string(), st.sampled_from(["", "a", "a\0", "A", "é", "ab", "\U0001f600"])),
+    "long text": (pa.string(), st.sampled_from(["x" * 64, "x" * 65, "x" * 64 + "y", "x" * 70 + "1", "x" * 70 + "2"])),
+    "id": (
+        pa.string(),
+        st.integers(0, 3).map("customer-2024-{:016d}".format) | st.integers(0, 3).map("{:040d}".format),
+    ),
     "bytes": (pa.binary(), st.sampled_from([b"", b"\0", b"\xff", b"a"])),
     "double": (pa.float64(), DOUBLES),
     "float": (pa.float32(), st.sampled_from([0.0, -0.0, math.nan, 0.5])),
     "decimal": (pa.decimal128(20, 3), st.sampled_from([Decimal("1.000"), Decimal("-1.000"), Decimal("0.001")])),
+    "amount": (pa.decimal128(18, 2), st.sampled_from([Decimal("-0.01"), Decimal(0), Decimal("9" * 16 + ".99")])),
     "date": (pa.date32(), st.sampled_from([dt.date(1969, 1, 1), dt.date(2024, 2, 29)])),
     "stamp": (pa.timestamp("ns"), st.integers(-2, 2)),
     "time": (pa.time32("ms"), st.integers(0, 2)),
@@ -169,6 +176,35 @@ def merged(table, rules, sequence, kinds, levels=None):
     return left.column("?").to_pylist()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{:09d}".format,
+        "key {}".format,
+        "https://example.com/orders/of/the/year/2024/{:012d}".format,
+        lambda number: hashlib.sha256(str(number).encode()).hexdigest(),
+        lambda number: f"{number % 3}" * 80 + str(number),
+        lambda number: "customer-" * (number % 4) + "\0" * (number % 3),
+    ],
+)
+def test_many_keys_of_text_are_told_apart_however_long_they_are(text):
+    files = [sorted(text(number) for number in range(start, start + 800)) for start in (0, 400)]
+    last = {key: place for place, key in enumerate(key for file in files for key in file)}
+    rows = pa.table({"k": pa.chunked_array(files), "j": pa.array(np.zeros(1600, np.int64))})
+    rows = rows.append_column("?", pa.array(np.arange(1600)))
+
+    for keys in (("k",), ("j", "k")):
+        left = merge(
+            rows,
+            ["?"],
+            Rules(keys=keys),
+            sequence=np.arange(1600),
+            kinds=np.zeros(1600, np.int8),
+            levels=np.zeros(1600, np.int32),
+        )
+        assert left.column("?").to_pylist() == sorted(last.values())
+
+
 def test_a_retract_comes_before_an_add_of_the_same_sequence_number():
     assert merged({"k": [1, 1]}, Rules(keys=("k",)), [5, 5], [2, 3]) == [0]
     assert merged({"k": [1, 1]}, Rules(keys=("k",)), [5, 5], [3, 2]) == [1]
@@ -195,6 +231,12 @@ def test_floats_are_ordered_as_java_orders_them(kind):
 
     assert np.argsort(order_codes(values)).tolist() == [4, 3, 6, 2, 1, 5, 0]
     assert len(set(equality_codes(values).tolist())) == 7
+
+
+def test_booleans_are_ordered_after_null():
+    values = pa.chunked_array([[True, None, False]])
+
+    assert np.argsort(order_codes(values)).tolist() == [1, 2, 0]
 
 
 def test_text_is_ordered_by_its_bytes():

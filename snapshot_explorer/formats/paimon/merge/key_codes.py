@@ -1,20 +1,185 @@
 """Integer codes of values: equal for values that are equal in Java, or in Java's order."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import Codes
+
+_CODE_BITS = 63
+"""Bits of a code: it is not negative."""
+_TOO_MANY_BITS = 64
+_WORD, _MOST_WORDS = 8, 8
+"""Bytes that are compared at once, and how many times: what follows in longer texts is compared otherwise."""
+_KEPT = np.array([2**64 - 2 ** (64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
+"""Masks of the first bytes of a word, by their number."""
+_MOST_TEXT_BYTES = 2**31 - 2**20
+"""Texts of more bytes do not fit into one array."""
+_SAMPLED = 1000
+"""How many pairs of keys are compared to find out what is faster."""
+_FEW = 10
+"""One pair in so many may be alike in its first bits."""
+_MOST_DIGITS = 18
+"""Decimals of so many digits are 64-bit integers."""
 
 
 def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:
-    """Return a code per row, equal for rows of equal key."""
-    codes = np.zeros(rows.num_rows, np.int64)
-    for index, name in enumerate(keys):
-        column = equality_codes(rows.column(name))
+    """Return a code per row, equal for rows of equal key.
+
+    The codes of sorted files mostly ascend: they are the first bits of the keys, without those that all keys share.
+    Keys that are equal in these bits and differ later are numbered by a hash table, which takes several times as long.
+    """
+    columns = [rows.column(name) for name in keys]
+    if len(columns) == 1 and (whole := _numbers(columns[0])) is not None:
+        return whole
+    if not rows.num_rows or any(column.null_count for column in columns):
+        return _numbered_keys(columns)
+    if rows.num_rows > _SAMPLED:
+        first = np.linspace(0, rows.num_rows - 2, _SAMPLED).astype(np.int64)
+        sample = [column.take(pa.array(np.stack([first, first + 1], axis=1).ravel())) for column in columns]
+        if not _bits_are_faster(sample):
+            return _numbered_keys(columns)
+    codes, are_exact = _first_bits(columns)
+    return codes if are_exact else _refined(columns, codes)
+
+
+def _bits_are_faster(pairs: Sequence[pa.ChunkedArray]) -> bool:
+    """Return whether most keys probably differ in their first bits, so that few need a hash table.
+
+    Args:
+        pairs: Keys of neighbours, which are most alike in a sorted file: every even row and the one after it.
+    """
+    texts = [values for values in pairs if _is_text(values.type)]
+    if texts and all(2 * pc.count_distinct(values).as_py() < len(values) for values in texts):
+        return False  # few texts are found fast in a hash table
+    codes, are_exact = _first_bits(pairs)
+    if are_exact:
+        return True
+    left = np.arange(0, len(codes), 2)
+    alike = codes[left] == codes[left + 1]
+    mixed = np.count_nonzero(alike & ~_are_equal(pairs, left, left + 1))
+    return bool(mixed * _FEW <= len(left))
+
+
+def _refined(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
+    """Return codes that are equal only for equal keys, from codes that are also equal for some others."""
+    order = np.argsort(codes, kind="stable")
+    ascending = codes[order]
+    alike = ascending[1:] == ascending[:-1]
+    differs = np.zeros(len(alike), bool)
+    differs[alike] = ~_are_equal(columns, order[:-1][alike], order[1:][alike])
+    if not differs.any():
+        return codes
+    groups = np.concatenate([np.zeros(1, np.int64), np.cumsum(~alike)])
+    is_mixed = np.zeros(len(groups), bool)
+    is_mixed[groups[1:][differs]] = True
+    mixed = order[is_mixed[groups]]
+    places = pa.array(mixed)
+    numbers = _dense(_numbered_keys([column.take(places) for column in columns]))
+    found = np.empty(len(codes), np.int64)
+    found[order] = groups * (int(numbers.max()) + 1)
+    found[mixed] += numbers
+    return found
+
+
+def _are_equal(columns: Sequence[pa.ChunkedArray], left: Codes, right: Codes) -> npt.NDArray[np.bool_]:
+    """Return for pairs of rows whether their keys are equal."""
+    found = np.ones(len(left), bool)
+    for column in columns:
+        whole = _numbers(column)
+        if whole is not None:
+            found &= whole[left] == whole[right]
+        else:
+            values = single_chunk(column)
+            found &= np.asarray(pc.equal(values.take(pa.array(left)), values.take(pa.array(right)))).astype(bool)
+    return found
+
+
+def _first_bits(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, bool]:
+    """Return the first bits of the keys that are not the same in all, and whether these are all such bits."""
+    codes = np.zeros(len(columns[0]), np.uint64)
+    room = _CODE_BITS
+    for column in columns:
+        for values, bits in _bits(column):
+            if bits > room:
+                if room:
+                    codes = codes << np.uint64(room) | values >> np.uint64(bits - room)
+                return codes.view(np.int64), False
+            if bits:
+                codes = codes << np.uint64(bits) | values
+                room -= bits
+    return codes.view(np.int64), True
+
+
+def _bits(column: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
+    """Yield the bits of the values that are not the same in all, the first ones first, and how many they are."""
+    whole = _numbers(column)
+    if whole is not None:
+        least = int(whole.min())
+        yield whole.view(np.uint64) - np.uint64(least % 2**64), (int(whole.max()) - least).bit_length()
+        return
+    if _is_text(column.type) and column.nbytes <= _MOST_TEXT_BYTES:
+        yield from _text_bits(single_chunk(column))
+    else:
+        yield np.zeros(len(column), np.uint64), _TOO_MANY_BITS
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
+    _, places, content = texts.buffers()
+    offsets = np.frombuffer(places, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    least, most = int(lengths.min()), int(lengths.max())
+    end = min(most, _WORD * _MOST_WORDS)
+    there = np.frombuffer(content or b"", np.uint8)
+    padded = np.concatenate([there, np.zeros(end + _WORD, np.uint8)])
+    words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # one begins at each byte
+    for start in range(0, end, _WORD):
+        word = words[starts + start].astype(np.uint64)
+        if start + _WORD > least:  # what follows a shorter text is another one
+            word &= _KEPT[np.clip(lengths - start, 0, _WORD)]
+        yield from _varying(word)
+    if end < most:
+        yield np.zeros(len(texts), np.uint64), _TOO_MANY_BITS
+    yield (lengths - least).view(np.uint64), (most - least).bit_length()
+
+
+def _varying(words: npt.NDArray[np.uint64]) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
+    """Yield the runs of bits that are not the same in all words, the highest first, and how many bits each has."""
+    varying = int(np.bitwise_or.reduce(words ^ words[0]))
+    while varying:
+        top = varying.bit_length()
+        bits = top - (~varying & (2**top - 1)).bit_length()
+        yield words >> np.uint64(top - bits) & np.uint64(2**bits - 1), bits
+        varying &= 2 ** (top - bits) - 1
+
+
+def _numbers(values: pa.ChunkedArray) -> Codes | None:
+    """Return values without nulls as integers, equal where they are and in their order; None for other types."""
+    if values.null_count:
+        return None
+    if pa.types.is_decimal128(values.type) and values.type.precision <= _MOST_DIGITS:
+        parts = [np.frombuffer(chunk.buffers()[1], np.int64).reshape(-1, 2) for chunk in values.chunks if len(chunk)]
+        slices = [(chunk.offset, chunk.offset + len(chunk)) for chunk in values.chunks if len(chunk)]
+        low = 0 if sys.byteorder == "little" else 1
+        cut = [part[start:end, low] for part, (start, end) in zip(parts, slices, strict=True)]
+        return np.concatenate([np.zeros(0, np.int64), *cut])
+    return _whole_numbers(values)
+
+
+def _numbered_keys(columns: Sequence[pa.ChunkedArray]) -> Codes:
+    """Return a code per row, equal for rows of equal key; nulls are equal."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for index, values in enumerate(columns):
+        column = equality_codes(values)
         if not index:
             codes = column
             continue
@@ -75,8 +240,8 @@ def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
 
 def _integers(values: pa.ChunkedArray) -> Codes:
     """Return integers, 0 for null."""
-    known = values.fill_null(0) if values.null_count else values
-    return np.asarray(known.cast(pa.int64())).astype(np.int64, copy=False)
+    whole = values.cast(pa.int64())
+    return np.asarray(whole.fill_null(0) if whole.null_count else whole).astype(np.int64, copy=False)
 
 
 def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
