@@ -136,6 +136,24 @@ def test_a_manifest_that_is_listed_twice_is_refused(table):
         opened(table)
 
 
+def test_sequence_numbers_that_iceberg_1_0_does_not_write_are_not_needed(table):
+    first = table.commit([(1, "a")])
+    second = table.commit([(2, "b")])
+    kept, gone = (one["data_file"] for (one,) in table.entries.values())
+    table.sequence, head = 3, next(table.ids)
+    record = table.manifest(head, [entry(0, kept, first, 1), entry(2, gone, head)])
+    table.manifests[head] = [record]
+    table.add_snapshot(head, second, {"operation": "delete"}, millis=1_767_226_000_000)
+
+    snapshot = opened(table).current
+
+    assert snapshot.to_arrow()["id"].to_pylist() == [1]
+    assert snapshot.files()["added_version"].to_pylist() == [1]
+    assert changed(table, 2, 3) == [("-D", 2)]
+    assert opened(table).inspect("entries")["file_sequence_number"].to_pylist() == [None, None]
+    assert snapshot.entries(snapshot.manifests()["path"][0].as_py())["change"].to_pylist() == ["existing", "remove"]
+
+
 def test_an_entry_that_is_not_new_needs_its_sequence_number(table):
     table.commit([(1, "a")])
     manifest = next(iter(table.entries))

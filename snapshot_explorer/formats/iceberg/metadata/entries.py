@@ -43,7 +43,7 @@ LIVE = pa.schema(
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("snapshot_id", pa.int64()),
         pa.field("sequence_number", pa.int64(), nullable=False),
-        pa.field("file_sequence_number", pa.int64(), nullable=False),
+        pa.field("file_sequence_number", pa.int64()),
         pa.field("first_row_id", pa.int64()),
         pa.field("sort_order_id", pa.int32()),
         pa.field("equality_ids", pa.list_(pa.int32())),
@@ -60,7 +60,8 @@ LIVE = pa.schema(
 position deletes. `location` is the path for `Storage.open` and `Storage.read`: relative to the table's folder, or the
 full location of an external file. `file_format` is in lower case: parquet, orc, avro or puffin. `partition` is a row of
 `LiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
-`sequence_number` is the data sequence number and decides which deletes apply. `size_bytes` is recorded by the writer
+`sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is that of the
+commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `size_bytes` is recorded by the writer
 and may be wrong. `first_row_id` is resolved, and null where the version has no row ids. A file with `key_metadata` is
 encrypted.
 

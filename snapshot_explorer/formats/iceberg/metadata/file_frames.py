@@ -110,9 +110,17 @@ def files_frame(metadata: TableMetadata, live: LiveFiles) -> pa.Table:
     rows = live.data
     columns = file_columns(rows, partition_maps(metadata, live.partitions))
     columns["deletion_vector"], columns["deleted_rows"] = _deletions(metadata, live)
-    numbers = rows.column("file_sequence_number")
+    numbers = pc.coalesce(single_chunk(rows.column("file_sequence_number")), _numbers_of_commits(metadata, rows))
     columns["added_version"] = pc.if_else(pc.greater(numbers, 0), numbers, None)
     return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+
+
+def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
+    """Return the sequence number of the snapshot that added each file; null if it has expired."""
+    numbers = metadata.snapshots.numbers
+    ids = single_chunk(rows.column("snapshot_id").dictionary_encode())
+    found = [numbers.get(one) for one in ids.dictionary.to_pylist()]
+    return pa.array(found, pa.int64()).take(ids.indices)
 
 
 def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: Schema, predicate: Predicate) -> LiveFiles:

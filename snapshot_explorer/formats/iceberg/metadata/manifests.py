@@ -21,10 +21,13 @@ ENTRIES = pa.schema(
     [
         pa.field("manifest", pa.int32(), nullable=False),
         pa.field("status", pa.int8(), nullable=False),
-        *LIVE,
+        *(field.with_nullable(field.nullable or field.name == "sequence_number") for field in LIVE),
     ]
 )
-"""A row is an entry: LIVE, its status, and the place of its manifest among those that were read."""
+"""A row is an entry: LIVE, its status, and the place of its manifest among those that were read.
+
+The sequence number of a deleted entry is null where its writer left it out, as Iceberg before 1.1 did.
+"""
 
 _FILE = {
     "100": pa.string(),
@@ -147,8 +150,8 @@ def _entries(
         "record_count": records,
         "size_bytes": _required(file["104"], "file_size_in_bytes", of),
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),
-        "sequence_number": _inherited(entry["3"], "sequence_number", status, of),
-        "file_sequence_number": _inherited(entry["4"], "file_sequence_number", status, of),
+        "sequence_number": _sequence_numbers(entry["3"], status, of),
+        "file_sequence_number": _inherited(entry["4"], status, of),
         "first_row_id": row_ids,
         **{name: file[field] for name, field in _OPTIONAL.items()},
     }
@@ -197,16 +200,22 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
         raise of.broken(pc.invert(fits), "an entry has another content than its manifest")
 
 
-def _inherited(stored: pa.Array, name: str, status: pa.Array, of: _Manifests) -> pa.Array:
+def _sequence_numbers(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
+    """Return the data sequence numbers, which all live files have."""
+    found = _inherited(stored, status, of)
+    wrong = pc.and_(found.is_null(), pc.not_equal(status, DELETED))
+    if pc.any(wrong).as_py():
+        raise of.broken(wrong, "an entry that is not new has no sequence_number")
+    return found
+
+
+def _inherited(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
     """Return sequence numbers: null is that of the manifest, for added files and in manifests of format 1."""
     if not stored.null_count:
         return stored
     manifest = of.column("sequence_number")
-    allowed = pc.or_(pc.equal(status, ADDED), pc.equal(manifest, 0))
-    wrong = pc.and_not(stored.is_null(), allowed)
-    if pc.any(wrong).as_py():
-        raise of.broken(wrong, f"an entry that is not new has no {name}")
-    return pc.coalesce(stored, manifest)
+    is_inherited = pc.or_(pc.equal(status, ADDED), pc.equal(manifest, 0))
+    return pc.coalesce(stored, pc.if_else(is_inherited, manifest, None))
 
 
 def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _Manifests) -> pa.Array:
