@@ -61,9 +61,9 @@ position deletes. `location` is the path for `Storage.open` and `Storage.read`: 
 full location of an external file. `file_format` is in lower case: parquet, orc, avro or puffin. `partition` is a row of
 `LiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
 `sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is that of the
-commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `size_bytes` is recorded by the writer
-and may be wrong. `first_row_id` is resolved, and null where the version has no row ids. A file with `key_metadata` is
-encrypted.
+commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `size_bytes` is
+recorded by the writer and may be wrong. `first_row_id` is resolved, and null where the version has no row ids. A file
+with `key_metadata` is encrypted.
 
 Source: iceberg specification, "Manifests"."""
 
