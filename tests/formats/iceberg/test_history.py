@@ -237,6 +237,8 @@ def test_the_last_snapshot_before_an_upgrade_is_version_0(memory_root):
     assert ids(found.at(0)) == [1, 2]
     assert ids(found.current) == [1, 2, 3]
     assert ids(opened(table, branch=str(first)).at(1)) == [1]
+    with pytest.raises(SnapshotNotFoundError, match=f"in format version 1, of which .* Open it with branch='{first}'"):
+        found.at(first)
 
 
 def test_a_branch_that_is_not_there_is_refused_with_those_that_are(table):
