@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -130,7 +131,10 @@ def _spark(name):
 @contextmanager
 def connect_server(folder, **conf):
     """Run a Spark Connect server; gives its process and its address, sc://127.0.0.1:port."""
-    settings = CONF | {"spark.master": "local[2]", "spark.connect.grpc.binding.port": "0"} | conf
+    with socket.socket() as free:  # PySpark 4.0 does not log which port it chose itself
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = CONF | {"spark.master": "local[2]", "spark.connect.grpc.binding.port": str(port)} | conf
     chosen = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     command = [
         _spark("spark-submit"),
@@ -139,7 +143,7 @@ def connect_server(folder, **conf):
         *chosen,
     ]
     with _running(command, Path(folder) / "connect.log", SPARK_NO_DAEMONIZE="1") as server:
-        port = server.says(r"Spark Connect server started at: \S*?:(\d+)")
+        server.says(r"(Spark Connect server started at)")
         yield server, f"sc://127.0.0.1:{port}"
 
 
