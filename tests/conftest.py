@@ -134,7 +134,7 @@ def pytest_terminal_summary(terminalreporter):
     """Write a line for each group of tests that were skipped: how many, and the command that brings what they need."""
     skipped = Counter()
     for report in terminalreporter.stats.get("skipped", ()):
-        marker = next((name for name in BRING if name in report.keywords), None)
+        marker = next((name for name in BRING if name in getattr(report, "keywords", ())), None)
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         skipped[marker, BRING.get(marker) or reason.removeprefix("Skipped: ")] += 1
     for (marker, what), number in sorted(skipped.items(), key=str):
