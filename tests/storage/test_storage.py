@@ -433,7 +433,7 @@ def test_a_storage_has_no_way_to_write():
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "together"},
         {"open", "read", "read_each", "read_many", "read_present"},
     )
-    assert public == {*listing, *reading, "local_address", "outside", "resolve_external"}
+    assert public == {*listing, *reading, "is_local", "local_address", "outside", "resolve_external"}
 
 
 def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_path):
