@@ -1,14 +1,14 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from os import PathLike
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
@@ -24,6 +24,9 @@ _FASTER = 8
 _AT_ONCE = 100_000
 """The approximate number of changes in memory, or the number of the table's files if that is greater."""
 _TRIES = 5
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class LiveFiles(Protocol):
@@ -73,6 +76,15 @@ class SupportsCommitDetails(Protocol):
 
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
         """Return version, committed_at and details of COMMITS."""
+        ...
+
+
+@runtime_checkable
+class SupportsConcurrentReads(Protocol):
+    """A format that can read different things at the same time, where requests take long."""
+
+    def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]:
+        """Return the results of functions that read."""
         ...
 
 
@@ -186,11 +198,11 @@ def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) 
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
         for run in listing.runs(unknown, listing.commitless):
-            rest = run
+            rest, read = run, None
             if not found.versions or listing.predecessor(run[0]) != found.versions[-1] or run[0] in listing.commitless:
-                found, rest = _with_first_state(table_format, found, run, listing.commitless)
+                found, rest, read = _with_first_state_and_changes(table_format, found, run, listing.commitless)
                 reading.advance(len(run) - len(rest))
-            found = _with_later_changes(table_format, found, rest, reading)
+            found = _with_later_changes(table_format, found, rest, reading, read)
     if unknown and not found.versions:
         raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
     if found is base:
@@ -198,14 +210,55 @@ def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) 
     return found.with_fingerprint(repr(listing.identity), fingerprint_of(table_format, found.versions[-1]))
 
 
+class _Changes(NamedTuple):
+    """The changes of versions, and when each was committed."""
+
+    versions: Sequence[int]
+    times: Sequence[datetime]
+    changes: pa.Table
+
+
+def _changes(table_format: FileHistory, versions: Sequence[int]) -> _Changes:
+    times = table_format.committed_at(versions)
+    return _Changes(versions, times, table_format.changes(versions, changelog=False))
+
+
+def _with_first_state_and_changes(
+    table_format: FileHistory, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
+) -> tuple[FileLifetimes, Sequence[int], _Changes | None]:
+    """Return what `_with_first_state` returns, and the changes of the next versions if both are read at once."""
+    later = run[1 : 1 + _FIRST]
+    if not later or not isinstance(table_format, SupportsConcurrentReads):
+        return *_with_first_state(table_format, base, run, commitless), None
+
+    def changes() -> _Changes | None:
+        try:
+            return _changes(table_format, later)
+        except SnapshotExplorerError as error:
+            log.debug("read again: %s", error)
+            return None
+
+    read, (found, rest) = table_format.together(changes, lambda: _with_first_state(table_format, base, run, commitless))
+    return found, rest, read if rest[: len(later)] == later else None
+
+
 def _with_later_changes(
-    table_format: FileHistory, found: FileLifetimes, rest: Sequence[int], reading: Step
+    table_format: FileHistory, found: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
 ) -> FileLifetimes:
-    """Return lifetimes extended by the versions after the known ones, from their changes."""
+    """Return lifetimes extended by the versions after the known ones, from their changes.
+
+    Args:
+        table_format: The table.
+        found: The known lifetimes.
+        rest: The versions.
+        reading: The progress.
+        read: The changes of the first of them, if they were read already.
+    """
     number = _FIRST
     while rest:
         some, rest = rest[:number], rest[number:]
-        times, changes = table_format.committed_at(some), table_format.changes(some, changelog=False)
+        _, times, changes = _changes(table_format, some) if read is None else read
+        read = None
         found = found.extended(some, times, changes)
         reading.advance(len(some))
         # Each step also takes time for the live files. With this many changes, it is small in proportion.

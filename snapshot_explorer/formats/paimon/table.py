@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -44,6 +44,9 @@ from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
 """The most commits whose entries are in memory at the same time."""
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Paimon:
@@ -161,6 +164,10 @@ class Paimon:
             for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
+
+    def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]:
+        """Return the results of functions that read, at the same time where requests take long."""
+        return self._storage.together(first, second)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
         """Return the delta manifests that these commits wrote; None if some are gone. Reads a small file each."""
