@@ -38,6 +38,18 @@ def test_level_0_does_not_show_in_a_table_with_vectors():
     assert split.detail.merge is None
 
 
+def test_files_of_a_writer_that_wrote_no_vectors_are_merged_although_the_option_is_on():
+    files = [
+        keyed("a.parquet", 1, 3, level=4, deleted_rows=None),
+        keyed("b.parquet", 2, 9, level=5, deleted_rows=None),
+    ]
+
+    (split,) = splits(SWITCHED_ON, files, options=ON)
+
+    assert names(split) == ["a.parquet", "b.parquet"]
+    assert split.detail.merge is not None
+
+
 def test_level_0_shows_where_vectors_are_merged_on_read():
     files = [keyed("new.parquet", 1, 3), keyed("a.parquet", 1, 3, level=4), keyed("b.parquet", 10, 11, level=5)]
 

@@ -269,7 +269,8 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
         live=live,
         levels=numbers["level"],
         sequences=(numbers["min_sequence"], numbers["max_sequence"]),
-        has_retracts=pc.fill_null(pc.not_equal(deleted, 0), False).to_numpy(),  # noqa: FBT003 - as above
+        # Writers that do not count deletions do not write deletion vectors either, whatever the options are.
+        has_retracts=pc.fill_null(pc.not_equal(deleted, 0), table.has_vectors).to_numpy(),
         is_plain=np.array(plain, np.bool_)[of_kinds] & ~has_vector,
     )
 
