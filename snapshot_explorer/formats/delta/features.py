@@ -88,14 +88,14 @@ ACTIONS_BESIDE_FILES = _read(
     checked=("delta.log.records",),
 )
 STAGED_COMMITS = _refused(
-    name="staged commits, which only the catalog can confirm",
+    name="staged commits, which only the catalog or the coordinator can confirm",
     area="metadata",
-    condition="the table has catalogManaged, and staged commits after the newest published one",
+    condition="the table has catalogManaged or coordinatedCommits, and staged commits after the newest published one",
     checked=("delta.log.log.check_published",),
     message=(
-        "{root} has the reader feature {feature}: its catalog decides what was committed. {folder} contains "
-        "commits from version {staged} on that are not published, so the newest version is unknown without the "
-        "catalog. Publish them through the catalog, then open the table again."
+        "{root} has the feature {feature}: its catalog or commit coordinator decides what was committed. {folder} "
+        "contains commits from version {staged} on that are not published, so the newest version is unknown without "
+        "it. Publish them with Delta's own engine, then open the table again."
     ),
 )
 

@@ -95,8 +95,8 @@ class Delta:
             # A listing during two commits may contain only the second one.
             found = self._log.refresh()
             versions, segment = found.versions(), self._log.newest(found, hint or None)
-        if found.has_staged:
-            check_published(self._storage, self._log, segment.version)
+        for folder in found.staged:
+            check_published(self._storage, self._log, folder, segment.version)
         first = segment.checkpoint_version or 0
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(

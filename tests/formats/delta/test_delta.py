@@ -264,17 +264,17 @@ def test_an_unknown_reader_feature_refuses_rows_but_not_metadata(tmp_path):
         current.to_arrow()
 
 
-def test_staged_commits_of_a_catalog_are_refused_unless_they_are_published(tmp_path):
-    written = DeltaTable(None, tmp_path, features=["catalogManaged"])
+@pytest.mark.parametrize(
+    ("feature", "folder"), [("catalogManaged", "_staged_commits"), ("coordinatedCommits-preview", "_commits")]
+)
+def test_staged_commits_of_a_catalog_are_refused_unless_they_are_published(tmp_path, feature, folder):
+    written = DeltaTable(None, tmp_path, features=[feature])
     written.commit(add("a"))
-    staged = f"_delta_log/_staged_commits/{1:020d}.3a0d.json"
-    written.write(staged, b"{}")
+    written.write(f"_delta_log/{folder}/{1:020d}.3a0d.json", b"{}")
     assert open_table(tmp_path).current.version == 1
 
-    written.write(f"_delta_log/_staged_commits/{2:020d}.3a0d.json", b"{}")
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"reader feature catalogManaged: .* version 2 on .* not published"
-    ):
+    written.write(f"_delta_log/{folder}/{2:020d}.3a0d.json", b"{}")
+    with pytest.raises(UnsupportedFeatureError, match=rf"feature {feature}: .* version 2 on .* not published"):
         open_table(tmp_path)
 
 

@@ -11,7 +11,7 @@ from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add
 
 def listing(*names, sizes=()):
     entries = [Entry(name=name, is_folder=False, size_bytes=dict(sizes).get(name, 9), modified=None) for name in names]
-    return LogListing("/data/t", tuple(log_files(entries)), has_staged=False, is_empty=not entries)
+    return LogListing("/data/t", tuple(log_files(entries)), staged=(), is_empty=not entries)
 
 
 def commits(*versions):
@@ -169,7 +169,7 @@ def test_the_listing_knows_an_empty_log_and_staged_commits(tmp_path):
 
     found = list_log(Storage(str(tmp_path)))
 
-    assert found.has_staged
+    assert found.staged == ("_staged_commits",)
     assert not found.is_empty
     assert staged_versions(Storage(str(tmp_path)).list("_delta_log/_staged_commits")) == [1]
     assert [file.version for file in found.commits_between(0, None)] == [0]

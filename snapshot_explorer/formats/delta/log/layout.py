@@ -18,8 +18,11 @@ HINT = f"{LOG}/_last_checkpoint"
 """The hint of writers to the newest checkpoint. It may be wrong."""
 SIDECARS = f"{LOG}/_sidecars"
 """The folder of sidecar files of checkpoints."""
-STAGED = "_staged_commits"
-"""The folder, in the log, of staged commits, which a catalog publishes."""
+STAGED = {"_staged_commits": ("catalogManaged", "catalogOwned-preview"), "_commits": ("coordinatedCommits-preview",)}
+"""The folders, in the log, of commits that are not published yet, and the features of tables that have them.
+
+Who publishes them is a catalog, or a commit coordinator (Delta's RFC managed-commits).
+"""
 
 _LARGEST = 2**63 - 1
 _WIDTH = 20

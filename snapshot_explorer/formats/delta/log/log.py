@@ -507,24 +507,21 @@ def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
         kept.popitem(last=False)
 
 
-_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
+def check_published(storage: Storage, log: Log, folder: str, newest: int) -> None:
+    """Refuse a table whose catalog or coordinator may have commits that its log does not have yet.
 
-
-def check_published(storage: Storage, log: Log, newest: int) -> None:
-    """Refuse a table whose catalog may have commits that its log does not have yet.
-
-    Published commits are ordinary ones. Without the feature, staged commits are ignored. One listing, and the reads of
-    the protocol.
+    Published commits are ordinary ones. Without a feature of `STAGED`, staged commits are ignored. One listing, and the
+    reads of the protocol.
 
     Raises:
         UnsupportedFeatureError: There are staged commits after the newest published version.
     """
-    staged = [version for version in staged_versions(storage.list(f"{LOG}/{STAGED}")) if version > newest]
+    path = f"{LOG}/{folder}"
+    staged = [version for version in staged_versions(storage.list(path)) if version > newest]
     if not staged:
         return
     protocol, _ = log.protocol_and_metadata(newest)
-    named = sorted(_FEATURES & (protocol.reader_features or frozenset()))
-    if named:
-        raise refusal(
-            features.STAGED_COMMITS, root=storage.root, feature=named[0], folder=f"{LOG}/{STAGED}", staged=staged[0]
-        )
+    listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    feature = next((name for name in STAGED[folder] if name in listed), None)
+    if feature is not None:
+        raise refusal(features.STAGED_COMMITS, root=storage.root, feature=feature, folder=path, staged=staged[0])

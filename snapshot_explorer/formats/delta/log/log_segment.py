@@ -55,8 +55,8 @@ class LogListing:
     """The table's root, for messages."""
     files: tuple[LogFile, ...]
     """The files of the log, by version and name; checkpoints without bytes are left out."""
-    has_staged: bool
-    """Whether the log has a folder of staged commits."""
+    staged: tuple[str, ...]
+    """The folders of staged commits in the log; see `STAGED`."""
     is_empty: bool
     """Whether the folder is missing or empty."""
 
@@ -150,7 +150,7 @@ def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
     found = LogListing(
         storage.root,
         tuple(log_files(entries) if before is None else log_files(entries, before.by_name)),
-        any(entry.is_folder and entry.name == STAGED for entry in entries),
+        tuple(entry.name for entry in entries if entry.is_folder and entry.name in STAGED),
         not entries,
     )
     return before if before is not None and before == found else found
