@@ -36,17 +36,17 @@ FILES, COLUMNS, MERGED = 5, 7, 100
 PEER = """
 import sys, time
 from pyiceberg.table import StaticTable
-def best(name, function):
+def best(name, function, runs=20):
     seconds = []
-    for _ in range(3):
+    for _ in range(runs):
         begin = time.process_time()
         function()
         seconds.append(time.process_time() - begin)
-    print(f"pyiceberg: {name}: {min(seconds):.3f}")
+    print(f"pyiceberg: {name}: {min(seconds):.4f}")
 load = lambda: StaticTable.from_metadata(sys.argv[1])
 best("load", load)
 best("load and history", lambda: load().inspect.snapshots())
-best("plan of the newest version", lambda: list(load().scan().plan_files()))
+best("plan of the newest version", lambda: list(load().scan().plan_files()), 3)
 """
 
 
@@ -119,7 +119,7 @@ def best(name: str, function: Callable[[], object], runs: int = 3) -> float:
         begin = time.process_time()
         function()
         seconds.append(time.process_time() - begin)
-    print(f"{name}: {min(seconds):.3f}")
+    print(f"{name}: {min(seconds):.4f}")
     return min(seconds)
 
 
@@ -140,7 +140,7 @@ def main(snapshots: int, peer: str | None) -> None:
         best("plan of the newest version", newest.plan)
         decoded = best("fastavro: manifests of the newest version", lambda: [list(_rows(path)) for path in manifests])
         lifetimes = best("lifetimes of all versions", lambda: open_table(folder).lifetimes())
-        history = best("open and history", lambda: open_table(folder).history())
+        history = best("open and history", lambda: open_table(folder).history(), 20)
         if peer is not None:
             command = [peer, "-c", PEER, f"{folder}/metadata/v1.metadata.json"]
             lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
