@@ -4,6 +4,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
     ENCRYPTED_FILES,
+    OPTIONAL_MAP_KEYS,
     UNKNOWN_PARQUET_TYPES,
     UNKNOWN_ZONES_IN_FILES,
     refusal,
@@ -30,6 +31,8 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         return refusal(UNKNOWN_ZONES_IN_FILES, path=path, said=text)
     if "LogicalType that is not recognized" in text:
         return refusal(UNKNOWN_PARQUET_TYPES, path=path, said=text)
+    if "Map keys must be annotated as required" in text:
+        return refusal(OPTIONAL_MAP_KEYS, path=path)
     return CorruptTableError(
         f"The data file {path} cannot be read as {file_format}: {text}. It may have been cut short or "
         "overwritten; compare it with a copy of the table."

@@ -121,6 +121,16 @@ UNKNOWN_PARQUET_TYPES = _refused(
         "The data file {path} contains a type that the installed pyarrow does not support: {said}. Upgrade pyarrow."
     ),
 )
+OPTIONAL_MAP_KEYS = _refused(
+    name="parquet maps whose keys are optional",
+    area="data files",
+    condition="the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
+    checked=("corrupt_files.unreadable",),
+    message=(
+        "The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. pyarrow "
+        "does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon."
+    ),
+)
 OTHER_STORAGES = _refused(
     name="files on a storage other than the table's",
     area="storages",
@@ -133,6 +143,7 @@ SHARED: tuple[Feature, ...] = (
     DISTANT_TIMES_IN_FILES,
     UNKNOWN_ZONES_IN_FILES,
     UNKNOWN_PARQUET_TYPES,
+    OPTIONAL_MAP_KEYS,
     OTHER_STORAGES,
 )
 """The features of every format."""

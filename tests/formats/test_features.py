@@ -228,6 +228,7 @@ _RAISED = {
         paimon.CHANGES_OF_EVOLUTION: "test_changes_of_data_evolution_are_refused",
         paimon.NULLS_AMONG_DISTINCT_ROWS: "test_null_among_distinct_rows_is_refused",
         shared.UNKNOWN_PARQUET_TYPES: "test_a_parquet_type_that_pyarrow_does_not_know_is_refused",
+        shared.OPTIONAL_MAP_KEYS: "test_a_parquet_map_with_optional_keys_is_refused",
     },
     "retention/test_delta.py": {
         delta.VACUUM_OF_CLEANED_LOGS: "test_a_log_that_begins_after_the_time_is_refused",
@@ -413,6 +414,13 @@ def test_a_parquet_type_that_pyarrow_does_not_know_is_refused():
 
     assert isinstance(error, UnsupportedFeatureError)
     assert str(error).startswith("The data file a.parquet contains a type that the installed pyarrow does not support")
+
+
+def test_a_parquet_map_with_optional_keys_is_refused():
+    error = unreadable("a.parquet", "parquet", pa.ArrowInvalid("Map keys must be annotated as required."))
+
+    assert isinstance(error, UnsupportedFeatureError)
+    assert str(error).startswith("The data file a.parquet has a map whose keys are optional")
 
 
 def test_null_among_distinct_rows_is_refused():
