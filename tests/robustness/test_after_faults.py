@@ -30,7 +30,7 @@ def _plant(store, kind, pattern, call, *, table=None, lasts=False, nth=0):
 
 def test_an_empty_index_manifest_is_refused(stored):
     store = stored("paimon/dv_append")
-    table = _plant(store, "emptied", "read .*/index-manifest-", lambda one: one.lifetimes())
+    table = _plant(store, "emptied", "read .*/index-manifest-", lambda one: one.lifetimes(), lasts=True)
 
     with pytest.raises(errors.CorruptTableError, match="index-manifest-"):
         table.lifetimes()
