@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import chain, takewhile
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -35,6 +35,17 @@ _SMALL_BYTES = 4 * 2**20
 _MOST_SMALL = 32
 """Total size and number of small splits that a thread reads one after another: handing each over costs as much as a
 fifth of reading it."""
+
+
+@runtime_checkable
+class SupportsLocalReads(Protocol):
+    """A reader of splits whose files may be on the local disk."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the table is on the local disk."""
+        ...
+
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -132,10 +143,10 @@ def _spread(
     files as five and three. A limit reads the first files only.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
-    if largest is None or not _is_large(largest) or not isinstance(reader, SupportsNativeFiles) or not reader.is_local:
+    if largest is None or not _is_large(largest) or not isinstance(reader, SupportsLocalReads) or not reader.is_local:
         return splits, _THREADS
     at_once = min(_THREADS, pa.cpu_count() + 1)
-    if limit is not None:
+    if limit is not None or not isinstance(reader, SupportsNativeFiles):
         return splits, at_once
     names = frozenset(columns)
     found: list[Split] = []

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 class SupportsNativeFiles(Protocol):
     """A version whose rows other readers of Parquet and ORC can read."""
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        ...
-
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return one split per file, in order; the split itself if its files must be read together."""
         ...
