@@ -46,6 +46,10 @@ class SupportsLocalReads(Protocol):
         """Whether the table is on the local disk."""
         ...
 
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return one split per file, in order; the split itself if its files must be read together."""
+        ...
+
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -146,7 +150,7 @@ def _spread(
     if largest is None or not _is_large(largest) or not isinstance(reader, SupportsLocalReads) or not reader.is_local:
         return splits, _THREADS
     at_once = min(_THREADS, pa.cpu_count() + 1)
-    if limit is not None or not isinstance(reader, SupportsNativeFiles):
+    if limit is not None:
         return splits, at_once
     names = frozenset(columns)
     found: list[Split] = []

@@ -3,8 +3,8 @@ of many small files against pyiceberg, which writes them, in one run.
 
     python tests/benchmarks/iceberg_rows.py [ROWS [PYTHON_WITH_PYICEBERG [FILES]]]
 
-Prints seconds of the processor, and judges nothing. Deletes remove one row in a hundred; of equality deletes the delete
-file is read too.
+Prints seconds of the processor, and judges nothing. Deletes remove one row in a hundred; of equality deletes pyarrow
+reads the delete file too.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -38,7 +38,9 @@ from tests.benchmarks.report import record
 from tests.support.iceberg.live_files import RECORDED, Version, field, with_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from snapshot_explorer.model import Split
 
 FILES = 4
 REPEATS = 5
@@ -50,6 +52,8 @@ FIELDS = (
     field(5, "day", "date"),
 )
 KINDS = ("none", "positions", "vectors", "equality of numbers", "equality of texts", "positions and equality")
+EQUALITY = (("numbers", "id", 1), ("texts", "name", 2), ("and equality", "id", 1))
+"""The columns of equality deletes, and their ids, by a word of the kind."""
 PYICEBERG = """
 import glob, sys, time
 import numpy as np, pyarrow as pa
@@ -93,6 +97,15 @@ def write(folder: Path, name: str, rows: pa.Table) -> None:
     pq.write_table(rows.cast(pa.schema([with_id(one, schema) for one in rows.schema])), folder / name)
 
 
+class Reader(RowReader):
+    """Reads on as many threads as a version of a table in a local folder."""
+
+    is_local = True
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        return (split,)
+
+
 def version(folder: Path, kind: str, rows: int) -> Version:
     """The files of a table with one kind of deletes."""
     made = Version(folder, *FIELDS, format_version=3)
@@ -105,7 +118,7 @@ def version(folder: Path, kind: str, rows: int) -> Version:
     if "vectors" in kind:
         for path in paths:
             made.vector(f"{path[-9]}.puffin", path, range(7, rows, 100))
-    for word, column, number in (("numbers", "id", 1), ("texts", "name", 2), ("and equality", "id", 1)):
+    for word, column, number in EQUALITY:
         if word in kind:
             write(folder, f"{column}.parquet", gone.select([column]))
             made.delete_files.append(made.entry(f"{column}.parquet", 2, len(gone), 2, (0, ()), equality_ids=[number]))
@@ -124,15 +137,16 @@ def measure_deletes(folder: Path, rows: int) -> None:
     paths = [folder / f"{number}.parquet" for number in range(FILES)]
     schema = arrow_schema(parse_schema({"fields": list(FIELDS)}))
 
-    def bare() -> pa.Table:
-        return pa.concat_tables([pq.read_table(path) for path in paths])
-
     for kind in KINDS:
         metadata = version(folder, kind, rows).metadata()
+        deletes = [folder / f"{column}.parquet" for word, column, _ in EQUALITY if word in kind]
+
+        def bare(deletes: Sequence[Path] = deletes) -> tuple[pa.Table, list[pa.Table]]:
+            return pa.concat_tables([pq.read_table(path) for path in paths]), list(map(pq.read_table, deletes))
 
         def ours(metadata: object = metadata) -> pa.Table:
             splits = planning.plan(metadata).splits
-            return local.to_arrow(RowReader(Storage(folder)), splits, scan_of(schema))
+            return local.to_arrow(Reader(Storage(folder)), splits, scan_of(schema))
 
         ours(), bare()
         pairs = [(timed(ours), timed(bare)) for _ in range(REPEATS)]

@@ -187,12 +187,6 @@ class Files(Numbers):
     def split_by_file(self, split):
         return [replace(split, files=(file,), rows=10, size_bytes=split.size_bytes // 3) for file in split.files]
 
-    def native_files(self, split):
-        raise NotImplementedError
-
-    def deleted_positions(self, parts, rows):
-        raise NotImplementedError
-
 
 def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
     def of_files(size, **options):

@@ -44,11 +44,6 @@ class RowReader:
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        return self._storage.is_local
-
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
