@@ -252,6 +252,9 @@ class Inspection:
 
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]
 """How to find the rows that changed between two versions."""
+RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
+"""Why the rows of a version are not those of its files, each read alone: deletion vectors that change while their files
+remain, rows that are spread over several files, or rows of another branch. Lifetimes do not contain any of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

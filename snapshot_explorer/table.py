@@ -611,7 +611,7 @@ class Table:
         statistics of it. `bounds` says which numbers are bounds instead of exact, and why: text and times may be
         truncated, deletion vectors and delete files remove rows that the statistics still include, and rows of
         Paimon's primary-key tables are counted before they are merged. `min` and `max` are then a lower and an upper
-        bound of the values. NaN is not a value.
+        bound of the values. NaN is not a value. Numbers of a Paimon table with rows of another branch are null.
 
         Args:
             columns: A column or several, of the last version; by default all.

@@ -28,6 +28,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
 )
 from snapshot_explorer.frames import Frame, non_empty_columns
+from snapshot_explorer.lifetimes import row_modifiers
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
@@ -223,6 +224,8 @@ class Comparison:
         """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
         if self.a == self.b:
             return "A version is the same as itself."
+        if "another branch" in row_modifiers(self._format):
+            return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
         kinds = None if self._missing else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)

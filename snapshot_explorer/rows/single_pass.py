@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
-from snapshot_explorer.rows.source import deletes_over
+from snapshot_explorer.lifetimes import deletes_over, row_modifiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-_MERGES = ("deletion-vectors.enabled", "data-evolution.enabled")
-_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
 _HELD_BYTES = 64 * 2**20
 """Bytes of rows that are evaluated at once."""
 
@@ -165,12 +163,10 @@ def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[st
         return "a column of the condition was added, renamed or had another type"
     if any(deletes_over(source.format, versions)):
         return "delete files remove rows"
-    if source.format.name == "delta":
-        return None
-    properties = [source.format.version(version).properties for version in versions]
-    if any(one.get(name, "").lower() == "true" for one in properties for name in _MERGES):
-        return "rows are not those of single files"
-    return "rows are those of two branches" if any(one.get(name) for one in properties for name in _BRANCHES) else None
+    modifiers = row_modifiers(source.format)
+    if "another branch" in modifiers:
+        return "rows are those of two branches"
+    return "rows are not those of single files" if modifiers else None
 
 
 def _covering(first: Ints, last: Ints) -> list[int]:

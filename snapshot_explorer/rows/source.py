@@ -34,22 +34,6 @@ class SupportsSchemaHistory(Protocol):
         ...
 
 
-@runtime_checkable
-class SupportsDeleteManifests(Protocol):
-    """A format in which separate files delete rows of data files, which lifetimes do not have."""
-
-    def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
-        """Return for each version the manifests of its delete files: versions with the same have the same deletes."""
-        ...
-
-
-def deletes_over(table_format: TableFormat, versions: Sequence[int]) -> Sequence[frozenset[str]]:
-    """Return for each version what stands for its delete files; nothing where the format has none."""
-    if isinstance(table_format, SupportsDeleteManifests):
-        return table_format.delete_manifests(versions)
-    return [frozenset()] * len(versions)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A table over its versions."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.source import column_names, deletes_over
+from snapshot_explorer.lifetimes import deletes_over, read_statistics, row_modifiers
+from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import TableSchema
 
     Mask = npt.NDArray[np.bool_]
-
-_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
-"""Properties by which a version has rows of another branch, whose files the lifetimes do not have."""
-_VECTORS = "deletion-vectors.enabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +72,7 @@ def touched_versions(
     admits = np.ones(len(rows), np.bool_) if part is None else _admits(table_format, part, known, version)
     first, end = (rows.column(name).to_numpy()[admits] for name in ("first", "last"))
     places = np.unique(np.concatenate([[0], first, end]))
-    if _every_version_counts(table_format, known):
+    if _every_version_counts(table_format, lifetimes):
         places = np.arange(count)
     deletes = deletes_over(table_format, lifetimes.versions[:count])
     changed = [place for place in range(1, len(deletes)) if deletes[place] != deletes[place - 1]]
@@ -114,17 +110,12 @@ def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapp
     return any(there is not None and own.field(there).type != wanted.field(name).type for name, there in names.items())
 
 
-def _every_version_counts(table_format: TableFormat, known: FileStatistics) -> bool:
-    rows = known.lifetimes.intervals.rows
-    has_levels = bool(len(rows)) and rows.column("level").null_count < len(rows)
-    if not has_levels:
-        return False
-    if rows.column("deletion_vector").null_count < len(rows):
+def _every_version_counts(table_format: TableFormat, lifetimes: FileLifetimes) -> bool:
+    """Return whether every version can have changed rows, even without a change of its files."""
+    if not row_modifiers(table_format).isdisjoint(("deletion vectors", "another branch")):
         return True
-    properties = [table_format.version(start).properties for start, _ in known.schemas]
-    return any(
-        one.get(_VECTORS, "").lower() == "true" or any(one.get(name) for name in _BRANCHES) for one in properties
-    )
+    rows = lifetimes.intervals.rows
+    return all(rows.column(name).null_count < len(rows) for name in ("level", "deletion_vector"))
 
 
 def _paths(rows: pa.Table) -> int:

@@ -47,6 +47,15 @@ def test_no_more_rows_differ_than_is_said(name):
             assert changed_rows(rows[a], rows[b], keys) <= bound_of(comparison.proven), (a, b, comparison.proven)
 
 
+def test_nothing_is_proven_of_a_table_with_rows_of_another_branch():
+    table = open_table(str(TABLES / "fallback_branch"))
+
+    assert table.diff_rows(2, 3, key=[]).counts == {"inserted": 2, "deleted": 2, "updated": 0}
+    assert table.compare(2, 3).proven == (
+        "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
+    )
+
+
 @pytest.fixture
 def table(memory_root):
     return PaimonTable(*memory_root)

@@ -1,6 +1,7 @@
 """The numbers of columns over versions, against the rows of a model of the table."""
 
 import uuid
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -11,6 +12,8 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from tests.support.delta.table_builder import DeltaTable, metadata
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.row_histories import KINDS, STEPS, play
+
+PAIMON = Path(__file__).parents[1] / "data" / "paimon"
 
 
 def played(kind, steps):
@@ -120,6 +123,16 @@ def test_a_column_that_versions_lack_is_unknown_there(memory_root):
     exact = open_table(table.url).profile_over("name", exact=True)
     assert exact.columns["name"]["null_count"].to_pylist()[-1] == 2
     assert "no statistics" not in str(exact)
+
+
+def test_numbers_of_a_table_with_rows_of_another_branch_are_unknown_until_they_are_read():
+    table = open_table(str(PAIMON / "fallback_branch"))
+
+    found, read = table.profile_over("k"), table.profile_over("k", exact=True)
+
+    assert set(numbers(found, "k").values()) == {(None, None, None, None)}
+    assert set(found.columns["k"]["bounds"].to_pylist()) == {"unknown: the table also has rows of another branch"}
+    assert numbers(read, "k") == {1: (4, 0, 1, 2), 2: (5, 0, 1, 2), 3: (5, 0, 1, 7), 4: (7, 0, 1, 7)}
 
 
 def test_rows_of_a_primary_key_table_are_bounds_until_they_are_read():

@@ -12,6 +12,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
 from snapshot_explorer.formats.paimon.maintenance.retention import (
@@ -27,6 +28,7 @@ from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
+from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
 from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
 from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS
@@ -38,6 +40,7 @@ from snapshot_explorer.model import (
     Inspection,
     Listing,
     RowChanges,
+    RowModifier,
     TableSchema,
 )
 from snapshot_explorer.storage import Storage
@@ -178,6 +181,17 @@ class Paimon:
         numbers = [one.schema_id for one in self._history.snapshots(versions)]
         found = {number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()}
         return [found[number] for number in numbers]
+
+    def row_modifiers(self) -> frozenset[RowModifier]:
+        """Return why the rows of versions are not those of their files, by the newest options. Reads that schema."""
+        options = self._schemas.newest().options
+        here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
+        found: dict[RowModifier, bool] = {
+            "deletion vectors": flag(options, "deletion-vectors.enabled"),
+            "data evolution": flag(options, "data-evolution.enabled"),
+            "another branch": fallback.fallback_link(here) is not None,
+        }
+        return frozenset(name for name, applies in found.items() if applies)
 
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int

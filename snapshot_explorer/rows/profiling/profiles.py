@@ -15,7 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.lifetimes import deletes_over, read_statistics, row_modifiers
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
@@ -23,14 +23,14 @@ from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
 from snapshot_explorer.rows.profiling.column_numbers import is_sortable, ranges_of
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
-from snapshot_explorer.rows.source import column_names, deletes_over
+from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import plotly.graph_objects as go
 
-    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes import FileStatistics
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
     from snapshot_explorer.rows.profiling.column_numbers import FileRanges
@@ -164,7 +164,8 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     ranges = ranges_of(known)
     lacking = _lacking(source, known, newest, names)
     deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
-    whys = {name: _why(deleting, ranges, name, newest, lacking[name]) for name in names}
+    of_table = _of_table(source.format, newest)
+    whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
     found = {name: _of_column(ranges, name, every, times, why).take(pa.array(places)) for name, why in whys.items()}
     return tuple(every[place] for place in places.tolist()), found
 
@@ -184,6 +185,7 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
 
 
 _LACKING = "no such column"
+_OF_BRANCHES = "unknown: the table also has rows of another branch"
 
 
 def unrecorded_note(columns: Mapping[str, pa.Table]) -> str | None:
@@ -210,13 +212,13 @@ def _of_column(
 ) -> pa.Table:
     """Return the numbers of a column at each version."""
     numbers = ranges.numbers(name)
-    rows = ranges.rows
     bounds = pa.array(why, pa.string())
-    lacks = pc.fill_null(pc.equal(bounds, _LACKING), False)  # noqa: FBT003 - pyarrow's
+    unknown = pc.is_in(bounds, pa.array([_LACKING, _OF_BRANCHES]))
     nulls, least, greatest = (
-        pc.if_else(lacks, pa.scalar(None, values.type), values)
+        pc.if_else(unknown, pa.scalar(None, values.type), values)
         for values in (numbers.null_count, numbers.least, numbers.greatest)
     )
+    rows = pc.if_else(pc.is_in(bounds, pa.array([_OF_BRANCHES])), pa.scalar(None, pa.int64()), ranges.rows)
     some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
     return pa.table(
         {
@@ -233,25 +235,33 @@ def _of_column(
 
 
 def _why(
-    deleting: Sequence[bool], ranges: FileRanges, name: str, newest: TableVersion, lacking: Sequence[tuple[int, int]]
+    ranges: FileRanges,
+    name: str,
+    newest: TableVersion,
+    lacking: Sequence[tuple[int, int]],
+    *,
+    deleting: Sequence[bool],
+    of_table: str | None,
 ) -> list[str | None]:
-    """Return for each version why which numbers of a column are bounds; None where all are exact.
+    """Return for each version which numbers of a column are bounds or unknown, and why; None where all are exact.
 
     Args:
-        deleting: For each version whether it has delete files.
         ranges: The files with their statistics.
         name: The column.
         newest: The version that names it.
         lacking: The ranges of positions of versions that lack it.
+        deleting: For each version whether it has delete files.
+        of_table: The reason that holds for every version and column.
     """
-    of_all = _of_table(newest)
+    if of_table == _OF_BRANCHES:
+        return [of_table] * ranges.count
     kind = newest.arrow_schema.field(name).type
     is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
-    fixed = "; ".join(reason for reason in (of_all, is_cut) if reason) or None
+    fixed = "; ".join(reason for reason in (of_table, is_cut) if reason) or None
     whys: list[str | None] = [fixed] * ranges.count
     for place in np.flatnonzero(deleting).tolist():
         whys[place] = "rows, null_count, min, max: with rows that delete files remove"
-    if not of_all and is_cut is None and is_sortable(kind):
+    if not of_table and is_cut is None and is_sortable(kind):
         for place in np.flatnonzero(ranges.has_vectors).tolist():
             whys[place] = "min, max: of rows too that deletion vectors remove"
     for begin, end in lacking:
@@ -267,17 +277,16 @@ _CUT = {
 """Types whose least and greatest values a writer may not have recorded to the last digit."""
 
 
-def _of_table(version: TableVersion) -> str | None:
+def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
     """Return why the rows in files are not those of the table; None where they are."""
+    modifiers = row_modifiers(table_format)
+    if "another branch" in modifiers:
+        return _OF_BRANCHES
     if version.schema.is_merged:
         return "rows, null_count, min, max: unmerged"
-    for option, reason in (
-        ("deletion-vectors.enabled", "with rows that deletion vectors remove"),
-        ("data-evolution.enabled", "with rows that are spread over files"),
-    ):
-        if version.properties.get(option, "").lower() == "true":
-            return f"rows, null_count, min, max: {reason}"
-    return None
+    if "deletion vectors" in modifiers:
+        return "rows, null_count, min, max: with rows that deletion vectors remove"
+    return "rows, null_count, min, max: with rows that are spread over files" if modifiers else None
 
 
 def _lacking(
