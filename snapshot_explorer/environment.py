@@ -19,7 +19,7 @@ DEPENDENCIES = (
 )  # fmt: skip
 """What the package requires."""
 OPTIONAL = (
-    "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook", "numpy",
+    "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook",
     "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
 )  # fmt: skip
 """What it uses where it is installed, directly or through its dependencies."""

@@ -72,7 +72,7 @@ class MissingDependencyError(SnapshotExplorerError, ImportError):
 
 
 _RENAMED = {"BadReferenceError": InvalidArgumentError, "BrokenTableError": CorruptTableError}
-"""Names of an earlier release, kept for one more."""
+"""Names from before the first release, kept until the second."""
 
 
 def __getattr__(name: str) -> type[SnapshotExplorerError]:

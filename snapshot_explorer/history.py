@@ -15,7 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import Kind
+from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.cells import moment
@@ -29,8 +29,6 @@ _LARGE_PAGE = 512
 """Commits per read otherwise. Progress is reported after each read."""
 _VERY_LARGE_PAGE = 1 << 16
 """Commits per read if they are all in one file, which has been read."""
-_MAINTENANCE_KINDS = ("compact", "analyze", "maintenance")
-"""Kinds of commits that change no data."""
 _STAT = (
     "version",
     "committed_at",
@@ -96,7 +94,7 @@ class CommitFilter:
             raise InvalidArgumentError(
                 f"{self.kind!r} is not a kind of commit.{hint} Kinds: {', '.join(get_args(Kind))}."
             )
-        if not self.maintenance and self.kind in _MAINTENANCE_KINDS:
+        if not self.maintenance and self.kind in MAINTENANCE_KINDS:
             raise InvalidArgumentError(f"Commits of kind {self.kind} are maintenance. Leave out maintenance=False.")
 
     @property
@@ -116,7 +114,7 @@ class CommitFilter:
         return (
             commits
             if self.maintenance
-            else commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(_MAINTENANCE_KINDS))))
+            else commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(MAINTENANCE_KINDS))))
         )
 
 

@@ -25,7 +25,8 @@ Kind = Literal[
     "maintenance",
     "other",
 ]
-
+MAINTENANCE_KINDS: tuple[Kind, ...] = ("compact", "analyze", "maintenance")
+"""Kinds of commits that change no rows of the table."""
 
 _DRAWN_COLUMNS = 200
 """The most columns of a schema to draw."""
@@ -36,7 +37,7 @@ class Commit:
     """The commit of a version. One row of the COMMITS frame; see there for units and meaning."""
 
     version: int
-    """Paimon snapshot id or Delta version."""
+    """Paimon snapshot id, Delta version or Iceberg sequence number."""
     committed_at: datetime | None
     """When the writer committed, aware, UTC, to the millisecond; None if not recorded. Clocks may run backwards."""
     readable: Readable | None
@@ -88,6 +89,12 @@ class Commit:
         )
 
 
+def commit_of(commits: pa.Table) -> Commit:
+    """Return the single row of a COMMITS table as a record."""
+    values = commits.to_pylist()[0]
+    return Commit(**values | {"tags": tuple(values["tags"] or ())})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a table's schema."""
@@ -128,6 +135,11 @@ class TableSchema:
     """Names of the primary key columns; empty if there is no key."""
     is_merged: bool = False
     """Whether readers merge rows with the same primary key, as in Paimon. Iceberg's identifier fields merge nothing."""
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether every column has a field id; in Delta only with column mapping."""
+        return all(column.id is not None for column in self.columns)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())

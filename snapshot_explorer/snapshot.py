@@ -18,7 +18,7 @@ from snapshot_explorer.engines.scan import Scan, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import Commit
+from snapshot_explorer.model import commit_of
 from snapshot_explorer.overview import SupportsFormatVersion
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.retention import KnownReadability
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.frames import PandasTypes
-    from snapshot_explorer.model import Listing, TableSchema
+    from snapshot_explorer.model import Commit, Listing, TableSchema
 
 
 class Snapshot:
@@ -72,7 +72,7 @@ class Snapshot:
         """
         version = self._existing()
         rows = self._cache.get("commit", lambda: self._format.commits([version]))
-        found = _commit(self._readability.applied_to(rows))
+        found = commit_of(self._readability.applied_to(rows))
         if None in (found.added_files, found.added_rows, found.removed_rows, found.total_rows):
             self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
         return found
@@ -431,9 +431,3 @@ def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Tab
         found = pc.map_lookup(rows["partition"], name, "first")
         rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
     return rows
-
-
-def _commit(rows: pa.Table) -> Commit:
-    """Return the single row of a COMMITS frame as a record."""
-    values = rows.to_pylist()[0]
-    return Commit(**values | {"tags": tuple(values["tags"] or ())})

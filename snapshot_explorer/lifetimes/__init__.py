@@ -2,7 +2,7 @@
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.modifiers import deletes_over, row_modifiers
-from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes
+from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes, time_of
 from snapshot_explorer.lifetimes.statistics import FileStatistics, read_statistics
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "read_lifetimes",
     "read_statistics",
     "row_modifiers",
+    "time_of",
 ]

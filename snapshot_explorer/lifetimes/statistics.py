@@ -72,8 +72,8 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int, 
         reader.read_states(lifetimes)
     schemas = tuple(sorted(reader.schemas.items()))
     bounds = _of_stays(lifetimes, pa.concat_tables(reader.parts), fields)
-    mapped = [place for place, (_, schema) in enumerate(schemas) if _has_ids(schema)]
-    if mapped and not _has_ids(reference.schema):
+    mapped = [place for place, (_, schema) in enumerate(schemas) if schema.has_ids]
+    if mapped and not reference.schema.has_ids:
         # Column mapping was removed, which wrote all files again: a column of that name may have been another one.
         end = schemas[mapped[-1] + 1][0] if mapped[-1] + 1 < len(schemas) else at
         first = lifetimes.intervals.rows.column("first").to_numpy()
@@ -213,15 +213,11 @@ def _without_deletions(files: pa.Table) -> pa.Table:
 
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
     """Return what columns of a reference version are called at another one; None where it lacks them or may do so."""
-    if _has_ids(version.schema) and not _has_ids(reference.schema):
+    if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
     ids, there = reference.field_ids, {one.id: name for name, one in version.field_ids.items()}
     return [there.get(ids[name].id) for name in columns]
-
-
-def _has_ids(schema: TableSchema) -> bool:
-    return all(column.id is not None for column in schema.columns)
 
 
 def _unknown_before(bounds: Bounds, known: Mask) -> Bounds:

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.lifetimes import FileLifetimes, time_of
 from snapshot_explorer.model import Listing
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
@@ -166,11 +166,4 @@ def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime 
     try:
         return list(table_format.committed_at(versions))
     except CorruptTableError:
-        return [_time(table_format, version) for version in versions]
-
-
-def _time(table_format: TableFormat, version: int) -> datetime | None:
-    try:
-        return table_format.committed_at([version])[0]
-    except CorruptTableError:
-        return None
+        return [time_of(table_format, version) for version in versions]

@@ -18,12 +18,8 @@ from snapshot_explorer.engines.conditions import condition as row_condition
 from snapshot_explorer.engines.partial_aggregates import partial_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import (
-    CorruptTableError,
     InvalidArgumentError,
-    MissingFileError,
     SnapshotExplorerError,
-    SnapshotNotFoundError,
-    UnsupportedFeatureError,
 )
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
@@ -31,7 +27,7 @@ from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundl
 from snapshot_explorer.render.cells import counted, size
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
-from snapshot_explorer.rows.source import names_before
+from snapshot_explorer.rows.source import UNREADABLE, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
 
 if TYPE_CHECKING:
@@ -46,9 +42,6 @@ if TYPE_CHECKING:
 
 Test: TypeAlias = "str | Callable[..., object]"
 """A condition in SQL, or a function of a snapshot."""
-
-_UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
-"""Errors of a version that cannot be read, rather than of the condition or the storage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,7 +332,7 @@ class _Function:
         number = version.number
         try:
             answer = self._function(self._snapshot(number))
-        except _UNREADABLE:
+        except UNREADABLE:
             raise
         except Exception as error:
             raise InvalidArgumentError(
@@ -366,7 +359,7 @@ class _Test:
         """Return whether it holds at a version, None where that cannot be read; it is noted."""
         try:
             found.answers[version], note = self.condition.holds(self.source.format.version(version))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             found.answers[version], note = None, f"cannot be read: {error}"
         if note is not None:
             found.notes[version] = note
@@ -432,7 +425,7 @@ def _by_pass(
         return None
     try:
         holds = once.holds(condition.partial, condition.columns or ())
-    except (*_UNREADABLE, InvalidArgumentError):
+    except (*UNREADABLE, InvalidArgumentError):
         if is_asked:
             raise
         return None

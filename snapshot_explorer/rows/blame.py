@@ -12,10 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import (
-    CorruptTableError,
     InvalidArgumentError,
-    MissingFileError,
-    SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
 from snapshot_explorer.progress import step
@@ -26,7 +23,7 @@ from snapshot_explorer.rows.diffs.diff import not_unique
 from snapshot_explorer.rows.diffs.row_changes import compared
 from snapshot_explorer.rows.diffs.row_hashes import RowHasher
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
-from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.source import UNREADABLE, column_names
 from snapshot_explorer.rows.touched_versions import touched_versions
 
 if TYPE_CHECKING:
@@ -36,8 +33,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import Touched
-
-_UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
 
 
 def blame(source: Source, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
@@ -112,7 +107,7 @@ class _Reader:
                 try:
                     following = self._state(known[place])
                     changes = self._compared(state, following)
-                except _UNREADABLE as error:
+                except UNREADABLE as error:
                     self.reading.notes.append(
                         f"Version {known[place]} cannot be read: {error} The next lines have what it changed."
                     )

@@ -6,8 +6,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError
-from snapshot_explorer.model import Commit, TableSchema
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.model import commit_of
 from snapshot_explorer.render.cells import moment
 
 if TYPE_CHECKING:
@@ -15,9 +21,13 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Listing
+    from snapshot_explorer.model import Commit, Listing, TableSchema
 
     _Id = int | str | None
+
+
+UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError)
+"""Errors of a version that cannot be read, rather than of a condition or of the storage."""
 
 
 def opening(path: str, branch: str | None) -> str:
@@ -109,8 +119,7 @@ class Source:
 
     def commit(self, version: int) -> Commit:
         """Return the commit of a version."""
-        values = self.format.commits([version]).to_pylist()[0]
-        return Commit(**values | {"tags": tuple(values["tags"] or ())})
+        return commit_of(self.format.commits([version]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,10 +170,7 @@ def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str
 
 def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]) -> dict[str, _Id]:
     """Return what renames keep of columns at an earlier version, from what they keep at the later one."""
-    is_mapped, was_mapped = (
-        all(column.id is not None for column in version.schema.columns) for version in (newer, older)
-    )
-    if is_mapped or not was_mapped:
+    if newer.schema.has_ids or not older.schema.has_ids:
         return dict(ids)
     there = older.field_ids
     return {name: there[str(one)].id if str(one) in there else None for name, one in ids.items()}

@@ -17,7 +17,7 @@ from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CommitFilter, with_recorded_times
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.zones import zone_of
-from snapshot_explorer.model import Kind
+from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
 from snapshot_explorer.refs import parse_time_bound
 from snapshot_explorer.render.commits import Measure
 
@@ -36,7 +36,6 @@ FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "ad
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
 """Versions that the timeline shows at first, the newest ones."""
-_UPKEEP = ("compact", "analyze", "maintenance")
 _DEPENDS = {
     "manifests": ("a", "b", "carried"),
     "health": ("b", "health", "keep", "keep_last"),
@@ -150,7 +149,7 @@ class ExplorerState(HasTraits):
             operation=self.operation or None,
             user=self.user or None,
             text=self.text or None,
-            maintenance=self.maintenance or self.kind in _UPKEEP,
+            maintenance=self.maintenance or self.kind in MAINTENANCE_KINDS,
         )
         for name, compared in (("since", pc.greater_equal), ("until", pc.less_equal)):
             if text := getattr(self, name):
@@ -166,7 +165,7 @@ class ExplorerState(HasTraits):
         filters = {name: getattr(self, name) for name in ("kind", "operation", "user", "text")}
         filters |= {name: _spelled(text) for name in ("since", "until") if (text := getattr(self, name))}
         given += [f"{name}={value!r}" for name, value in filters.items() if value]
-        given += [] if self.maintenance or self.kind in _UPKEEP else ["maintenance=False"]
+        given += [] if self.maintenance or self.kind in MAINTENANCE_KINDS else ["maintenance=False"]
         given += ["recorded_times=True"] if self.recorded_times else []
         return f"history({', '.join(given)})"
 

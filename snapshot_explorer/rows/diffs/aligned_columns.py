@@ -133,17 +133,13 @@ def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str,
     """Return the name in `a` of each column of `b` that `a` has, and the names of those that only `a` has."""
     ids_a, ids_b = a.field_ids, b.field_ids
     older, newer = (a, b) if (a.number or 0) <= (b.number or 0) else (b, a)
-    if _has_ids(older.schema) and not _has_ids(newer.schema):
+    if older.schema.has_ids and not newer.schema.has_ids:
         # Column mapping was removed, which wrote all files again under the names that users see.
         ids_a, ids_b = ({name: FieldIds(id=name) for name in ids} for ids in (ids_a, ids_b))
     names = {ids.id: name for name, ids in ids_a.items()}
     found = {name: names[ids.id] for name, ids in ids_b.items() if ids.id in names}
     kept = frozenset(found.values())
     return found, tuple(name for name in ids_a if name not in kept)
-
-
-def _has_ids(schema: TableSchema) -> bool:
-    return all(column.id is not None for column in schema.columns)
 
 
 def _primary_key(a: TableSchema, b: TableSchema, pairs: Mapping[str, str]) -> tuple[str, ...]:

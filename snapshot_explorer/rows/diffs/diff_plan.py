@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
@@ -215,7 +216,7 @@ def plan_diff(
         where_b=_predicate(where, columns, b, of_a=False),
         columns=[(columns.names_a.get(name), name) for name in read],
     )
-    times = [_committed_at(table_format, number) for number in (a.number, b.number)]
+    times = [time_of(table_format, number) for number in (a.number, b.number)]
     plan = RowDiffPlan(
         path=path,
         name=request.name,
@@ -233,14 +234,6 @@ def plan_diff(
         is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
     )
     return replace(plan, call=_call(plan, request))
-
-
-def _committed_at(table_format: TableFormat, number: int) -> datetime | None:
-    """Return when a version was committed; None where it is unknown."""
-    try:
-        return table_format.committed_at([number])[0]
-    except CorruptTableError:
-        return None
 
 
 def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:

@@ -10,16 +10,10 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.errors import (
-    CorruptTableError,
-    MissingFileError,
-    SnapshotNotFoundError,
-    UnsupportedFeatureError,
-)
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.profiling.column_numbers import FileRanges, is_sortable
-from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.source import UNREADABLE, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -54,7 +48,7 @@ def read_ranges(
                 version = source.format.version(number)
                 names = called.at(number)
                 reader.read(version, place, names)
-            except (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError, MissingFileError) as error:
+            except UNREADABLE as error:
                 reader.unreadable(place)
                 for why in whys.values():
                     why[place] = f"cannot be read: {error}"

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.rows.profiling.anomalies import jumps
 from snapshot_explorer.rows.profiling.column_numbers import rows_over
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
     from snapshot_explorer.rows.profiling.profiles import Profile
     from snapshot_explorer.rows.source import Source
-
-_MAINTENANCE = pa.array(["compact", "analyze", "maintenance"])
 
 
 def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | None, rules: AnomalyRules) -> Frame:
@@ -60,5 +59,5 @@ def _with_commits(source: Source, marked: pa.Table) -> pa.Table:
     for name in ("kind", "operation"):
         place = marked.schema.get_field_index(name)
         marked = marked.set_column(place, marked.schema.field(name), commits[name].combine_chunks().take(places))
-    is_expected = pc.and_(pc.is_in(marked["kind"], _MAINTENANCE), marked["column"].is_null())
+    is_expected = pc.and_(pc.is_in(marked["kind"], pa.array(MAINTENANCE_KINDS)), marked["column"].is_null())
     return marked.filter(pc.invert(is_expected))
