@@ -58,16 +58,16 @@ class PartialCondition:
     def over(
         self, parts: pa.Table, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], count: int
     ) -> list[bool]:
-        """Return whether the condition holds at each of so many places.
+        """Return whether the condition holds at each of `count` places.
 
         Args:
             parts: What `of_parts` returned. A part may occur several times.
-            first: By part, the first place where its rows are there.
-            last: The place from which on they are not.
+            first: For each part, the first place that has its rows.
+            last: For each part, the first place after that without them.
             count: The number of places.
         """
         chosen = parts[_PART].to_numpy()
-        stays = parts.append_column("begins", pa.array(first[chosen])).append_column("ends", pa.array(last[chosen]))
+        ranges = parts.append_column("begins", pa.array(first[chosen])).append_column("ends", pa.array(last[chosen]))
         names = [f"p{place}" for place in range(len(self.aggregates))]
         merged = ", ".join(f"{how}({name}) AS {name}" for how, name in zip(self.merges, names, strict=True))
         typed = ", ".join(
@@ -75,12 +75,12 @@ class PartialCondition:
             for how, name, kind, is_count in zip(self.merges, names, self.types, self.is_count, strict=True)
         )
         query = (
-            f"WITH runs AS (SELECT begins, ends, {merged} FROM stays GROUP BY begins, ends), "  # noqa: S608 - likewise
+            f"WITH runs AS (SELECT begins, ends, {merged} FROM ranges GROUP BY begins, ends), "  # noqa: S608 - likewise
             f"states AS (SELECT place, {typed} FROM places LEFT JOIN runs ON begins <= place AND place < ends "
             f"GROUP BY place) SELECT place, coalesce(CAST((\n{self.whole}\n) AS BOOLEAN), false) AS holds FROM states"
         )
         places = pa.table({"place": pa.array(range(count), pa.int64())})
-        relations = {"stays": _relation(stays), "places": _relation(places)}
+        relations = {"ranges": _relation(ranges), "places": _relation(places)}
         found = sql.run(query, relations, self._failure, whole=True)
         holds: list[bool] = found.sort_by("place")["holds"].to_pylist()
         return holds

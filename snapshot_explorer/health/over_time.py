@@ -152,7 +152,7 @@ class _FileIntervals:
     """When files are added and removed, by partition and bucket."""
 
     intervals: pa.Table
-    """STAYS."""
+    """INTERVALS of `lifetimes.intervals`."""
     first: Ints
     """The position of the version that adds each file."""
     last: Ints

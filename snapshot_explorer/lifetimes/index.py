@@ -62,7 +62,7 @@ class FileLifetimes:
         self.intervals = no_intervals() if intervals is None else intervals
         """The interval of each file."""
         self.identity = ""
-        """The fingerprint of the table's newest commit at the last read; see `marked`."""
+        """The fingerprint of the table's newest commit at the last read; see `with_fingerprint`."""
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
 
@@ -99,9 +99,9 @@ class FileLifetimes:
 
     def with_fingerprint(self, identity: str, fingerprint: str) -> FileLifetimes:
         """Return the same lifetimes with a fingerprint of the history, to detect later whether it was rewritten."""
-        with_fingerprint = self._with(self.intervals, (), self.committed_at[:0])
-        with_fingerprint.identity, with_fingerprint.fingerprint = identity, fingerprint
-        return with_fingerprint
+        found = self._with(self.intervals, (), self.committed_at[:0])
+        found.identity, found.fingerprint = identity, fingerprint
+        return found
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.

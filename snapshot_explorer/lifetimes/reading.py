@@ -277,7 +277,7 @@ def _with_first_state(
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
-        # An unknown time would stay in the folder of lifetimes: one of a damaged commit is an error.
+        # Stored lifetimes would keep an unknown time, so a damaged commit is an error.
         time = time_of(table_format, version) if version in commitless else table_format.committed_at([version])[0]
         return base.with_state(version, time, files), run[place + 1 :]
     return base, ()

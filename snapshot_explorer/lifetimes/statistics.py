@@ -1,4 +1,4 @@
-"""`FileStatistics`: lifetimes with what the metadata says of the values in each file, read in the same pass."""
+"""`FileStatistics`: lifetimes with the statistics of the values in each file, read in the same pass."""
 
 from __future__ import annotations
 
@@ -43,35 +43,34 @@ class SupportsChangeStatistics(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatistics:
-    """When each data file came and went, and what the metadata says of its values."""
+    """When each data file was added and removed, and the statistics of its values."""
 
     lifetimes: FileLifetimes
-    """When each file came and went. A row of `lifetimes.intervals.rows` is a stay."""
+    """When each file was added and removed."""
     bounds: Bounds
-    """The statistics of the columns, a row per stay; null is unknown."""
+    """The statistics of the columns, a row per row of `lifetimes.intervals.rows`; null is unknown."""
     schemas: tuple[tuple[int, TableSchema], ...]
     """The schema in force from some versions on, ascending; it may be the same from one to the next."""
 
 
-def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int, *, title: str) -> FileStatistics:
+def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) -> FileStatistics:
     """Return lifetimes with statistics of columns. One pass over the log, as for lifetimes.
 
     Args:
         table_format: The table.
         columns: The columns, of the schema at version `at`.
         at: The version that names the columns.
-        title: The title of the lifetimes.
 
     Raises: as `read_lifetimes`.
     """
     reference = table_format.version(at)
     fields = [reference.arrow_schema.field(name) for name in columns]
     reader = _Reader(table_format, reference, fields)
-    lifetimes = read_lifetimes(reader, title=title)
+    lifetimes = read_lifetimes(reader, title="File lifetimes")
     if not isinstance(table_format, SupportsChangeStatistics):
         reader.read_states(lifetimes)
     schemas = tuple(sorted(reader.schemas.items()))
-    bounds = _of_stays(lifetimes, pa.concat_tables(reader.parts), fields)
+    bounds = _of_intervals(lifetimes, pa.concat_tables(reader.parts), fields)
     mapped = [place for place, (_, schema) in enumerate(schemas) if schema.has_ids]
     if mapped and not reference.schema.has_ids:
         # Column mapping was removed, which wrote all files again: a column of that name may have been another one.
@@ -90,7 +89,7 @@ class _Reader:
         self._reference = reference
         self._fields = fields
         self.parts = [_schema(fields).empty_table()]
-        """Of the files seen: path, level, deletion_vector and statistics."""
+        """Path, level, deletion_vector and statistics of the files that were read."""
         self.schemas: dict[int, TableSchema] = {}
         """The schema in force from a version on."""
 
@@ -183,12 +182,12 @@ def _distinguishing_vectors(level: pa.Array, vector: pa.Array) -> pa.Array:
     return pc.if_else(level.is_null(), vector, pa.scalar(None, pa.string()))
 
 
-def _of_stays(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
-    """Return the statistics of each stay, from files in any order."""
-    stays = lifetimes.intervals
-    level = single_chunk(stays.rows.column("level"))
-    vector = _distinguishing_vectors(level, single_chunk(stays.rows.column("deletion_vector")))
-    wanted = pa.table([stays.paths(stays.rows), level, vector], schema=pa.schema(_IDENTITY))
+def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
+    """Return the statistics of each interval, from files in any order."""
+    intervals = lifetimes.intervals
+    level = single_chunk(intervals.rows.column("level"))
+    vector = _distinguishing_vectors(level, single_chunk(intervals.rows.column("deletion_vector")))
+    wanted = pa.table([intervals.paths(intervals.rows), level, vector], schema=pa.schema(_IDENTITY))
     codes = group_ids(pa.concat_tables([wanted, found.select(wanted.column_names)]).columns)
     mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
     distinct, firsts = np.unique(theirs, return_index=True)
@@ -200,7 +199,7 @@ def _of_stays(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Fie
         columns = {field.name: single_chunk(found.column(f"{name} {field.name}")).take(chosen) for field in fields}
         return pa.table(columns) if columns else pa.table({"rows": chosen}).select([])
 
-    rows = single_chunk(stays.rows.column("rows"))
+    rows = single_chunk(intervals.rows.column("rows"))
     return Bounds(lower=part("lower"), upper=part("upper"), null_count=part("null_count"), rows=rows)
 
 
@@ -212,7 +211,7 @@ def _without_deletions(files: pa.Table) -> pa.Table:
 
 
 def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str]) -> list[str | None]:
-    """Return what columns of a reference version are called at another one; None where it lacks them or may do so."""
+    """Return the names of columns of a reference version at another one; None where it lacks them or may do so."""
     if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
@@ -221,7 +220,7 @@ def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str
 
 
 def _unknown_before(bounds: Bounds, known: Mask) -> Bounds:
-    """Return statistics of which only some are known."""
+    """Return statistics with null in every row that is not known."""
 
     def part(values: pa.Table) -> pa.Table:
         mask = pa.array(known)

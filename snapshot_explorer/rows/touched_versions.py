@@ -64,7 +64,7 @@ def touched_versions(
     part = where.on(keys) if keys and where is not None else where
     there = version.arrow_schema.names
     columns = [name for name in there if part is not None and name in part.columns]
-    known = read_statistics(table_format, columns, reference, title="")
+    known = read_statistics(table_format, columns, reference)
     lifetimes, count = known.lifetimes, len(known.lifetimes.versions)
     if last is not None:
         count = int(np.searchsorted(np.asarray(lifetimes.versions), last, side="right"))

@@ -78,7 +78,7 @@ class MetadataCondition:
         """
         lifetimes, more = source.lifetimes(), {}
         if self.named:
-            found = read_statistics(source.format, sorted(self.named), versions[-1], title="")
+            found = read_statistics(source.format, sorted(self.named), versions[-1])
             lifetimes = found.lifetimes
             ranges = ranges_of(found)
             more = {name: ranges.numbers(name).null_count for name in sorted(self.named)}

@@ -55,7 +55,7 @@ def test_statistics_of_stays_bound_those_of_the_newest_version(path, ability):
     columns = [field.name for field in files.schema.field("lower").type]
     reading = table_format if ability == "with changes" else Plain(table_format)
 
-    found = read_statistics(reading, columns, newest.number, title="")
+    found = read_statistics(reading, columns, newest.number)
 
     reported = live(found, len(found.lifetimes.versions) - 1)
     assert sorted(reported) == sorted(files["path"].to_pylist())
@@ -73,7 +73,7 @@ def test_statistics_of_stays_bound_those_of_the_newest_version(path, ability):
 def test_statistics_are_known_of_files_that_are_gone():
     table_format = opened(samples.path("payments"))
 
-    found = read_statistics(table_format, ["payment_id"], 21, title="")
+    found = read_statistics(table_format, ["payment_id"], 21)
 
     assert found.bounds.lower["payment_id"].null_count == 0
     assert isinstance(found.bounds.rows, pa.Int64Array)

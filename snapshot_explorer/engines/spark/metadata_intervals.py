@@ -34,10 +34,10 @@ def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
 
 
 def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
-    """Return the stays of files: LIFETIMES, and other columns.
+    """Return the intervals of files: LIFETIMES, and other columns.
 
-    What takes a file away, or adds it with other facts, ends its stay; so does the first version of the next run that
-    has it not. A file that one commit adds and removes, in this order, was never there.
+    A commit that removes a file, or adds it with other attributes, ends its interval; so does the first version of the
+    next run, if that lacks it. A file that one commit adds and removes, in this order, was never live.
 
     Args:
         states: Records of the live files of the first version of each run of versions without gaps, with `run`, the
@@ -72,7 +72,7 @@ def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
 
 
 def _end_of() -> Column:
-    """Return what ends the stay that an event begins or goes on with, before the one after that: null if nothing."""
+    """Return what ends the interval that an event begins or continues, before the next event: null if nothing."""
     from pyspark.sql import functions as f
 
     next_run = f.struct(f.col("until").alias("version"), f.col("until_at").alias("committed_at"))
@@ -87,12 +87,12 @@ def _end_of() -> Column:
 
 
 def _begins() -> Column:
-    """Return whether an event begins a stay: it adds a file that is not there, or is there with other facts."""
+    """Return whether an event begins an interval: it adds a file that is not live, or is live with other attributes."""
     from pyspark.sql import functions as f
 
     was_there = (f.col("before.change") == "add") & _is_continuous("before", "event")
-    stayed = f.coalesce(was_there & _has_same_facts("before", "event"), f.lit(False))  # noqa: FBT003 - a value
-    return (f.col("change") == "add") & ~stayed
+    is_unchanged = f.coalesce(was_there & _has_same_facts("before", "event"), f.lit(False))  # noqa: FBT003 - a value
+    return (f.col("change") == "add") & ~is_unchanged
 
 
 def _is_continuous(earlier: str, later: str) -> Column:

@@ -69,25 +69,26 @@ class _Reader:
         """By number; number 0 is what cannot be read."""
         self._parts: dict[str, list[pa.Table]] = {field.name: [_unknown(field)] for field in self._fields}
         self._open: dict[int, int] = {}
-        """Since which place each of those of the last version is there."""
+        """By number, the position since which each group of the last version is live."""
         self._ranges: list[tuple[int, int, int]] = []
 
     def read(self, version: TableVersion, place: int, names: Mapping[str, str | None]) -> None:
-        """Read what a version has that none before it had."""
+        """Read the groups of files of a version that no earlier version has."""
         splits = [part for split in version.plan(None).splits for part in version.split_by_file(split)]
-        live: dict[int, int] = {}
+        live: set[int] = set()
         for split in splits:
             if split.identity not in self._numbers:
                 self._rows.append(self._read(version, split, names))
                 self._numbers[split.identity] = len(self._rows) - 1
-            live[self._numbers[split.identity]] = place
-        self._go_on(live, place)
+            live.add(self._numbers[split.identity])
+        self._update_ranges(live, place)
 
     def unreadable(self, place: int) -> None:
         """Note that a version cannot be read."""
-        self._go_on({0: place}, place)
+        self._update_ranges({0}, place)
 
-    def _go_on(self, live: dict[int, int], place: int) -> None:
+    def _update_ranges(self, live: set[int], place: int) -> None:
+        """Close the ranges of groups that a version lacks, and open those of its new groups."""
         for number in [one for one in self._open if one not in live]:
             self._ranges.append((number, self._open.pop(number), place))
         for number in live:
@@ -105,7 +106,7 @@ class _Reader:
     def ranges(self, count: int) -> FileRanges:
         """Return the ranges over `count` versions."""
         self._ranges += [(number, begin, count) for number, begin in self._open.items()]
-        numbers, first, last = (np.asarray([stay[part] for stay in self._ranges], np.int64) for part in range(3))
+        numbers, first, last = (np.asarray([one[part] for one in self._ranges], np.int64) for part in range(3))
         chosen = pa.array(numbers)
         of_columns = {name: pa.concat_tables(parts).take(chosen) for name, parts in self._parts.items()}
         lower, upper, nulls = (

@@ -158,7 +158,7 @@ def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, na
 
 def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
     """Return the numbers of columns at those of the versions whose files are known, from the metadata."""
-    known = read_statistics(source.format, names, versions[-1], title="")
+    known = read_statistics(source.format, names, versions[-1])
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     ranges = ranges_of(known)
