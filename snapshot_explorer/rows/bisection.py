@@ -46,18 +46,18 @@ Test: TypeAlias = "str | Callable[..., object]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a bisection is going to read."""
+    """What a bisection will read."""
 
     versions: int
     """The versions among which the first is searched."""
     loads: int
     """The most versions whose rows are read."""
     columns: tuple[str, ...] | None
-    """The columns that are read of each; None where a function decides."""
+    """The columns to read of each version; None if a function decides."""
     files: int
-    """Data files of a load: those that might match at the last of the versions; of a single pass all that it reads."""
+    """The data files of a load: those that might match at the last version. For a single pass, all that it reads."""
     size_bytes: int
-    """Their size."""
+    """The size of these files."""
     single_pass: bool = False
     """Whether each file is read once for all versions, instead of loading some versions."""
 
@@ -92,7 +92,7 @@ class Bisection(FrameExports):
     last_good: int | None
     """The last evaluated version before it, where the condition does not hold; None if there is none."""
     versions: tuple[int, ...]
-    """The versions among which it was searched, ascending."""
+    """The versions that were searched, ascending."""
     span: str
     """The first and the last of them with their times."""
     evaluated: Frame
@@ -100,7 +100,7 @@ class Bisection(FrameExports):
     notes: tuple[str, ...]
     """Further notes, such as that the condition is not monotone; a sentence each."""
     call: str
-    """The call of Python that gives this result."""
+    """The Python call that returns this result."""
     opened: str
     """The part of it that opens the table."""
     is_on_each_row: bool
@@ -154,7 +154,7 @@ class Bisection(FrameExports):
         return [*facts, ("next", tuple(map(Code, self._next_commands())))] if self._next_commands() else facts
 
     def _next_commands(self) -> list[str]:
-        """Return what shows the rows that the version changed; where none was found, every change of such rows."""
+        """Return commands that show the rows that the version changed; without a version, all changes of such rows."""
         if self.version is None:
             return [f"%snapshot blame {self.condition}"] if self.is_on_each_row else []
         if self.last_good is None:
@@ -163,7 +163,7 @@ class Bisection(FrameExports):
         return [f"%snapshot diff {self.last_good} {self.version} --rows", before]
 
     def _neighbours(self) -> pa.Table:
-        """Return the evaluated versions, of many only those around the result."""
+        """Return the evaluated versions; if there are many, those around the result."""
         rows = self.evaluated.to_arrow()
         if len(rows) > _DRAWN:
             found = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))
@@ -196,10 +196,10 @@ def bisect(
     Args:
         source: The table.
         condition: SQL, or a function of a snapshot.
-        good: A version where it does not hold yet; without it the search begins at the earliest one.
-        bad: A later version where it holds; the newest one without it.
-        announce: Called with what is going to be read, before it is. It may raise.
-        single_pass: Whether rows are read in a single pass; what reads less without it.
+        good: A version where it does not hold; by default the search begins at the earliest version.
+        bad: A later version where it holds; by default the newest version.
+        announce: Called with what will be read, before any row is read. It may raise.
+        single_pass: Whether to read rows in a single pass. By default, if that reads less.
     """
     _check_order(good, bad)
     versions = source.versions(good, bad)
@@ -236,12 +236,12 @@ def _check_order(good: int | None, bad: int | None) -> None:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of versions."""
+    """The results at the evaluated versions."""
 
     answers: dict[int, bool | None]
-    """Whether the condition holds at those evaluated; None for those that cannot be read."""
+    """Whether the condition holds at each; None if the version cannot be read."""
     notes: dict[int, str]
-    """What is to be said of some of them."""
+    """Notes on some of them."""
     first: int | None = None
     """The first version where it holds."""
 
@@ -276,11 +276,11 @@ class _Rows:
 
     @cached_property
     def partial(self) -> PartialCondition | None:
-        """Return the condition as one whose aggregates add up over files; None if it does not."""
+        """Return the condition in terms of aggregates that add up over files; None if it has no such form."""
         return partial_condition(self._text, self._reference.arrow_schema, is_on_all=self._aggregate is not None)
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
-        """Return whether it holds at a version, and what is to be said of that."""
+        """Return whether it holds at a version, and a note if there is one."""
         names = names_before(version, self._reference, self.columns or ())
         lacking = [name for name, there in names.items() if there is None]
         if lacking:
@@ -301,7 +301,7 @@ def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
     is_renamed = any(name != there for name, there in names.items())
 
     def read(columns: Sequence[str], where: str | None, limit: int | None) -> pa.Table:
-        # A condition has the other version's names; without it more rows are read, and DuckDB drops them.
+        # The condition uses the other version's names. Without it more rows are read, and DuckDB filters them.
         where, limit = (None, None) if is_renamed else (where, limit)
         scan = scan_of(own, [names[name] for name in columns], where, limit)
         rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
@@ -311,7 +311,7 @@ def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
         return local.count(version, version.plan(None).splits, scan_of(own, []))
 
     if not names:
-        # DuckDB needs a column, of which nothing is read.
+        # DuckDB needs a column, although none is read.
         schema = pa.schema([own.field(0)]) if len(own) else schema
         names = {schema.names[0]: schema.names[0]} if len(own) else names
     return sql.Relation(what=f"version {version.number}", schema=schema, read=read, count=count)
@@ -356,7 +356,7 @@ class _Test:
         self.condition = condition
 
     def evaluate(self, version: int, found: _Found) -> bool | None:
-        """Return whether it holds at a version, None where that cannot be read; it is noted."""
+        """Return whether it holds at a version, None if that cannot be read. Records the result and a note."""
         try:
             found.answers[version], note = self.condition.holds(self.source.format.version(version))
         except UNREADABLE as error:
@@ -389,16 +389,16 @@ def _reading(versions: Sequence[int], test: _Test, newest: TableVersion) -> Read
 
 
 _COMMIT_BYTES = 64 * 2**10
-"""What reading the commit of a version costs, in bytes of data files."""
+"""The cost of reading the commit of a version, in bytes of data files."""
 
 
 def _pass_over(
     source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_asked: bool | None
 ) -> SinglePass | None:
-    """Return the pass that evaluates the condition at every version; None where loads read less, or it is not exact.
+    """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact.
 
     Raises:
-        InvalidArgumentError: It is asked for and not exact.
+        InvalidArgumentError: The user requires a single pass, and it is not exact.
     """
     bytes_of_loads = reading.loads * reading.size_bytes
     if not is_asked and bytes_of_loads < len(versions) * _COMMIT_BYTES:
@@ -419,7 +419,7 @@ def _pass_over(
 def _by_pass(
     once: SinglePass, test: _Test, versions: Sequence[int], *, is_asked: bool | None, is_bad_given: bool
 ) -> _Found | None:
-    """Return what holds at every version; None if loads are to find out, which skip versions that cannot be read."""
+    """Return the result at every version; None to use loads instead, which skip versions that cannot be read."""
     condition = test.condition
     if not isinstance(condition, _Rows) or condition.partial is None:
         return None
@@ -442,7 +442,7 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
 
 
 def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Found:
-    """Return what was found by evaluating the last version, then halving what lies before it."""
+    """Return the results of evaluating the last version, then of halving the versions before it."""
     found = _Found({}, {})
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
         end = len(versions) - 1
@@ -468,7 +468,7 @@ def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> 
 
 
 def _fraction(failures: int) -> float:
-    """Return where to look next: in the middle, and after failures spread out, as they may stand together."""
+    """Return the share of the candidates before the next one: a half; spread after failures, which may be adjacent."""
     fraction, share, number = 0.0, 0.5, failures + 1
     while number:
         fraction += share * (number % 2)

@@ -21,7 +21,7 @@ from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names,
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import not_unique
 from snapshot_explorer.rows.diffs.row_changes import compared
-from snapshot_explorer.rows.diffs.row_hashes import RowHasher
+from snapshot_explorer.rows.diffs.row_hashes import row_hashes
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
 from snapshot_explorer.rows.source import UNREADABLE, column_names
 from snapshot_explorer.rows.touched_versions import touched_versions
@@ -41,7 +41,7 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     Args:
         source: The table.
         request: Which rows, and how they are compared.
-        between: Some versions, consecutive ones; all for None.
+        between: Consecutive versions; None for all.
     """
     versions = source.versions_of(between)
     reference = source.format.version(versions[-1])
@@ -59,11 +59,11 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A version as it is compared."""
+    """A version to compare."""
 
     version: TableVersion
     aligned: Aligned
-    """How its columns belong to those of the reference version."""
+    """The mapping of its columns to those of the reference version."""
     splits: Sequence[Split]
 
 
@@ -84,14 +84,13 @@ class _Reader:
         self._needed = (*columns, *sorted(where.columns - set(columns))) if where else self._columns
         self._where = where
         self._key = tuple(key)
-        self._hasher = RowHasher()
         self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
         self.reading = BlameReading()
 
     def changes(self, touched: Touched, versions: Sequence[int]) -> list[tuple[int, pa.Table]]:
-        """Return for each version that changed rows what it changed; see `row_changes.changes_schema`.
+        """Return the changed rows of each version that changed some; see `row_changes.changes_schema`.
 
-        The rows of the first version come as inserted.
+        All rows of the first version are returned as inserted.
         """
         known = touched.lifetimes.versions
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
@@ -126,7 +125,7 @@ class _Reader:
         return found
 
     def _widen(self, starts: Sequence[int], first: int, last: int) -> None:
-        """Take the types in which the values of all versions can be compared."""
+        """Widen the schema to types in which the values of all versions can be compared."""
         before = max((start for start in starts if start <= first), default=first)
         for start in starts:
             if not before <= start <= last:
@@ -151,7 +150,7 @@ class _Reader:
         return found
 
     def _aligned(self, version: TableVersion) -> Aligned:
-        """Return how the columns that are needed belong to those of a version."""
+        """Return the mapping of the needed columns to those of a version."""
         names = self._called.at(version.number or 0)
         there = {name: own for name in self._needed if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
@@ -223,7 +222,7 @@ class _Reader:
         batches = [batch for _, batch in sorted(parts, key=lambda part: part[0])]
         table = pa.Table.from_batches(batches, schema).combine_chunks()
         hashed = [single_chunk(table[name]) for name in self._key or self._columns]
-        return HashedRows(rows=table, hashes=self._hasher.hashes(hashed, len(table)))
+        return HashedRows(rows=table, hashes=row_hashes(hashed, len(table)))
 
     def _check_key(self, rows: HashedRows, state: _State) -> None:
         """Raise if the key does not identify the rows of a version that were read; Iceberg enforces none."""

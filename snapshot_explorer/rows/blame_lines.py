@@ -31,7 +31,7 @@ _WIDEST_CELL = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameRequest:
-    """Which rows are blamed, and how they are compared."""
+    """The arguments of a blame: which rows, and how they are compared."""
 
     where: str | None = None
     """The condition; None for all rows."""
@@ -40,11 +40,11 @@ class BlameRequest:
     columns: Sequence[str] | None = None
     """The columns to compare and to return; None for all."""
     between: str | None = None
-    """The range of versions, as it was given."""
+    """The range of versions, as the user wrote it."""
 
     @property
     def call(self) -> str:
-        """Return the call of a table's method that gives the result."""
+        """Return the method call that returns the result."""
         given = [] if self.where is None else [repr(self.where)]
         given += [] if self.key is None else [f"key={list(self.key)!r}"]
         given += [] if self.columns is None else [f"columns={list(self.columns)!r}"]
@@ -54,21 +54,21 @@ class BlameRequest:
 
 @dataclass(slots=True)
 class BlameReading:
-    """What was read, and what is to be said of it."""
+    """What was read, and notes on it."""
 
     files: set[str] = field(default_factory=set)
     """The data files that were opened."""
     compared: int = 0
     """The versions that were compared."""
     notes: list[str] = field(default_factory=list)
-    """A sentence each."""
+    """Notes; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blame(FrameExports):
     """Every version that inserted, updated or deleted rows of a condition. Draws itself.
 
-    The lines, applied one after another, give the rows of the condition at every version.
+    Applied one after another, the lines return the matching rows of every version.
     """
 
     path: str
@@ -78,7 +78,7 @@ class Blame(FrameExports):
     format: str
     """Its format."""
     opened: str
-    """The call of Python that opens it."""
+    """The Python call that opens the table."""
     request: BlameRequest
     """Which rows."""
     lines: pa.Table = field(repr=False)
@@ -100,7 +100,7 @@ class Blame(FrameExports):
 
     @property
     def call(self) -> str:
-        """Return the call of Python that gives the result."""
+        """Return the Python call that returns the result."""
         return self.opened + self.request.call
 
     @property
@@ -112,7 +112,7 @@ class Blame(FrameExports):
         return int(self.lines.num_rows)
 
     def drawing(self) -> Drawing:
-        """Return the lines as a drawing: of a row before and after, changed cells as before and after an arrow."""
+        """Return the lines as a drawing. A changed cell has the values before and after, with an arrow between them."""
         where = "" if self.request.where is None else f" where {self.request.where}"
         facts = (
             ("format", self.format),

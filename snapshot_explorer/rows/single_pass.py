@@ -1,4 +1,4 @@
-"""A condition at every version from one pass over the rows: each data file is read once, whatever versions have it."""
+"""Evaluate a condition at every version in one pass: each data file is read once, however many versions have it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _HELD_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinglePass:
-    """What one pass reads; made by `single_pass`."""
+    """The splits that one pass reads; see `single_pass`."""
 
     reads: tuple[tuple[TableVersion, tuple[Split, ...]], ...]
-    """The versions that are planned, and the splits to read of each, of one file each."""
+    """The versions that are planned, each with its splits to read, one per file."""
     first: Ints
-    """By file, in this order, the position of the first version that has it."""
+    """For each file, in this order, the position of the first version that has it."""
     last: Ints
-    """The position of the version that lacks it again."""
+    """For each file, the position of the first version after that without it."""
     count: int
     """The number of versions."""
 
@@ -93,7 +93,7 @@ class _Parts:
                     self._evaluate()
 
         local.for_each_batch(version, splits, self._columns, consume)
-        self._evaluate()  # other versions may have other nullability
+        self._evaluate()  # the nullability may differ in the next version
 
     def _evaluate(self) -> None:
         if self._rows:
@@ -111,10 +111,10 @@ class _Parts:
 def single_pass(
     source: Source, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, most_plans: int
 ) -> SinglePass | str:
-    """Return what one pass over the rows of versions reads, or why it may not be exact. Opens no data file.
+    """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
 
-    Reads the log once, and plans as few versions as have every file. A pass is exact where the rows of a version are
-    those of its files: no merge, no deletion vector, no delete file, and the columns the same at all versions.
+    Reads the log once, and plans the fewest versions that have every file. A pass is exact if the rows of a version are
+    those of its files: no merge, no deletion vector, no delete file, and the same columns at all versions.
 
     Args:
         source: The table.
@@ -170,7 +170,7 @@ def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[st
 
 
 def _covering(first: Ints, last: Ints) -> list[int]:
-    """Return as few positions as have every file: the last of a file that none of those before has, again and again."""
+    """Return the fewest positions at which every file is live: greedily the last one of the file that ends first."""
     found: list[int] = []
     seen = -1
     for place in np.argsort(last, kind="stable").tolist():
@@ -183,7 +183,7 @@ def _covering(first: Ints, last: Ints) -> list[int]:
 def _planned(
     source: Source, versions: Sequence[int], places: Sequence[int], files: _Files, where: Predicate | None
 ) -> SinglePass | str:
-    """Return the splits of files at some positions; why the plans do not fit the files otherwise."""
+    """Return the splits of files at some positions, or why the plans do not match the files."""
     reads = []
     order: list[int] = []
     is_open = np.ones(len(files.paths), np.bool_)

@@ -1,4 +1,4 @@
-"""`Source`: the table that a question about many versions is asked of, and how its columns are called at each."""
+"""`Source`: a table over its versions, and the names of its columns at each version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError,
 
 
 def opening(path: str, branch: str | None) -> str:
-    """Return the call of Python that opens a table, without secrets."""
+    """Return the Python call that opens a table, without secrets."""
     return f"open_table({path!r}{f', branch={branch!r}' if branch else ''})"
 
 
@@ -57,13 +57,13 @@ class Source:
     format: TableFormat
     """Its history."""
     lifetimes: Callable[[], FileLifetimes]
-    """Returns when each data file came and went; read when it is first needed."""
+    """Returns the lifetimes of the data files; read at their first use."""
     snapshot: Callable[[int | None], object]
     """Returns the snapshot of a version, for a user's function."""
 
     @property
     def opened(self) -> str:
-        """Return the call of Python that opens the table, without secrets."""
+        """Return the Python call that opens the table, without secrets."""
         return opening(self.path, self.branch)
 
     def span(self, versions: Sequence[int]) -> str:
@@ -97,7 +97,7 @@ class Source:
         return found
 
     def versions_of(self, between: Sequence[int] | None) -> tuple[int, ...]:
-        """Return those of some versions whose rows can be read, ascending; of all versions for None. One listing.
+        """Return the versions among the given ones whose rows can be read, ascending; None for all. One listing.
 
         Raises:
             SnapshotNotFoundError: There is none.
@@ -112,7 +112,7 @@ class Source:
         return found
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema of each version: in one pass where the format can, otherwise one by one."""
+        """Return the schema of each version: in one pass if the format supports it, otherwise one by one."""
         if isinstance(self.format, SupportsSchemaHistory) and not set(versions) & set(self.listing().commitless):
             return self.format.schemas(versions)
         return [self.format.version(version).schema for version in versions]
@@ -124,12 +124,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnNames:
-    """What the columns of a reference version are called at earlier versions."""
+    """The names of the columns of a reference version at earlier versions."""
 
     starts: tuple[int, ...]
-    """The versions from which on other schemas are in force, ascending."""
+    """The versions at which other schemas come into force, ascending."""
     names: tuple[Mapping[str, str | None], ...]
-    """For each of them the name of each column there; None where it lacks the column."""
+    """For each of these versions, the name of each column; None if it lacks the column."""
 
     def at(self, version: int) -> Mapping[str, str | None]:
         """Return the names at a version."""
@@ -139,15 +139,15 @@ class ColumnNames:
 def column_names(
     table_format: TableFormat, starts: Sequence[int], reference: TableVersion, columns: Sequence[str]
 ) -> ColumnNames:
-    """Return what columns are called at versions, followed from schema to schema back from the reference version.
+    """Return the names of columns at versions, traced from schema to schema back from the reference version.
 
-    Columns are the same where what renames keep is. Where column mapping was removed, which writes all files again
-    under the names that users see, they are the same on both sides where these names are.
+    Columns match by what renames keep: the field id, or the name in data files. Where column mapping was removed, which
+    rewrites all files with logical names, they match by these names.
 
     Args:
         table_format: The table.
-        starts: The versions from which on schemas are in force, ascending.
-        reference: The version that names the columns, in force since the last of these or later.
+        starts: The versions at which schemas come into force, ascending.
+        reference: The version that names the columns, the last of these or later.
         columns: The columns.
     """
     number = reference.number
@@ -164,12 +164,12 @@ def column_names(
 
 
 def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str]) -> Mapping[str, str | None]:
-    """Return what columns of a version are called at an earlier one, with no schema between that removed mapping."""
+    """Return the names of columns at an earlier version, if no schema between them removed column mapping."""
     return _names_of(older, _ids_before(older, newer, {name: newer.field_ids[name].id for name in columns}))
 
 
 def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]) -> dict[str, _Id]:
-    """Return what renames keep of columns at an earlier version, from what they keep at the later one."""
+    """Return the ids of columns at an earlier version, from those at the later one."""
     if newer.schema.has_ids or not older.schema.has_ids:
         return dict(ids)
     there = older.field_ids

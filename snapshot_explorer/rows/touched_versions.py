@@ -1,4 +1,4 @@
-"""The versions that can have changed rows of a condition, by when files came and went, and by their statistics."""
+"""The versions that can have changed rows of a condition, by the lifetimes and statistics of files."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Touched:
     """The versions that can have changed rows of a condition."""
 
     lifetimes: FileLifetimes
-    """When each data file came and went."""
+    """The lifetimes of the data files."""
     schemas: tuple[tuple[int, TableSchema], ...]
-    """The schema in force from some versions on."""
+    """The versions at which schemas come into force, ascending, each with its schema."""
     places: tuple[int, ...]
     """The positions of these versions among those of `lifetimes`, ascending; the first version is always one."""
     files: int
     """All data files of all versions."""
     admitted: int
-    """Those that can have such rows, or decide about them."""
+    """The data files that can have such rows, or decide about them."""
     begins_with_first: bool
-    """Whether the commit of the first version added all of these that it has."""
+    """Whether the commit of the first version added all of its files that can have such rows."""
 
 
 def touched_versions(
@@ -50,14 +50,14 @@ def touched_versions(
     """Return the versions that can have changed rows of a condition. One pass over the log; opens no data file.
 
     Where rows are merged by a primary key, a file decides about a row if it can have its key, whatever else it has:
-    only conditions on the key spare files. Where deletion vectors change while files stay (Paimon), or another branch
-    has rows too, every version counts; where delete files come or go (Iceberg), the versions that have others.
+    only conditions on the key rule out files. Every version counts if deletion vectors change during the lifetime of
+    files (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
 
     Args:
         table_format: The table.
         where: The condition, in the names of the reference version; None for all rows.
-        reference: The version whose columns are meant.
-        last: The last version that is looked at; the newest one without it.
+        reference: The version whose columns the condition names.
+        last: The last version to consider; by default the newest one.
     """
     version = table_format.version(reference)
     keys = frozenset(version.schema.primary_keys if version.schema.is_merged else ())
@@ -88,7 +88,7 @@ def touched_versions(
 
 
 def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, reference: TableVersion) -> Mask:
-    """Return which ranges can have a row of the condition."""
+    """Return a mask of the intervals that can have a matching row."""
     ruled_out = where.ruled_out(known.bounds)
     admits: Mask = ruled_out.is_null().to_numpy(zero_copy_only=False).astype(np.bool_)
     versions = np.asarray(known.lifetimes.versions, np.int64)

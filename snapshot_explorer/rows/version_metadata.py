@@ -1,4 +1,4 @@
-"""Conditions on the metadata of versions: rows, files, bytes, nulls and schema, answered for all versions at once."""
+"""Conditions on the metadata of versions: rows, files, bytes, nulls and schema. Evaluated for all versions at once."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import Source
 
 QUALIFIER = "metadata"
-"""What may stand before a name, where a column of the table has the same one: `metadata.rows`."""
+"""The prefix of a name that a column of the table also has: `metadata.rows`."""
 _TOTALS = ("version", "committed_at", "rows", "files", "bytes")
 _OF_SCHEMA = ("columns", "types")
 _OF_COLUMNS = ("null_count", "null_rate")
 NAMES = (*_TOTALS, *_OF_SCHEMA, *_OF_COLUMNS)
-"""What a condition on metadata can name."""
+"""The names that a condition on metadata can contain."""
 
 
 def is_on_metadata(text: str, columns: Sequence[str]) -> bool:
     """Return whether a condition names metadata rather than columns of the table.
 
-    A name that is both is the column's, unless `metadata.` stands before it.
+    A name that is both refers to the column, unless `metadata.` precedes it.
 
     Raises:
         InvalidArgumentError: It does not parse, or names both.
@@ -64,14 +64,14 @@ class MetadataCondition:
     columns: pa.Schema
     """The columns of the table that it may name behind `null_count` and `null_rate`."""
     names: tuple[str, ...]
-    """The metadata that it names, and the version."""
+    """The metadata that it names, and `version`."""
     named: frozenset[str]
-    """The columns whose nulls it names."""
+    """The columns whose null counts it names."""
 
     def holds(self, source: Source, versions: Sequence[int]) -> list[bool | None]:
-        """Return for each version whether it holds; None where the files of the version are unknown.
+        """Return for each version whether it holds; None if the files of the version are unknown.
 
-        One pass over the log, as `lifetimes`, with statistics where the condition names nulls.
+        One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
 
         Raises:
             InvalidArgumentError: The condition cannot be evaluated.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """How the columns of two versions belong together. Picklable."""
+    """The mapping between the columns of two versions. Picklable."""
 
     schema: pa.Schema
-    """The columns of B, in its names and order; a type is the wider of both versions'."""
+    """The columns of B, with their names and order; each type is the wider one of both versions."""
     names_a: Mapping[str, str]
     """For each of these columns that A has, its name in A. The others are null in A."""
     only_a: tuple[str, ...]
@@ -39,11 +39,11 @@ class Aligned:
     """The primary key, in the names of B; empty where there is none, or where the versions have different ones."""
 
     def names_in(self, names: Sequence[str], *, of_a: bool) -> list[str]:
-        """Return the names under which one version has those of the columns that it has."""
+        """Return the names in one version of the columns that it has."""
         return [self.names_a[name] for name in names if name in self.names_a] if of_a else list(names)
 
     def rows(self, batch: pa.RecordBatch, names: Sequence[str], *, of_a: bool) -> pa.RecordBatch:
-        """Return rows as one version reads them as rows with these columns, in this order, of `schema`."""
+        """Return rows of one version with these columns of `schema`, in this order."""
         arrays = []
         for name in names:
             kind, own = self.schema.field(name).type, self.names_a.get(name) if of_a else name
@@ -58,15 +58,14 @@ class Aligned:
 
 
 def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> Aligned:
-    """Return how the columns of two versions belong together. Reads nothing but the schemas.
+    """Return the mapping between the columns of two versions. Reads only the schemas.
 
-    Columns are the same where their field ids are; of Delta where their names in data files are, which column mapping
-    keeps when a column is renamed.
+    Columns match by field id; in Delta by their names in data files, which column mapping keeps in a rename.
 
     Args:
         a: The version to compare with.
         b: The version whose names are used.
-        columns: The columns that are needed, in the names of B; all without it. The types of others do not matter.
+        columns: The columns that are needed, with their names in B; by default all. The types of others do not matter.
 
     Raises:
         InvalidArgumentError: The versions have no column in common, or `columns` names none of B.
@@ -248,7 +247,7 @@ def widened(values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds, targe
 
     Args:
         values: The values of one version.
-        kind: The type that `wider` gives.
+        kind: The type from `wider`.
         name: The column, for messages.
         ids: The field ids of the values.
         target_ids: The field ids of the type.

@@ -38,9 +38,9 @@ class SupportsColumnIdentity(Protocol):
     """A version that compares files with those of a version under another schema."""
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in some columns, in their order.
+        """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
 
-        None where it is unknown. A column that is None, or is among the absent ones, is null in every row.
+        None if that is unknown. A column that is None, or that is absent, is null in every row.
         """
         ...
 
@@ -62,7 +62,7 @@ class ChangedSplits:
     after: tuple[Split, ...]
     """Splits for `b.read`: rows of B. Of a file that differs only in its deletion vector, the rows that A deletes."""
     shared_files: int
-    """How many data files both versions have with the same rows: they are not read."""
+    """The number of data files that both versions have with the same rows. They are not read."""
 
 
 def changed_splits(
@@ -81,9 +81,9 @@ def changed_splits(
         where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
             that do not pass are not filtered.
         where_b: The same of `b`.
-        columns: The columns that matter: the name in `a` of each, None where `a` lacks it, and the name in `b`. Then
-            files are also the same where only their schema differs, in other columns. Without it all columns matter,
-            and no file is the same under two schemas.
+        columns: The columns that matter: the name of each in `a`, None if `a` lacks it, and the name in `b`. Files
+            whose schemas differ only in other columns then count as the same. By default all columns matter, and no
+            file is the same under two schemas.
 
     Raises:
         UnsupportedFeatureError: A version needs a feature that is not read.
@@ -135,7 +135,7 @@ def _unshared_in(
 
 
 def _known(identity: Hashable | None) -> Hashable:
-    """Return an identity; of an unknown one a value that equals nothing else."""
+    """Return the identity; for an unknown one a value that equals nothing else."""
     return object() if identity is None else identity
 
 
@@ -156,7 +156,7 @@ def _by_file(splits: Sequence[Split], version: TableVersion) -> list[Split]:
 def _without_shared_rows(
     only_a: Sequence[Split], only_b: Sequence[Split], a: TableVersion, b: TableVersion
 ) -> tuple[Sequence[Split], Sequence[Split]]:
-    """Return the splits, those that differ only in deletion vectors cut down to the rows that these name."""
+    """Return the splits; those that differ only in deletion vectors are reduced to the rows that these delete."""
     if not (isinstance(a, SupportsDeletionVectors) and isinstance(b, SupportsDeletionVectors)):
         return only_a, only_b
     partners: defaultdict[Hashable, list[Split]] = defaultdict(list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.row_changes import compared_parts
 from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
-from snapshot_explorer.rows.diffs.row_hashes import RowHasher
+from snapshot_explorer.rows.diffs.row_hashes import row_hashes
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
 from snapshot_explorer.rows.diffs.spilled_rows import SplitRows
 
@@ -59,8 +59,6 @@ class SideReader:
     """Whether it reads A."""
     columns: tuple[str, ...]
     """The columns to return."""
-    hasher: RowHasher = field(default_factory=RowHasher, repr=False)
-    """Hashes the key of the rows; whole rows without one."""
 
     @property
     def side(self) -> Side:
@@ -74,10 +72,13 @@ class SideReader:
         return self.plan.aligned.names_in([*self.columns, *extra], of_a=self.of_a)
 
     def rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
-        """Return the rows of a batch that pass the condition, with the columns that are compared, and their hashes."""
+        """Return the rows of a batch that match the condition, with the columns to compare, and hashes of their keys.
+
+        Without a key, the hashes are of whole rows.
+        """
         found = self._passing(batch)
         names = self.plan.key or self.columns
-        return found, self.hasher.hashes([found.column(name) for name in names], found.num_rows)
+        return found, row_hashes([found.column(name) for name in names], found.num_rows)
 
     def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
         """Return what `rows` returns.
@@ -127,7 +128,7 @@ def check_key(plan: RowDiffPlan) -> None:
 
 
 _MOST_SUSPECTS = 10_000
-"""Hashes that several rows have, of which the rows are compared before any other work."""
+"""The most repeated hashes whose rows are compared before any other work."""
 
 
 def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
@@ -143,7 +144,7 @@ def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
 
 
 def _example(rows: pa.RecordBatch | pa.Table, place: int, key: Sequence[str]) -> str:
-    """Return the key of a row for a message, cut where it is long."""
+    """Return the key of a row for a message, shortened if it is long."""
     shown = [f"{name}={cut(cell(rows.column(name)[place]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]]
     return ", ".join(shown)
 
@@ -174,7 +175,7 @@ def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
 
 
 def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: int | None) -> InvalidArgumentError:
-    """Return the error of a key that several rows of a version have, the one at a place among them."""
+    """Return the error for a key that several rows of a version have, one of them at a place."""
     return InvalidArgumentError(
         f"The key {', '.join(key)} is not unique: several rows of version {version} have "
         f"{_example(rows, place, key)}. Add columns to the key, or use key=[] to compare whole rows."
@@ -208,7 +209,13 @@ def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
-    """Return the row diff of a plan; raises as `check_key` and `changes`, and for a limit that is not one."""
+    """Return the row diff of a plan. Reads both sides once.
+
+    Raises:
+        InvalidArgumentError: The limit is not a number of bytes, or the key has nulls or is not unique.
+        CorruptTableError: A file is missing or damaged; the message names it.
+        UnsupportedFeatureError: A value cannot be read or compared.
+    """
     limit = _bytes_held(memory_limit)
     check_files(plan)
     check_key(plan)
@@ -217,7 +224,7 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
 
 
 def _bytes_held(limit: object) -> int:
-    """Return a memory limit, the default one for None; raise InvalidArgumentError for what is not one."""
+    """Return the memory limit, by default 1 GiB. Raises InvalidArgumentError if it is not a number of bytes."""
     if limit is None:
         return DEFAULT_MEMORY
     if not isinstance(limit, int) or limit < 0:

@@ -88,9 +88,9 @@ class RowDiffPlan:
     shared_files: int
     """Data files that both versions have with the same rows; they are not read."""
     call: str
-    """The call that gives the diff."""
+    """The Python call that returns the diff."""
     aligned: Aligned
-    """How the columns of the versions belong together."""
+    """The mapping between the columns of the versions."""
     condition: Condition | None
     """The condition, compiled."""
     is_declared_key: bool
@@ -98,12 +98,12 @@ class RowDiffPlan:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that are compared, in the types in which they are."""
+        """The columns that are compared, with the types in which they are compared."""
         return pa.schema([self.aligned.schema.field(name) for name in self.columns])
 
     @property
     def key_first(self) -> tuple[str, ...]:
-        """The columns that are compared, those of the key first, as they are drawn."""
+        """The columns that are compared, those of the key first; the order in which they are drawn."""
         return (*self.key, *(name for name in self.columns if name not in self.key))
 
     @property
@@ -127,7 +127,7 @@ class RowDiffPlan:
         return f"Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
 
     def drawing(self) -> Drawing:
-        """Return how the plan looks."""
+        """Return the plan as a drawing."""
         return Drawing(
             title=f"Row diff of {self.name}: version {self.a.number} to {self.b.number}, not read",
             parts=(
@@ -170,16 +170,16 @@ def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffRequest:
-    """What a row diff is asked for."""
+    """The arguments of a row diff."""
 
     key: Sequence[str] | str | None = None
-    """The columns that identify a row; None for the primary key, none for whole rows."""
+    """The columns that identify a row; None for the primary key, empty to compare whole rows."""
     columns: Sequence[str] | None = None
     """The columns to compare; None for all."""
     where: str | None = None
     """A condition in SQL."""
     branch: str | None = None
-    """The branch of the table, for the call that gives the diff."""
+    """The branch of the table, for `RowDiffPlan.call`."""
     name: str = ""
     """The name of the table, for titles."""
 
@@ -258,7 +258,7 @@ def _predicate(where: Condition | None, columns: Aligned, version: TableVersion,
 
 
 def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
-    """Return the call of Python that gives the diff."""
+    """Return the Python call that returns the diff."""
     key = [request.key] if isinstance(request.key, str) else request.key
     arguments = [str(plan.a.number), str(plan.b.number)]
     arguments += [] if key is None else [f"key={list(key)!r}"]

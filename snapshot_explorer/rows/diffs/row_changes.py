@@ -23,17 +23,17 @@ _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 
 
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
-    """Return the names of the two columns before those of the rows; underscores are added where the rows have them."""
+    """Return the names of the two columns before those of the rows, with underscores if the rows have such columns."""
     found = []
     for name in ("rowkind", "changed_columns"):
         while name in schema.names:
-            name += "_"  # noqa: PLW2901 - until it is a name of its own
+            name += "_"  # noqa: PLW2901 - until the name is unique
         found.append(name)
     return found[0], found[1]
 
 
 def changes_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of changed rows with some columns."""
+    """Return the schema of changed rows: `rowkind`, `changed_columns`, and the columns of the rows."""
     kind, changed = first_columns(schema)
     return pa.schema([pa.field(kind, pa.string(), nullable=False), pa.field(changed, pa.list_(pa.string())), *schema])
 
@@ -46,7 +46,7 @@ def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Ta
 def compared_parts(before: HashedRows, after: HashedRows, key: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
 
-    Each part is a copy of few rows, so that two sets without a common row need not be in memory twice.
+    Each part is a copy of a few rows, so that two sets without a common row are not in memory twice.
 
     Args:
         before: Rows of A.
@@ -110,7 +110,7 @@ def kinds_of(changes: pa.Table) -> dict[str, int]:
 
 
 def of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
-    """Return the rows of some kinds, with the columns of the rows only."""
+    """Return the rows of some kinds, without `rowkind` and `changed_columns`."""
     rows = changes.filter(pc.is_in(changes.column(0), pa.array(list(kinds))))
     return rows.select(list(range(2, changes.num_columns)))
 
@@ -118,8 +118,7 @@ def of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
 def side_by_side(changes: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the updated rows: the changed columns, the key, and each other column before and after.
 
-    The names are `amount_before` and `amount_after`; underscores are added before the ending where they would be names
-    of other columns.
+    They are named `amount_before` and `amount_after`; with more underscores if other columns have these names.
     """
     kinds = changes.column(0)
     before, after = (changes.filter(pc.equal(kinds, kind)) for kind in (BEFORE, AFTER))

@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _HEAD_ROWS = 1_000
-"""Rows of each kind that are kept in memory to be drawn."""
+"""The rows of each kind that remain in memory, to be drawn."""
 HELD_BYTES = 256 * 2**20
-"""Bytes of changed rows that are held in memory; more are kept in a temporary file."""
+"""The most bytes of changed rows in memory; more are written to a temporary file."""
 _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
 
 class Changes(Protocol):
-    """Changed rows, wherever they are."""
+    """Changed rows, in memory, in a file or on Spark."""
 
     schema: pa.Schema
     """Their columns; see `row_changes.changes_schema`."""
@@ -101,7 +101,7 @@ class ChangedRows:
         return self._heads
 
     def fill(self, parts: Iterable[pa.Table]) -> None:
-        """Take in rows, part by part."""
+        """Add rows, part by part."""
         writer: pa.ipc.RecordBatchStreamWriter | None = None
         try:
             for part in parts:
@@ -142,7 +142,7 @@ class ChangedRows:
 
 
 def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:
-    """Return changed rows of a schema, given part by part; beyond the limit in a temporary file."""
+    """Return changed rows from their parts, in memory up to the limit, otherwise in a temporary file."""
     found = ChangedRows(changes_schema(schema), limit_bytes=limit_bytes)
     found.fill(parts)
     return found
@@ -240,7 +240,7 @@ class RowDiff:
 
         Columns as `to_arrow`. Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
         """
-        return self._given(json_text(self.to_arrow()), path)
+        return self._returned_or_written(json_text(self.to_arrow()), path)
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
         """Return all changed rows as CSV text with a header; with a path, write it there, part by part.
@@ -268,7 +268,7 @@ class RowDiff:
             for part in self.changed.parts():
                 writer.write_table(part)
 
-    def _given(self, found: str, path: str | PathLike[str] | None) -> str | None:
+    def _returned_or_written(self, found: str, path: str | PathLike[str] | None) -> str | None:
         if path is None:
             return found
         Path(self._outside(path)).write_text(found, encoding="utf-8")
@@ -287,19 +287,19 @@ class RowDiff:
         return replace(self, drawn_rows=rows)
 
     def drawing(self) -> Drawing:
-        """Return how the diff looks: what was compared, how many rows changed, and the first of them."""
+        """Return the diff as a drawing: what was compared, how many rows changed, and the first of them."""
         counts = self.counts
-        said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
         title = f"Row diff of {plan.name}: version {plan.a.number} to {plan.b.number}"
         read = [f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b)]
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
-        first = Line("No row differs." if self.is_empty else f"Rows: {said}.")
+        first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
         parts = (first, Pairs((*facts(plan), reading)))
         return Drawing(title=title, parts=parts if self.is_empty else (*parts, self._grid()))
 
     def _grid(self) -> Grid:
-        """Return the first changed rows: an updated one as one row, with what became of what in changed cells."""
+        """Return the first changed rows: an updated one as one row, with both values in changed cells."""
         heads = self.changed.heads
         sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
         shares = _shares(sizes, self.drawn_rows)
@@ -320,7 +320,7 @@ CHANGE_WORDS = {DELETED: "- deleted", INSERTED: "+ inserted", AFTER: "~ updated"
 
 
 def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
-    """Return how many rows of each kind are drawn: equal shares, and the rest from the kinds with more."""
+    """Return how many rows of each kind are drawn: equal shares, and the remainder from the kinds with more."""
     shares = dict.fromkeys(sizes, 0)
     left = min(limit, sum(sizes.values()))
     while left:

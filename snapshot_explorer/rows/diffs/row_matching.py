@@ -1,6 +1,6 @@
-"""Which rows of two sets are the same, and which cells of two rows with one key differ.
+"""Which rows of two sets are equal, and which cells of two rows with the same key differ.
 
-Rows are found by their hashes and then compared value by value: an equal hash is never taken for an equal row.
+Rows are matched by their hashes and then compared value by value: equal hashes alone do not make rows equal.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class HashedRows:
     rows: pa.Table
     """The rows."""
     hashes: Hashes
-    """The hash of each row's key; of the whole row where there is no key."""
+    """The hash of each row's key; without a key, of the whole row."""
 
 
 def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Places, Places]:
     """Return the places of rows of two sets that have a partner with equal columns, and the partners' places.
 
-    Each row has at most one partner, as many as there are: what is left differs as a multiset.
+    Each row has at most one partner. The rows without one are the difference of the multisets.
     """
     left, right = _of_equal_hash(before.hashes, after.hashes)
     if not columns or not len(left):
@@ -45,7 +45,7 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
     equal = _equal_rows(before.rows, after.rows, left, right, columns)
     if equal.all():
         return left, right
-    # Rows of one hash differ: the rows of these hashes are compared as a whole, by their values.
+    # Different rows have the same hash: all rows with these hashes are compared by their values.
     unclear = np.unique(before.hashes[left[~equal]])
     clear = ~np.isin(before.hashes[left], unclear)
     more_left, more_right = _exactly_matched(before, after, unclear, columns)
@@ -53,9 +53,9 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
 
 
 def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
-    """Return places of equal hashes, each at most once, as many as there are, in the order of `before`.
+    """Return the places of equal hashes, each at most once, in the order of `before`.
 
-    Rows at one place on both sides come first: a file that is written again mostly keeps its order.
+    Rows at the same place on both sides are matched first: a file that is rewritten mostly keeps its order.
     """
     shared = min(len(before), len(after))
     at_once = before[:shared] == after[:shared]
@@ -71,7 +71,7 @@ def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
 
 
 def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
-    """Return places of equal hashes: the n-th of a hash on one side with the n-th on the other."""
+    """Return the places of equal hashes: the n-th row with a hash matches the n-th one on the other side."""
     order, other = np.argsort(before), np.argsort(after)
     left, right = before[order], after[other]
     if not len(left) or not len(right):
@@ -95,7 +95,7 @@ def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, 
 def equal_at(one: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: Places) -> Mask:
     """Return for each pair of places whether two columns have equal values there.
 
-    Where most pairs have one place on both sides, the columns are compared as they lie, without a copy.
+    If most pairs have the same place on both sides, the columns are compared in place, without a copy.
     """
     shared = min(len(one), len(other))
     aligned = left == right
@@ -165,7 +165,7 @@ def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
 
 
 _AT_ONCE = 10_000
-"""Rows that are compared as text at once."""
+"""The number of rows that are compared as text at a time."""
 
 
 def changed_cells(

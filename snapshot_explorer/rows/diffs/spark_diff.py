@@ -46,13 +46,13 @@ class Task:
 
 
 def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
-    """Return the row diff of a plan, computed by Spark when it is first asked for."""
+    """Return the row diff of a plan. Spark computes it at its first use."""
     check_files(plan)
     return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
 
 
 class SparkChangedRows:
-    """Changed rows that Spark computes: as a DataFrame, or brought here when they are first asked for.
+    """Changed rows that Spark computes: as a DataFrame, or collected at their first use.
 
     Implements `row_diff.Changes`.
     """
@@ -64,27 +64,27 @@ class SparkChangedRows:
         self._spark = spark
 
     @cached_property
-    def _brought(self) -> ChangedRows:
-        payloads = self._frame(partial(_payloads, _light(self._plan)), None).toLocalIterator()
+    def _collected(self) -> ChangedRows:
+        payloads = self._frame(partial(_payloads, _without_splits(self._plan)), None).toLocalIterator()
         return stored((_received(bytes(row["payload"])) for row in payloads), self._plan.schema)
 
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of rows of each kind."""
-        return self._brought.counts
+        return self._collected.counts
 
     @property
     def heads(self) -> Mapping[str, pa.Table]:
         """The first rows of each kind."""
-        return self._brought.heads
+        return self._collected.heads
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield the rows, part by part."""
-        return self._brought.parts()
+        return self._collected.parts()
 
     def to_spark(self) -> DataFrame:
         """Return the rows as a lazy DataFrame, in Spark's types."""
-        return self._frame(partial(_typed, _light(self._plan)), spark_schema(self.schema))
+        return self._frame(partial(_typed, _without_splits(self._plan)), spark_schema(self.schema))
 
     def _frame(
         self, reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], schema: StructType | None
@@ -98,11 +98,11 @@ class SparkChangedRows:
             for of_a, side in ((True, plan.a), (False, plan.b))
             for pack in packs(side.splits, at_once, side.version.split_by_file)
         ]
-        produce = partial(_messages, _light(plan), buckets)
+        produce = partial(_messages, _without_splits(plan), buckets)
         return exchange.exchanged(self._spark, produce, tasks, reduce, schema)
 
 
-def _light(plan: RowDiffPlan) -> RowDiffPlan:
+def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
     """Return the plan without its splits, which tasks have."""
     return replace(plan, a=replace(plan.a, splits=()), b=replace(plan.b, splits=()))
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _HASH = "hash"
 """The name of the hash in temporary files, where it is the last column."""
 _MATCHING_BYTES = 64
-"""The most bytes that matching needs for each row beside the row and its hash, as measured."""
+"""The most bytes that matching needs per row in addition to the row and its hash, measured."""
 _BUFFERED_BYTES = 32 * 2**20
-"""Rows of a side that are sorted by bucket and written at once."""
+"""Bytes of rows of a side that are sorted by bucket and written at a time."""
 _BITS = 5
-"""Bits of the hash that choose a bucket."""
+"""Bits of the hash that determine the bucket."""
 _BUCKETS = 1 << _BITS
 _WORD = 64
 
@@ -33,19 +33,19 @@ _Part = tuple[tuple[int, int], pa.RecordBatch, "Hashes"]
 
 
 class SplitRows:
-    """Rows of a side before and a side after, divided by hash so that each part fits in memory.
+    """Rows of the sides before and after, divided by hash so that each part fits in memory.
 
-    Rows of equal hash are in one part. Safe to add to from several threads.
+    Rows with equal hashes are in the same part. Rows can be added from several threads.
     """
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int, shift: int = 0) -> None:
-        """Hold no rows yet.
+        """Start without rows.
 
         Args:
             schema: The columns of all rows.
             limit_bytes: The most bytes in memory of rows and what matching them needs; beyond it, rows are written to
                 temporary files.
-            shift: How many bits of the hashes are the same in all rows.
+            shift: The number of low bits of the hashes that are the same in all rows.
         """
         self._schema = schema
         self._limit_bytes = limit_bytes
@@ -61,7 +61,7 @@ class SplitRows:
 
         Args:
             side: 0 for before, 1 for after.
-            order: Their place among the rows of their side.
+            order: Their position among the rows of their side.
             batch: The rows.
             hashes: The hash of each.
         """
@@ -111,7 +111,7 @@ class SplitRows:
                 yield from self._of_bucket(files, bucket)
 
     def _of_bucket(self, files: _BucketFiles, bucket: int) -> Iterator[tuple[HashedRows, HashedRows]]:
-        """Yield the rows of a bucket, divided again where they exceed the limit."""
+        """Yield the rows of a bucket, divided again if they exceed the limit."""
         inner = SplitRows(self._schema, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
         for side in (0, 1):
             for place, (batch, hashes) in enumerate(files.read(bucket, side)):

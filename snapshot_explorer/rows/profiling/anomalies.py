@@ -3,14 +3,13 @@
 One rule for all measures. A version is marked if its change from the version before
 
 - is more than `factor` times the usual change, and
-- is at least a share of what was there: `share` of the value before for rows, files and bytes, `null_rate_step` for
+- is at least a share of the previous value: `share` of the value before for rows, files and bytes, `null_rate_step` for
   null rates, `range_share` of the range from least to greatest value for bounds.
 
 The usual change is the median, without signs, of the changes of the `window` versions before it that changed the
-number; of all of them where fewer than `least` changed it. At least `least` changes must be known. So steady growth is
-not marked, a level that shifts is marked once, and what the log does not record is never marked. Of commits that change
-no data (compact, analyze, maintenance) rows, files and bytes are not marked: that they change is what these commits are
-for.
+number; of all of them if fewer than `least` changed it. At least `least` changes must be known. So steady growth is
+not marked, a shift of level is marked once, and numbers that the log does not record are never marked. Rows, files and
+bytes of commits that change no data (compact, analyze, maintenance) are not marked: changing them is their purpose.
 """
 
 from __future__ import annotations
@@ -36,25 +35,25 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 _MAX_WINDOW = 1_000
-"""The largest window: each version is compared with as many numbers, which are held in memory."""
+"""The largest window: each version is compared with this many numbers, which are in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyRules:
-    """What counts as a jump."""
+    """The thresholds of a jump."""
 
     window: int = 10
-    """How many changes before a version are compared with; at most 1,000."""
+    """The number of changes before a version that its change is compared with; at most 1,000."""
     least: int = 3
-    """How many of them must be known."""
+    """The least number of them that must be known."""
     factor: float = 5.0
-    """How many times the usual change before it a change must exceed."""
+    """The multiple of the usual change that a jump must exceed."""
     share: float = 0.2
-    """The least change of rows, files and bytes, by the value before."""
+    """The least change of rows, files and bytes, as a share of the previous value."""
     null_rate_step: float = 0.05
     """The least change of a null rate."""
     range_share: float = 0.5
-    """The least change of a least or greatest value, by the range of values before."""
+    """The least change of a least or greatest value, as a share of the previous range of values."""
 
     @classmethod
     def of(cls, rules: AnomalyRules | None) -> AnomalyRules:
@@ -93,7 +92,7 @@ def jumps(
     Args:
         totals: By measure of the table (rows, files, size_bytes), a table of version, committed_at and value.
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
-        rules: What counts as a jump.
+        rules: The thresholds.
     """
     found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
     for measure, rows in totals.items():

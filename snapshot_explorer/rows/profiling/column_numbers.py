@@ -1,4 +1,4 @@
-"""The numbers of columns at every version, from the statistics of files and when these came and went."""
+"""The numbers of columns at every version, from the statistics and the lifetimes of files."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class FileRanges:
     """Files that are live over ranges of positions among versions, with statistics."""
 
     first: Ints
-    """The position of the version that each comes with."""
+    """The position of the version that adds each file."""
     last: Ints
-    """The position of the version that each is gone with; `count` while it is live."""
+    """The position of the version that removes each file; `count` while it is live."""
     count: int
     """The number of versions."""
     bounds: Bounds
     """The statistics of the columns, a row per range; rows are those in the file."""
     deleted: pa.Array
-    """The rows of each file that a deletion vector of its own removes; null without one."""
+    """The rows of each file that its deletion vector removes; null without one."""
 
     @cached_property
     def rows(self) -> pa.Array:
@@ -65,11 +65,11 @@ class FileRanges:
         rows, live = self.bounds.rows, self._live_rows
         nulls = single_chunk(self.bounds.null_count.column(column))
         is_null = pc.equal(nulls, rows)
-        # Which of the deleted rows were null is known where all values are, or none.
+        # How many of the deleted rows were null is known only if all values are null, or none.
         some = pc.and_(self.deleted.is_valid(), pc.and_(pc.greater(nulls, 0), pc.invert(is_null)))
         counted = pc.if_else(pc.fill_null(is_null, False), live, nulls)  # noqa: FBT003 - pyarrow's
         counted = pc.if_else(pc.fill_null(some, True), pa.scalar(None, pa.int64()), counted)  # noqa: FBT003
-        # A file whose values are all null, or which has no rows, bounds nothing.
+        # A file without rows, or with only nulls, has no bounds.
         is_empty = _mask(pc.or_kleene(is_null, pc.equal(live, 0)))
         least = single_chunk(self.bounds.lower.column(column))
         greatest = single_chunk(self.bounds.upper.column(column))
@@ -146,7 +146,7 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
 def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:
     rows, count = lifetimes.intervals.rows, len(lifetimes.versions)
     first, last = (rows.column(name).to_numpy().astype(np.int64) for name in ("first", "last"))
-    # Where files have levels (Paimon), a deletion vector changes while its file stays.
+    # In formats with levels (Paimon), a deletion vector changes during the lifetime of its file.
     no_level = single_chunk(rows.column("level")).is_null()
     deleted = pc.if_else(no_level, single_chunk(rows.column("deleted_rows")), pa.scalar(None, pa.int64()))
     return FileRanges(first=first, last=np.minimum(last, count), count=count, bounds=bounds, deleted=deleted)

@@ -1,4 +1,4 @@
-"""The numbers of columns at versions, from rows: each file, or group of files that are merged, is read once."""
+"""The numbers of columns at versions, from rows. Each file, or group of files that are merged, is read once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def read_ranges(
     source: Source, versions: Sequence[int], reference: TableVersion, columns: Sequence[str]
 ) -> tuple[FileRanges, Mapping[str, list[str | None]]]:
-    """Return the groups of files that are read together as ranges with exact statistics, and what is not known.
+    """Return ranges of positions of groups of files with exact statistics, and why numbers are unknown.
 
     Args:
         source: The table.
@@ -129,7 +129,7 @@ def _row(field: pa.Field, nulls: int | None, least: pa.Scalar | None, greatest: 
 
 
 def _numbers(column: pa.ChunkedArray, field: pa.Field) -> pa.Table:
-    """Return the numbers of a column in some files; unknown where its type had values that the field's cannot have."""
+    """Return the numbers of a column in some files; unknown if the field's type cannot represent its values."""
     nulls = column.null_count
     if column.type != field.type:
         try:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Profile(FrameExports):
-    """The numbers of columns at versions. Draws itself as the PROFILE frame; nothing here reads."""
+    """The numbers of columns at versions. Draws itself as the PROFILE frame. Reads nothing."""
 
     path: str
     """The table's location."""
@@ -58,9 +58,9 @@ class Profile(FrameExports):
     span: str = ""
     """The first and the last version with their times."""
     call: str = ""
-    """The call of Python that gives this result."""
+    """The Python call that returns this result."""
     rules: AnomalyRules = DEFAULT_RULES
-    """What counts as a jump."""
+    """The thresholds of a jump."""
 
     @cached_property
     def frame(self) -> Frame:
@@ -92,11 +92,11 @@ class Profile(FrameExports):
         )
 
     def figure(self) -> go.Figure:
-        """Return the figure alone, of plotly; see `picture`."""
+        """Return only the plotly figure; see `picture`."""
         return self.picture().figure
 
     def drawing(self) -> Drawing:
-        """Return how the profile looks as text: its frame, and where it comes from."""
+        """Return the profile as a drawing: its facts, its frame, and the call that returns it."""
         shown = self.frame.drawing()
         facts = Pairs((("format", self.format), ("versions", self.span)))
         note = unrecorded_note(self.columns)
@@ -129,8 +129,8 @@ def profile_over(
         columns: The columns, of the last of the versions; all for None.
         between: Some versions; all for None.
         exact: Read rows, so that no number is a bound.
-        call: The call that gives the result.
-        rules: What counts as a jump.
+        call: The Python call that returns the result.
+        rules: The thresholds of a jump.
     """
     versions = source.versions_of(between)
     newest = source.format.version(versions[-1])
@@ -157,7 +157,7 @@ def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, na
 
 
 def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
-    """Return the numbers of columns at those of the versions whose files are known, from the metadata."""
+    """Return the numbers of columns from the metadata, at the versions whose files are known."""
     known = read_statistics(source.format, names, versions[-1])
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
@@ -189,7 +189,7 @@ _OF_BRANCHES = "unknown: the table also has rows of another branch"
 
 
 def unrecorded_note(columns: Mapping[str, pa.Table]) -> str | None:
-    """Return which columns have rows at a version, but no number of them; None if there are none."""
+    """Return a sentence that names the columns without statistics at a version with rows; None without such columns."""
     names = [name for name, rows in columns.items() if _is_unrecorded(rows)]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     listed = f"{', '.join(names[:_NAMED])}{more}"

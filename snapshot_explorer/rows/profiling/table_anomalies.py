@@ -28,8 +28,8 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     Args:
         source: The table.
         profile: The numbers of its columns.
-        between: Some versions; all for None. Others are compared with, but not marked.
-        rules: What counts as a jump.
+        between: The versions to mark; None for all. The others are only compared with.
+        rules: The thresholds.
     """
     lifetimes = source.lifetimes()
     totals = lifetimes.totals()
