@@ -1,4 +1,4 @@
-"""Bin packing: items put together in their order, up to a target weight."""
+"""Bin packing: consecutive items are combined up to a target weight."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def bins(weights: npt.NDArray[np.int64], *, target: int) -> npt.NDArray[np.int64]:
-    """Return the begin of each bin that `pack` makes of items with these weights, and the number of items at the end.
+    """Return the start of each bin that `pack` would return for items with these weights, then the number of items.
 
     Args:
         weights: The weight of each item, 0 or more.
@@ -27,8 +27,8 @@ def bins(weights: npt.NDArray[np.int64], *, target: int) -> npt.NDArray[np.int64
 def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iterator[list[T]]:
     """Yield bins: lists of consecutive items whose weights sum to at most `target`.
 
-    No bin is empty. An item that is heavier than the target has a bin of its own. Order is kept, so that no bin takes
-    up an item that comes after one in a later bin (pyiceberg's `ListPacker` with a lookback of 1).
+    No bin is empty. An item that is heavier than the target has its own bin. The order is kept, as in pyiceberg's
+    `ListPacker` with a lookback of 1.
 
     Args:
         items: What to pack; iterated once.

@@ -1,4 +1,4 @@
-"""The error of code that reads bytes without knowing their file's name."""
+"""The error for damaged bytes of a file whose name the decoder does not have."""
 
 
 class CorruptBytesError(ValueError):

@@ -1,4 +1,4 @@
-"""The greatest of the values that are there at each position, where each value is there over a range of positions."""
+"""The greatest value at each position, where each value covers a range of positions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,9 +7,9 @@ Ints = npt.NDArray[np.int64]
 
 
 def greatest_over(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
-    """Return the greatest of the values whose range holds a position, for each position; 0 where none does.
+    """Return for each position the greatest of the values whose range contains it; 0 if none does.
 
-    A range is covered by two of a power of two; from the widest down these hand on what they have to their halves.
+    Two ranges of a power of two cover each range. From the widest down, each passes its value on to its halves.
     """
     widths = ends - begins
     values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
@@ -22,7 +22,7 @@ def greatest_over(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
         np.maximum.at(most, ends[some] - wide, values[some])
         if exponent:
             half = wide // 2
-            handed = most.copy()
-            handed[half:] = np.maximum(handed[half:], most[:-half])
-            most = handed
+            halves = most.copy()
+            halves[half:] = np.maximum(halves[half:], most[:-half])
+            most = halves
     return most

@@ -39,8 +39,8 @@ def codes_of_maps(column: pa.ChunkedArray | pa.Array) -> Codes:
         return group_ids(by_position)
     names = pc.unique(maps.keys).to_pylist()
     values = [pc.map_lookup(maps, pa.scalar(name, maps.type.key_type), "first") for name in names]
-    # A missing key and a null value look alike, so the keys and their number are part of the id:
-    # joined, none is like an empty one.
+    # A missing key and a null value look alike, so the id includes the keys and their number: joined alone, no key and
+    # an empty key are the same.
     keys = pc.binary_join(pa.ListArray.from_arrays(maps.offsets, maps.keys.cast(pa.string())), "\0")
     return group_ids([maps.is_null(), pa.array(np.diff(maps.offsets.to_numpy())), keys, *values])
 
@@ -59,17 +59,17 @@ def _items_by_position(maps: pa.MapArray) -> list[pa.Array] | None:
 
 
 def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
-    """Return the distinct maps of a column from text to text, as they first come, and each row's place among them."""
+    """Return the distinct maps of a column, in the order of first appearance, and the index of each row's map."""
     maps = single_chunk(column)
     encoded = pa.array(codes_of_maps(maps)).dictionary_encode()
     places = encoded.indices.to_numpy().astype(np.int64)
     firsts = np.zeros(len(encoded.dictionary), np.int64)
-    firsts[places[::-1]] = np.arange(len(places))[::-1]  # of a place that comes twice, the last value stays
+    firsts[places[::-1]] = np.arange(len(places))[::-1]  # for repeated indices, NumPy stores the last value
     return maps.take(pa.array(firsts)), places
 
 
 def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the folder of each path, with the slash behind it, and the name: joined they are the path."""
+    """Return the folder of each path, with its trailing slash, and the name; joined they are the path."""
     parts = pc.split_pattern(single_chunk(column), "/", max_splits=1, reverse=True)
     offsets = parts.offsets.to_numpy()
     names = parts.values.take(pa.array(offsets[1:] - 1))

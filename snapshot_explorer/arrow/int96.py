@@ -2,7 +2,7 @@
 
 Paimon stores TIMESTAMP(7) to (9) as INT96, Spark by default every timestamp: a day and the nanoseconds in
 it, which some writers make negative before 1970. pyarrow's conversion overflows silently outside of 1677 to 2262. So
-pyarrow gets a footer in which the column is plain bytes, 12 per value, which are stored the same way.
+pyarrow reads a patched footer, in which the column is 12 plain bytes per value, stored in the same way.
 
 Source: parquet-format, "Types", "Metadata"; Thrift compact protocol.
 """
@@ -54,7 +54,7 @@ def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.Timestam
     days = cells[:, 8:].copy().view("<i4").ravel().astype(np.int64) - _UNIX_DAY
     valid = np.asarray(values.is_valid())
     nanos, days = np.where(valid, nanos, 0), np.where(valid, days, 0)
-    # Whole days and the rest are brought to one sign of the rest, so that the sum can be judged without wrapping.
+    # Normalize so that the nanoseconds are 0 or more: then the range check cannot overflow.
     days, nanos = days + nanos // _DAY_NANOS, nanos % _DAY_NANOS
     size = {"ns": 1, "us": 1000}[unit]
     limit = np.iinfo(np.int64).max // (_DAY_NANOS // size)

@@ -27,7 +27,7 @@ def as_list(values: pa.Array) -> pa.ListArray:
 
 
 def with_items(values: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Array:
-    """Return a list array of another type, with the same lengths and nulls and other items, one for each of before."""
+    """Return a list array of another type, with the same lengths and nulls, and as many other items."""
     return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[items])
 
 

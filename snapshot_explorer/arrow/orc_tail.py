@@ -70,8 +70,8 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
     """Return a file as if its writer's clock had been in UTC; None where its zone is not a fixed offset.
 
     pyarrow does not open the stripes of a writer whose zone is not in the database. The times on the writer's clock are
-    the same, as they are counted from 2015 on that clock. Nothing is copied: behind the file follow stripe footers
-    without the zone, and a footer that refers to them.
+    the same, since they are counted from 2015 on that clock. Nothing is copied: the file is followed by stripe footers
+    without the zone, and by a footer that refers to them.
     """
     zone = writer_zone(source)
     if fixed_offset(zone) is None:
@@ -99,7 +99,7 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
 
 
 class _WithTail(io.RawIOBase):
-    """A file with bytes behind it."""
+    """A file followed by other bytes."""
 
     def __init__(self, source: pa.NativeFile, tail: bytes) -> None:
         self._source, self._tail = source, tail
@@ -160,7 +160,7 @@ def _packed(content: bytes, compression: _Compression) -> bytes:
 def check_types(source: pa.NativeFile) -> None:
     """Refuse a file with types that make pyarrow abort the process.
 
-    These are decimals of more than 38 digits, and types within types without end. Reads the tail of the file. A file
+    These are decimals of more than 38 digits, and types that are nested without end. Reads the tail of the file. A file
     compressed with LZO is not checked.
 
     Raises:
@@ -401,7 +401,7 @@ def _lz4(chunk: bytes, limit: int) -> bytes:
 
 def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:
     length = start
-    if start == 15:  # noqa: PLR2004 - the nibble that says that more bytes follow
+    if start == 15:  # noqa: PLR2004 - the nibble for more bytes
         more = 255
         while more == 255:  # noqa: PLR2004 - likewise
             more = chunk[at]

@@ -1,4 +1,4 @@
-"""Rows of a parquet file in batches that are as large as memory allows: every batch costs time of its own."""
+"""Rows of a parquet file in batches that are as large as memory allows, because each batch has a fixed cost."""
 
 import math
 from collections import deque

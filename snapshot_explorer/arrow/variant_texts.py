@@ -1,4 +1,4 @@
-"""Variants as JSON text, for pandas, SQL and what is drawn.
+"""Variants as JSON text, for pandas, SQL and drawings.
 
 Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that JSON does not have are texts.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 MARK = b"variant"
-"""The key in the metadata of a variant's field `metadata` that tells it from any other struct."""
+"""The key in the metadata of a variant's field `metadata`, which distinguishes it from other structs."""
 _DEEPEST = 200
 _EPOCH = date(1970, 1, 1)
 _INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}
@@ -50,7 +50,7 @@ def with_texts(rows: pa.Table) -> pa.Table:
     """Return rows with their variants, also those inside of other values, as JSON text.
 
     Raises:
-        CorruptTableError: The bytes of one are no variant.
+        CorruptTableError: The bytes of one are not a valid variant.
     """
     for place, field in enumerate(rows.schema):
         if not has_variant(field.type):
@@ -102,7 +102,7 @@ def json_texts(values: pa.StructArray) -> pa.Array:
     """Return variants as JSON text, null where the variant is. Each distinct one is converted once.
 
     Raises:
-        ValueError: The bytes of one are no variant.
+        ValueError: The bytes of one are not a valid variant.
     """
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
     there = values.is_valid().to_pylist()
@@ -122,7 +122,7 @@ def json_text(metadata: bytes, value: bytes) -> str:
     """Return a variant as JSON text.
 
     Raises:
-        ValueError: The bytes are no variant.
+        ValueError: The bytes are not a valid variant.
     """
     try:
         return _text(value, 0, _names(metadata), 0)
@@ -204,7 +204,7 @@ def _float(value: float, text: str) -> str:
 
 
 def _single(data: bytes, place: int) -> str:
-    """Return a float of 32 bits, with as few digits as tell it from others."""
+    """Return a 32-bit float, with the fewest digits that identify it."""
     (value,) = struct.unpack("<f", _part(data, place, 4))
     for digits in range(1, 10):
         if not math.isfinite(value) or struct.pack("<f", float(f"{value:.{digits}g}")) == _part(data, place, 4):

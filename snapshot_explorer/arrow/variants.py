@@ -29,7 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 _NULL = b"\x00"
 _OBJECT, _ARRAY = 2, 3
 _SMALL = 255
-"""The most elements whose number takes one byte."""
+"""The most elements whose number fits in one byte."""
 _SHORT = 63
 """The most bytes of a text whose length is in its header."""
 _UUID_WIDTH = 16
@@ -82,7 +82,7 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
         target: The type of the result.
 
     Raises:
-        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are no variant.
+        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are not a valid variant.
     """
     is_shredded = any(item.name == "typed_value" for item in values.type)
     children = {
@@ -119,7 +119,7 @@ def assembled(values: pa.StructArray) -> pa.Array:
         values: Groups of `metadata`, maybe `value`, and `typed_value`, of types that are read.
 
     Raises:
-        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are no variant.
+        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are not a valid variant.
     """
     metadata = values.field("metadata").cast(pa.large_binary())
     metadata = pc.if_else(
@@ -193,7 +193,7 @@ def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
 
 
 def _parts(group: pa.StructArray) -> dict[str, pa.Array]:
-    """Return the fields of a group by name, null where the group is: what they hold there means nothing."""
+    """Return the fields of a group by name, null where the group is null, whatever is stored there."""
     return dict(zip((item.name for item in group.type), group.flatten(), strict=True))
 
 
@@ -288,10 +288,10 @@ def _joined(*parts: pa.Array) -> pa.Array:
 
 
 def _widths(numbers: Ints) -> Ints:
-    """Return how many bytes numbers take, at least one.
+    """Return the number of bytes that each number needs, at least one.
 
     Raises:
-        pyarrow.ArrowInvalid: One takes more than four.
+        pyarrow.ArrowInvalid: One needs more than four.
     """
     if len(numbers) and numbers.max() >= 1 << 32:
         raise pa.ArrowInvalid("a variant has more than 4 GiB")
@@ -392,7 +392,7 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     """Return the fields of objects: the place of each one's object, the number of its name, and its value.
 
     Raises:
-        pyarrow.ArrowInvalid: A value is no object, or damaged.
+        pyarrow.ArrowInvalid: A value is not an object, or is damaged.
     """
     data, places = _data(values), _offsets(values)
     begins, ends = places[:-1], places[1:]
@@ -429,7 +429,7 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
 
 
 def _numbers(data: Bytes, places: Ints, widths: Ints) -> Ints:
-    """Return unsigned numbers of one to four bytes, the least first. Places beyond the end give anything."""
+    """Return unsigned numbers of one to four bytes, the least first. Places beyond the end have any value."""
     found = np.zeros(len(places), np.int64)
     last = max(len(data) - 1, 0)
     for byte in range(4):

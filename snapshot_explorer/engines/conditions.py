@@ -168,11 +168,11 @@ def condition(text: str, schema: pa.Schema) -> Condition:
 def _condition(text: str, schema: pa.Schema) -> Condition:
     with locked_cursor() as cursor:
         tree = _parse(cursor, text)
-        columns = _columns(tree, schema, text)
+        columns = columns_of(tree, schema, text)
         parts = tuple(
             Part(
                 text=part_text,
-                columns=_columns(part, schema, text),
+                columns=columns_of(part, schema, text),
                 form=data_skipping.form(cursor, part, schema),
             )
             for part, part_text in _conjuncts(cursor, tree, text)
@@ -185,11 +185,6 @@ def parsed(text: str) -> dict[str, Any]:
     """Return DuckDB's parse tree of a condition. Raises as `condition`."""
     with locked_cursor() as cursor:
         return _parse(cursor, text)
-
-
-def columns_of(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
-    """Return the table's columns that a parse tree reads; errors as `condition`."""
-    return _columns(tree, schema, text)
 
 
 def names_of(tree: object) -> Iterator[tuple[str, ...]]:
@@ -256,8 +251,8 @@ def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     return f"The condition {text!r} is not SQL: {message}{where}. {_USAGE}"
 
 
-def _columns(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
-    """Return the columns that an expression reads, as spelled in the schema."""
+def columns_of(tree: object, schema: pa.Schema, text: str) -> frozenset[str]:
+    """Return the columns that a parse tree reads, as spelled in the schema. Raises as `condition`, for its text."""
     try:
         names = {name for name in _references(tree, schema, frozenset(), text) if name is not None}
     except RecursionError as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 _COUNTS = frozenset(("count_star", "count", "count_if"))
 _MERGED = dict.fromkeys(_COUNTS, "sum") | {name: name for name in ("sum", "min", "max", "bool_or", "bool_and")}
-"""The aggregate that merges what another one gives of parts of the rows."""
+"""The aggregate that merges the results of another one over parts of the rows."""
 _FLOATS = ("FLOAT", "DOUBLE")
 """Types whose sums depend on the order of the values."""
 _PART = "part"
@@ -34,15 +34,15 @@ class PartialCondition:
     text: str
     """The condition, for messages."""
     whole: str
-    """The condition over the merged aggregates, which are called p0, p1, ..."""
+    """The condition over the merged aggregates, which are named p0, p1, ..."""
     aggregates: tuple[str, ...]
     """The aggregates as SQL over the rows of a part."""
     merges: tuple[str, ...]
     """The function that merges each."""
     types: tuple[str, ...]
-    """The type of each, in DuckDB's words."""
+    """The DuckDB type of each."""
     is_count: tuple[bool, ...]
-    """Which of them are 0 over no rows; the others are null."""
+    """Whether each is a count, which is 0 over no rows; the others are null."""
 
     def of_parts(self, rows: pa.Table, part: str) -> pa.Table:
         """Return the aggregates of the rows of each part: `part`, p0, p1, ...

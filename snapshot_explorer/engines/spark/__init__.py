@@ -1,1 +1,1 @@
-"""Splits and metadata as Spark DataFrames. PySpark is imported here alone, and only when Spark is asked for."""
+"""Splits and metadata as Spark DataFrames. PySpark is imported here alone, and only when Spark is used."""

@@ -1,4 +1,4 @@
-"""Where a Spark session's catalog says that a table is.
+"""The location of a table in a Spark session's catalog.
 
 Only SQL is sent, so it works over Spark Connect, and with any catalog that answers DESCRIBE.
 """
@@ -23,7 +23,7 @@ _LONGEST = 300
 
 
 def locate(spark: SparkSession, name: str) -> CatalogTable:
-    """Return where the session's catalog says that a table is. One DESCRIBE; a second query for Iceberg and Paimon.
+    """Return the location of a table in the session's catalog. One DESCRIBE; a second query for Iceberg and Paimon.
 
     Args:
         spark: The session, classic or Connect.
@@ -33,7 +33,7 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         InvalidArgumentError: The name is not the name of a table, or `spark` is not a session.
         TableNotFoundError: The catalog has no such table, or it is a view.
         UnsupportedFeatureError: It is a table of another format.
-        StorageError: The catalog did not answer; the message quotes what it said.
+        StorageError: The catalog did not answer; the message quotes its own.
     """
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
@@ -69,14 +69,14 @@ def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object
     try:
         return [row.asDict() for row in spark.sql(query).collect()]
     except AnalysisException as error:
-        said = _first_line(error)
+        message = _first_line(error)
         # Catalogs raise it for a lack of permissions too.
-        if "NOT_FOUND" in said:
+        if "NOT_FOUND" in message:
             failure: SnapshotExplorerError = TableNotFoundError(
-                f"Spark's catalog has no table {name}: {said} Check the name with SHOW TABLES."
+                f"Spark's catalog has no table {name}: {message} Check the name with SHOW TABLES."
             )
         else:
-            failure = StorageError(f"Spark's catalog could not say where {name} is: {said}")
+            failure = StorageError(f"Spark's catalog could not say where {name} is: {message}")
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = StorageError(f"Spark's catalog could not say where {name} is: {_first_line(error)}")
     raise failure
@@ -88,7 +88,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _details(rows: list[Mapping[str, object]]) -> Mapping[str, str]:
-    """Return what DESCRIBE says behind the columns, below `# Detailed Table Information`."""
+    """Return the properties in a DESCRIBE, below `# Detailed Table Information`."""
     names = [str(row["col_name"]) for row in rows]
     # The last one: a column can have any name.
     begin = max((place for place, one in enumerate(names) if one.startswith("# Detailed")), default=len(names))
@@ -96,6 +96,6 @@ def _details(rows: list[Mapping[str, object]]) -> Mapping[str, str]:
 
 
 def _path_property(spark: SparkSession, quoted: str, name: str) -> str | None:
-    """Return the property `path` of a table. Paimon's catalog says there where it is."""
+    """Return the property `path` of a table: its location in Paimon's catalog."""
     rows = _ask(spark, f"SHOW TBLPROPERTIES {quoted}", name)
     return next((str(row["value"]) for row in rows if row["key"] == "path"), None)

@@ -1,4 +1,4 @@
-"""Tasks whose results are brought together by bucket and worked on again: a shuffle of bytes that Spark does not read.
+"""Tasks whose results are grouped by bucket and processed again: a shuffle of bytes that Spark does not interpret.
 
 Rows travel as Arrow in binary columns, so that no value goes through Spark's own types.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MESSAGES = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("payload", pa.binary(), nullable=False)])
-"""What tasks give: bytes, and the bucket that they belong to."""
+"""The output of tasks: bytes, and the bucket that they belong to."""
 PAYLOADS = pa.schema([pa.field("payload", pa.binary(), nullable=False)])
-"""What is given where bytes are wanted."""
+"""The result if no other columns are given."""
 
 
 def exchanged(
@@ -32,15 +32,15 @@ def exchanged(
     reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]],
     schema: StructType | None = None,
 ) -> DataFrame:
-    """Return a lazy DataFrame of what a function gives for the messages of each bucket.
+    """Return a lazy DataFrame of the results of a function for the messages of each bucket.
 
     Args:
         spark: The session, classic or Connect.
-        produce: Takes a task and yields batches of MESSAGES; as the function of `on_executors`.
-        tasks: Whatever is picklable.
-        reduce: Takes all payloads of a bucket, in no order, and yields batches in the Arrow types of the schema;
+        produce: Yields batches of MESSAGES for a task; see the function of `on_executors`.
+        tasks: Any picklable objects.
+        reduce: Yields, for all payloads of a bucket in no order, batches in the Arrow types of the schema;
             picklable by name.
-        schema: The columns; PAYLOADS without it.
+        schema: The columns; by default PAYLOADS.
     """
     from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
@@ -54,10 +54,10 @@ def exchanged(
 
 
 def _work(function: bytes, not_there: str) -> Callable[[pa.Table], pa.Table]:
-    # Spark ships an inner function by value: it must name nothing of this module, which may not be there.
+    # Spark ships an inner function by value: it must use nothing of this module, which an executor may lack.
     def rows(table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - Spark reads annotations of pyarrow types
         try:
-            import pyarrow  # noqa: ICN001, PLC0415 - it may not be there
+            import pyarrow  # noqa: ICN001, PLC0415 - an executor may lack it
 
             from snapshot_explorer.engines.spark.executors import run_on  # noqa: PLC0415 - likewise
         except ImportError as error:

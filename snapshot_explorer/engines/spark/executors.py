@@ -1,4 +1,4 @@
-"""What runs on executors: a task is unpickled and worked on. Imported there by name, so it must be installed there."""
+"""Run a task on an executor, where this module is imported by name: the package must be installed there."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def packed(value: object) -> bytes:
-    """Return a value as the compressed pickle that `run` takes."""
+    """Return a value as the compressed pickle that `run` accepts."""
     return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
 
 
 def run(function: bytes, task: bytes) -> Iterator[pa.RecordBatch]:
-    """Yield what a function gives for a task; both were packed by the driver."""
+    """Yield the results of a function for a task. The driver packed both."""
     yield from _function(function)(unpacked(task))
 
 
 @lru_cache(maxsize=4)
 def _function(content: bytes) -> Callable[[Any], Iterator[pa.RecordBatch]]:
-    """Return the function that many tasks share. Kept between tasks, and with it what it holds open."""
+    """Return the function that many tasks share. It remains in memory between tasks, with its open files."""
     found: Callable[[Any], Iterator[pa.RecordBatch]] = unpacked(content)
     return found
 
 
 def unpacked(content: bytes) -> Any:
-    """Return the value that `packed` was given."""
+    """Return the value in a result of `packed`."""
     return pickle.loads(zlib.decompress(content))  # noqa: S301 - the driver made it; it comes as Spark's own closures do
 
 
 def run_on(function: bytes, value: Any) -> Iterator[pa.RecordBatch]:
-    """Yield what a packed function gives for a value."""
+    """Yield the results of a packed function for a value."""
     yield from _function(function)(value)

@@ -62,8 +62,8 @@ class SupportsDistributedMetadata(Protocol):
 class SupportsLifetimeTasks(Protocol):
     """A format whose CHANGES do not contain replaced deletions, so that a file's lifetime does not include them."""
 
-    def lifetime_tasks(self, version: int, look: Prefetch) -> StateTasks:
-        """Return the units whose RECORDS give the live files of a version without deletions."""
+    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
+        """Return the tasks whose RECORDS contain the live files of a version, without deletions."""
         ...
 
 

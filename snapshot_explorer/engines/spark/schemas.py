@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
+from snapshot_explorer.arrow.variant_texts import MARK, is_variant
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import DataType, StructType
 
-VARIANT = {b"variant": b"true"}
-"""The marker of a variant in field metadata, in Spark and in the formats' Arrow types."""
+_VARIANT = {MARK: b"true"}
+"""The field metadata of a variant, in Spark and in the formats' Arrow types."""
 
 
 def quoted(name: str) -> str:
@@ -96,13 +97,6 @@ def has_text(kind: pa.DataType) -> bool:
     return any(has_text(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def is_variant(kind: pa.DataType) -> bool:
-    """Return whether a type is a variant."""
-    if not pa.types.is_struct(kind) or {item.name for item in kind} != {"value", "metadata"}:
-        return False
-    return any((item.metadata or {}).get(b"variant") == VARIANT[b"variant"] for item in kind)
-
-
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
@@ -119,7 +113,7 @@ def _arrow_type(kind: pa.DataType) -> pa.DataType:
         return pa.struct(
             [
                 pa.field("value", pa.binary(), nullable=False),
-                pa.field("metadata", pa.binary(), nullable=False, metadata=VARIANT),
+                pa.field("metadata", pa.binary(), nullable=False, metadata=_VARIANT),
             ]
         )
     if pa.types.is_struct(kind):

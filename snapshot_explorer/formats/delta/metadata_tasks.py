@@ -151,7 +151,7 @@ def statistics_of(
     return pa.concat_tables(parts)
 
 
-def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> list[MetadataTask]:
+def state_tasks(storage: Storage, log: Log, version: int, prefetch: Prefetch) -> list[MetadataTask]:
     """Return the tasks for the live files of a version.
 
     Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
@@ -161,7 +161,7 @@ def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> lis
         CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
-    metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, look)
+    metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, prefetch)
     units: list[MetadataTask] = []
     for file in checkpoint.files:
         parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
@@ -176,7 +176,7 @@ def state_tasks(storage: Storage, log: Log, version: int, look: Prefetch) -> lis
 
 
 def change_tasks(
-    storage: Storage, log: Log, versions: Sequence[int], look: Prefetch, times: Listed | None
+    storage: Storage, log: Log, versions: Sequence[int], prefetch: Prefetch, times: Listed | None
 ) -> list[MetadataTask]:
     """Return the tasks for the changes of commits.
 
@@ -186,7 +186,7 @@ def change_tasks(
         storage: The table's storage.
         log: The table's log.
         versions: Ascending, with or without gaps.
-        look: Searches commits in tasks if there are too many to read here.
+        prefetch: Searches commits in tasks if there are too many to read here.
         times: The commit times, if requested.
 
     Raises: as `state_tasks`.
@@ -194,10 +194,10 @@ def change_tasks(
     files = dict(zip(versions, log.commit_files(versions), strict=True))
     found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
     several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
-    later = _settings(storage, several, look).metadatas
+    later = _settings(storage, several, prefetch).metadatas
     units: list[MetadataTask] = []
     for pieces in found:
-        metadata = _metadata_near(storage, log, pieces[0][0].version, look)
+        metadata = _metadata_near(storage, log, pieces[0][0].version, prefetch)
         for commits in pieces:
             first, last = commits[0].version, commits[-1].version
             metadata = later.get(first, metadata)
@@ -222,38 +222,38 @@ def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[
     return pieces
 
 
-def _metadata_near(storage: Storage, log: Log, version: int, look: Prefetch) -> Metadata:
+def _metadata_near(storage: Storage, log: Log, version: int, prefetch: Prefetch) -> Metadata:
     """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
     try:
         segment, checkpoint = log.outline(version)
     except SnapshotNotFoundError:
         version = log.earliest()
         segment, checkpoint = log.outline(version)
-    return _in_force(storage, version, checkpoint.replay_state, segment.commits, look)
+    return _in_force(storage, version, checkpoint.replay_state, segment.commits, prefetch)
 
 
 def _in_force(
-    storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], look: Prefetch
+    storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], prefetch: Prefetch
 ) -> Metadata:
     """Return the metadata in force after the commits that follow a checkpoint.
 
     Raises:
         CorruptTableError: There are none, or no protocol.
     """
-    found = _settings(storage, commits, look)
+    found = _settings(storage, commits, prefetch)
     tally = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
     metadata = complete(tally, version, storage.root)[1]
     schema_of(metadata)  # this refuses features that are not read, before any task runs
     return metadata
 
 
-def _settings(storage: Storage, commits: Sequence[LogFile], look: Prefetch) -> Actions:
+def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
     pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = PREFETCHED.empty_table()
     elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
-        notes = look(pieces)
+        notes = prefetch(pieces)
     else:
         notes = pa.concat_tables(_of_settings(storage, piece) for piece in pieces)
     rows = notes.sort_by("version").to_pylist()

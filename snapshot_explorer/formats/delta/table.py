@@ -215,15 +215,15 @@ class Delta:
             reader=self.version(last),
         )
 
-    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
         """Return the tasks for the live files of a version; see `metadata_tasks.state_tasks`."""
-        found = units.state_tasks(self._storage, self._log, version, look)
+        found = units.state_tasks(self._storage, self._log, version, prefetch)
         return StateTasks(units=found, keeps_last_add=True)
 
-    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
         """Return the tasks for the changes of commits; see `metadata_tasks.change_tasks`."""
         listed = self._times.listed(versions) if lifetimes else None
-        return units.change_tasks(self._storage, self._log, versions, look, listed)
+        return units.change_tasks(self._storage, self._log, versions, prefetch, listed)
 
     def task_reader(self) -> Reader:
         """Return the function that reads tasks."""

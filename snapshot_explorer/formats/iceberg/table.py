@@ -314,11 +314,11 @@ class Iceberg:
         source, _ = self._current()
         return presence(source, history, lifetimes, versions)
 
-    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
         """Return the tasks that read the live files of a version. Reads its manifest list."""
         return self._state_tasks(version, deletes=True)
 
-    def lifetime_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
+    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
         """Return the tasks that read the live files of a version without deletions. Reads its manifest list."""
         return self._state_tasks(version, deletes=False)
 
@@ -328,7 +328,7 @@ class Iceberg:
         found = units.state_tasks(source, history.snapshots[version], version, deletes=deletes)
         return StateTasks(units=found, keeps_last_add=False)
 
-    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads nothing if the metadata file has been read."""
         return units.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
 

@@ -281,12 +281,12 @@ class Paimon:
             reader=newest,
         )
 
-    def state_tasks(self, version: int, look: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
         """Return the tasks that read the live files of a version. Reads its base and delta lists."""
         found = units.state_tasks(self._storage, self._history.snapshots([version])[0])
         return StateTasks(units=found, keeps_last_add=False)
 
-    def change_tasks(self, versions: Sequence[int], look: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
         self._schemas.newest()
         return units.change_tasks(versions, lifetimes=lifetimes)
