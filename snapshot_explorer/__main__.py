@@ -26,7 +26,7 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table's card and its newest commits, and return the exit status: 2 where the table cannot be read.
 
-    Of a folder that is no table the tables below it are printed. Text is as wide as the terminal, at most 120 columns.
+    If the folder is not a table, prints the tables below it. Text is as wide as the terminal, at most 120 columns.
     """
     given = _parser().parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""Tables by their names in a catalog. pyiceberg asks Iceberg REST catalogs and others, pypaimon-rust those of Paimon.
+"""Locate tables by their names in a catalog, through pyiceberg, or pypaimon-rust for Paimon REST catalogs.
 
 The catalog only returns where the table is, and an Iceberg one credentials for it. This package reads the rest itself.
 """
@@ -34,11 +34,11 @@ _REST = re.compile(r"(https?://)(?:([^/?#@\s]*)@)?([^/?#@\s][^?#@\s]*)", re.IGNO
 _NAME = re.compile(r"[\w.-]+")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
-"""Properties of a catalog whose values are no secrets, apart from user and password in a URI."""
+"""Properties of a catalog whose values are not secret, apart from user and password in a URI."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
 _PAIMON_CATALOG = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
 _SEPARATORS = re.compile(r"[:\s]+")
-"""What stands between an id and its secret, and between `Bearer` and its token."""
+"""The separator of an id and its secret, and of `Bearer` and its token."""
 _ABSENT = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIdentifierError"})
 """The names of pyiceberg's errors for a table that does not exist."""
 _ADVICE = (
@@ -73,7 +73,7 @@ class CatalogTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settings:
-    """What the client of a catalog is made from."""
+    """The settings of a catalog's client."""
 
     shown: str
     """The URI without user and password, or the name in pyiceberg's configuration."""
@@ -106,7 +106,7 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
 def locate(
     catalog: str, name: str, options: Mapping[str, Any] | None = None, *, table_format: str | None = None
 ) -> CatalogTable:
-    """Return where a catalog says that a table is: its folder, or the current metadata file of an Iceberg table.
+    """Return the location of a table in a catalog: its folder, or the current metadata file of an Iceberg table.
 
     Two requests to the catalog.
 
@@ -114,7 +114,7 @@ def locate(
         catalog: The URI of a REST catalog, or the name of a catalog in pyiceberg's configuration.
         name: Namespace and name, such as `shop.orders`, with backticks around odd parts.
         options: Properties of the catalog, such as `token` and `warehouse`, as its client names them. Never shown.
-        table_format: `paimon` for a Paimon REST catalog. Otherwise the catalog is asked for an Iceberg table.
+        table_format: `paimon` for a Paimon REST catalog. Otherwise the table must be an Iceberg table.
 
     Raises:
         InvalidArgumentError: The name or the catalog is not valid.
@@ -211,11 +211,11 @@ def _parts_of_secrets(properties: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _client(settings: _Settings) -> Catalog:
-    """Return pyiceberg's client. It asks a REST catalog for its configuration."""
+    """Return pyiceberg's client. It requests the configuration of a REST catalog."""
     from pyiceberg.catalog import load_catalog
 
     client = load_catalog(settings.name, **settings.properties)
-    load = client._load_file_io  # noqa: SLF001 - there is no public way to stop what the next lines stop
+    load = client._load_file_io  # noqa: SLF001 - there is no public way to prevent this import
 
     def load_known_class(properties: Mapping[str, Any] | None = None, location: str | None = None) -> object:
         # pyiceberg imports and calls what this property names, and everyone who writes to the table can set it.
@@ -226,9 +226,9 @@ def _client(settings: _Settings) -> Catalog:
 
 
 def _vended(table: Table) -> Mapping[str, Any]:
-    """Return the properties for the storage that the catalog and the user gave.
+    """Return the storage properties from the catalog and the user.
 
-    Not those of the table's metadata: everyone who writes to the table can set them, and they would choose where
+    Not those in the table's metadata: everyone who writes to the table can set them, and they would choose where
     credentials are sent.
     """
     own = table.metadata.properties
@@ -265,23 +265,23 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
     if isinstance(error, ImportError):
         return _missing(error)
     names = {one.__name__ for one in type(error).__mro__}
-    said = _said(error, mask)
+    reason = _reason(error, mask)
     if "NotInstalledError" in names:
-        return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {said}.")
+        return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {reason}.")
     paimon = _ONLY_ICEBERG if "://" in shown else ""
     if names & _ABSENT:
         return TableNotFoundError(
-            f"The catalog {shown} has no table {name}: {said}. Check the namespace and the name.{paimon}"
+            f"The catalog {shown} has no table {name}: {reason}. Check the namespace and the name.{paimon}"
         )
     advice = (text for classes, text in _ADVICE if names & classes)
     return StorageError(
-        f"The catalog {shown} did not return the location of {name}: {said}. "
+        f"The catalog {shown} did not return the location of {name}: {reason}. "
         + next(advice, f"Check the URI and catalog_options.{paimon}")
     )
 
 
 def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping[str, Any]) -> CatalogTable:
-    """Return where a Paimon REST catalog says that a table is."""
+    """Return the location of a table in a Paimon REST catalog."""
     settings = _paimon_rest(catalog, options)
     if len(parts) != 2:  # noqa: PLR2004 - database and table
         raise InvalidArgumentError(f"{name} has {len(parts)} parts. In a Paimon catalog, give database and table.")
@@ -336,7 +336,7 @@ def _ask_paimon(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[
 
 
 def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
-    """Raise if the table's files are not all that the catalog has to say about it."""
+    """Raise if the catalog defines more about the table than its files contain."""
     kind = properties.get("type", "table")
     if kind != "table":
         raise UnsupportedFeatureError(
@@ -351,20 +351,22 @@ def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
 
 def _paimon_failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
     text = str(error)
-    reason = _SYSTEM_REASON.search(text)
-    said = shortened(mask(reason[1] if reason else text)).rstrip(". ")
+    system = _SYSTEM_REASON.search(text)
+    reason = shortened(mask(system[1] if system else text)).rstrip(". ")
     # The client raises ValueError for everything.
     if text.startswith("Table ") and text.endswith(" does not exist."):
-        return TableNotFoundError(f"The catalog {shown} has no table {name}: {said}. Check the database and the name.")
+        return TableNotFoundError(
+            f"The catalog {shown} has no table {name}: {reason}. Check the database and the name."
+        )
     unsupported = "Paimon hitting unsupported error "
     if text.startswith(unsupported):
-        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {said.removeprefix(unsupported)}.")
-    advice = "Check the URI and the network, then try again." if reason else "Check the URI, warehouse and token."
-    return StorageError(f"The catalog {shown} did not return the location of {name}: {said}. {advice}")
+        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {reason.removeprefix(unsupported)}.")
+    advice = "Check the URI and the network, then try again." if system else "Check the URI, warehouse and token."
+    return StorageError(f"The catalog {shown} did not return the location of {name}: {reason}. {advice}")
 
 
-def _said(error: Exception, mask: Mask) -> str:
-    """Return the system's reason for a failed connection, otherwise what the catalog or its client said."""
+def _reason(error: Exception, mask: Mask) -> str:
+    """Return the system's reason for a failed connection, otherwise the message of the catalog or its client."""
     reasons = [one.strerror for one in error_chain(error) if isinstance(one, OSError) and one.strerror]
     return shortened(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
 

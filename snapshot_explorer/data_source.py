@@ -41,7 +41,7 @@ SnapshotDataSource = source_class(__name__)
 
 _OPTIONS = ("path", "version", "branch", "format", "columns", "where", "external_files", "limits")
 _PARALLELISM = 64
-"""The number of tasks for small tables: the planner does not know the number of cores in the cluster."""
+"""The number of tasks for small tables: the planner cannot find the number of cores in the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     B = TypeVar("B")
 
 _THREADS = 16
-"""Folders listed, or tables opened, at once: nearly all of the time is spent waiting for storage."""
+"""Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
 _METADATA_FOLDERS = frozenset({"_delta_log", "metadata", "schema", "snapshot"})
-"""Subfolders of which every table has one. A folder without any of them needs no second request."""
+"""Every table has one of these subfolders. A folder without any of them needs no second request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class _Folder:
     """A folder that was listed."""
 
     name: str
-    """Its path below the folder that is searched; empty for that folder."""
+    """Its path below the searched folder; empty for that folder."""
     format: str | None = None
-    """The format of the table that it is; None if it is none."""
+    """The format, if it is a table; otherwise None."""
     subfolders: Sequence[str] = ()
     """The folders below it that might be tables or contain some."""
     problem: str | None = None
@@ -128,22 +128,22 @@ def _search(
     unlisted = 0
     with step("Listing folders") as listing:
 
-        def look(name: str) -> _Folder:
-            folder = _look(name, root, storage_of)
+        def inspect(name: str) -> _Folder:
+            folder = _inspected(name, root, storage_of)
             listing.advance()
             return folder
 
         for _ in range(depth + 1):
             allowed = max_listings - len(folders)
             unlisted += len(level[allowed:])
-            looked_at = _concurrently(threads, look, level[:allowed])
-            folders += looked_at
-            level = [_join(folder.name, name) for folder in looked_at for name in folder.subfolders]
+            found = _concurrently(threads, inspect, level[:allowed])
+            folders += found
+            level = [_join(folder.name, name) for folder in found for name in folder.subfolders]
     return folders, unlisted
 
 
-def _look(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
-    """Return a folder with the format of the table that it is, or with its subfolders."""
+def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
+    """Return a folder with its format if it is a table, otherwise with its subfolders. One listing or two."""
     try:
         if _contains_itself(root, name):
             return _Folder(name=name)
@@ -163,7 +163,7 @@ def _look(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Fo
 
 
 def _contains_itself(root: Storage, name: str) -> bool:
-    """Return whether a local folder is a link to one that it is in."""
+    """Return whether a local folder is a link to a folder that contains it."""
     path = root.local_address(name) if name else None
     if path is None or not (link := Path(path)).is_symlink():
         return False

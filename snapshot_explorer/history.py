@@ -43,6 +43,9 @@ _STAT = (
 )
 
 
+_ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
+
+
 @runtime_checkable
 class SupportsCommitsOfOneFile(Protocol):
     """A format whose commits are all in one file."""
@@ -157,9 +160,6 @@ def history_frame(
         limit=limit,
         depict=depict,
     )
-
-
-_ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
 
 
 def with_recorded_times(commits: pa.Table) -> pa.Table:

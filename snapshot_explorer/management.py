@@ -41,8 +41,7 @@ class Managed(Protocol):
 S = TypeVar("S", bound=Managed)
 
 
-def _no_validation(_: int) -> Validation:
-    return Validation(table_id=None, notes=())
+_NOT_VALIDATED = Validation(table_id=None, notes=())
 
 
 def _now_millis() -> int:
@@ -60,7 +59,7 @@ class SnapshotManagement(Generic[S]):
         list_log: Callable[[int | None], Listing],
         make_snapshot: Callable[[Listing], S],
         *,
-        validate: Callable[[int], Validation] = _no_validation,
+        validate: Callable[[int], Validation] = lambda _: _NOT_VALIDATED,
         log_name: str = "log found for the table",
         staleness_limit: timedelta = timedelta(0),
         clock: Callable[[], int] = _now_millis,
@@ -117,7 +116,7 @@ class SnapshotManagement(Generic[S]):
 
     def _create(self, listing: Listing) -> tuple[S, str | None]:
         """Return a new snapshot and the table id."""
-        validation = _no_validation(-1) if listing.latest is None else self._validate(listing.latest)
+        validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
         for note in (*listing.notes, *validation.notes):
             log.warning("%s", note)
         snapshot = self._make_snapshot(listing)

@@ -212,8 +212,8 @@ class Split:
     def identity(self) -> Hashable:
         """Return a value that is equal for splits of one table with the same rows, whatever version planned them.
 
-        Data files are never changed in place, so that equal files, deletion vectors, read schema and merge rules give
-        equal rows. The reverse is not true: splits with equal rows may differ in identity.
+        Data files are never changed in place, so equal files, deletion vectors, read schema and merge rules imply equal
+        rows. The reverse is not true: splits with equal rows may differ in identity.
         """
         return tuple(sorted(self.partition.items())), self.bucket, self.detail.identity
 

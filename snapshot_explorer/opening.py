@@ -65,7 +65,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         relocate: Folders that the metadata of an Iceberg table records and that are now elsewhere, such as
             `{"s3://old/data": "/new/data"}`. The table's own folder needs none: it is read where it was opened.
         spark: A Spark session, classic or Connect: `path` is then a name such as `shop.orders`, and the session's
-            catalog says where the table is. Its files are read with `storage_options`, not with the session's
+            catalog has its location. Its files are read with `storage_options`, not with the session's
             credentials. An Iceberg table is opened at the metadata file that the catalog names; open it again for
             newer commits.
         catalog: The URI of an Iceberg REST catalog such as `http://host:8181`, or the name of a catalog that is
@@ -111,7 +111,7 @@ def _in_catalog(
     catalog_options: Mapping[str, Any] | None,
     table_format: str | None,
 ) -> CatalogTable:
-    """Return where a table is that is named in a session's catalog, or in another one."""
+    """Return the location of a table that is named in a session's catalog, or in another one."""
     if catalog is None:
         if spark is None or catalog_options is not None:
             raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")
@@ -124,11 +124,10 @@ def _in_catalog(
 
 
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
-    """Return a sentence with the folder whose name is nearest to a missing one, and how many more are beside it.
+    """Return a suggestion for a missing folder: the one with the most similar name, and how many more the parent has.
 
-    Or with the URL that a path such as `s3:/lake/orders` was meant to be, or with how to open a table by its name in a
-    catalog. Empty where there is nothing to say. One listing of the parent folder, or of the one above it if that is
-    missing too.
+    Or the URL that a path such as `s3:/lake/orders` probably means, or how to open a table by its name in a catalog.
+    Empty without a suggestion. One listing of the parent folder, or of the one above it if that is missing too.
     """
     url = missing_slash(path)
     if url is not None:

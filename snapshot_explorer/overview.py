@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SupportsFormatVersion(Protocol):
-    """A version whose format has versions of its own."""
+    """A version whose format is itself versioned."""
 
     @property
     def format_version(self) -> str:
@@ -34,7 +34,7 @@ _COLUMNS = 50
 
 
 NEXT_COMMANDS = tuple(map(Code, ("%snapshot log", "%snapshot diff", "%snapshot explore")))
-"""What the card suggests to type."""
+"""The commands that the card suggests."""
 
 
 def last_part(path: str) -> str:
@@ -82,8 +82,8 @@ def overview_facts(
         commits: COMMITS that have been read.
         schema: Its schema, if that was read.
         files: Its FILES, if those were read.
-        table_format: The name of the format. Delta's metadata counts the rows of the table. Those of the others count
-            the rows in files, of which readers merge some by their keys, or drop some that equality deletes remove.
+        table_format: The name of the format. Delta's metadata counts the rows of the table. Other formats count
+            the rows in files, before readers merge them by their keys or drop those that equality deletes remove.
     """
     facts: dict[str, object] = {}
     found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []

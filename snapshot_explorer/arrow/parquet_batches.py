@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _LEAST_ROWS, _MOST_ROWS = 65_536, 2**20
 _BATCH_BYTES = 32 * 2**20
-"""Decoded bytes that a batch of more than the least rows may come to, by an estimate. With half as many, all rows of
-8 large files took 9 % more processor time, and 300 MiB beside them in place of 186."""
+"""Estimated decoded bytes of a batch with more than the least rows. With half as many, reading all rows of 8 large
+files took 9 % more processor time, and 300 MiB of additional memory instead of 186."""
 _PART_BYTES = 16 * 2**20
-"""Decoded bytes of small row groups that are decoded together, by an estimate."""
+"""Estimated decoded bytes of small row groups that are decoded together."""
 _AHEAD_BYTES = 64 * 2**20
-"""Decoded bytes of row groups that are decoded ahead, by an estimate."""
+"""Estimated decoded bytes of row groups that are decoded ahead."""
 _FREE = BoundedSemaphore(pa.cpu_count())
 """How many parts may be decoded and not yet used, in all files. Taking one never waits."""
 _SAMPLED = 8
@@ -55,9 +55,9 @@ def batches(
         reader: The file.
         names: The columns, at least one.
         groups: The row groups; None for all.
-        another: Returns another reader of the file, for a thread of its own: a reader must not be shared. Then row
-            groups are decoded in threads while earlier ones are used; as many as there are processors are held, of all
-            files together. None for remote files, whose reads go one after another.
+        another: Returns another reader of the file, for a separate thread: readers must not be shared. Row groups are
+            then decoded in threads while earlier ones are used, over all files as many as there are processors. None
+            for remote files, which are read sequentially.
     """
     metadata = reader.metadata
     chosen = range(metadata.num_row_groups) if groups is None else groups

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SUSPICIOUS = 64 << 20
 """Bytes that a column chunk may unfold to by an upper bound before it is measured."""
 _HEADER_BYTES = (512, 1 << 16, 1 << 24)
-"""Bytes to look for a page's header in: nearly all are short, statistics can make one long."""
+"""Bytes in which a page's header is searched: nearly all headers are short, but statistics can make one long."""
 _DICTIONARY = 2
 _METADATA, _SIZE_STATISTICS = 3, 16
 """Fields of a column chunk and of its metadata."""
@@ -163,7 +163,7 @@ def _width(file: "pq.ParquetFile", index: int) -> int:
 
 
 def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width: int, most: int) -> _ChunkSizes:
-    """Return what the pages of a column chunk come to, as far as it is below `most`."""
+    """Return the sizes of the pages of a column chunk; stops once they exceed `most`."""
     found = _ChunkSizes()
     for page in _pages(source, column):
         found.plain += page.unpacked
@@ -186,7 +186,7 @@ def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width:
 def has_checksums(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
     """Return whether the first page of a column chunk carries a checksum; also where its header is not understood.
 
-    Writers give a checksum to all pages of a chunk or to none.
+    Writers add a checksum to all pages of a chunk or to none.
 
     Source: parquet-format, "Checksumming"; PageHeader in parquet.thrift; Thrift compact protocol.
     """
@@ -206,7 +206,7 @@ def is_intact(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
     """Return whether the pages of a column chunk have the checksums that they carry. Reads them without decoding.
 
     Args:
-        source: The file; best a memory map, of which nothing is copied.
+        source: The file; preferably a memory map, which avoids copies.
         column: The chunk.
 
     Raises:

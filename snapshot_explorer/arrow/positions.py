@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.roaring import Positions
 
 _FEW = 8
-"""One row in so many is removed at most where columns are copied run by run, which is faster then."""
+"""If at most one row in this many is removed, columns are copied run by run, which is faster then."""
 _FLAT = (
     pa.types.is_primitive,
     pa.types.is_decimal,
@@ -25,8 +25,8 @@ def without(
     """Yield a file's batches without the rows at some positions.
 
     Args:
-        batches: Rows of the file in order: the position of the first one, and two batches of as many rows each, which
-            stay aligned.
+        batches: Rows of the file in order: the position of the first one, and two aligned batches of as many
+            rows each.
         deleted: Positions, ascending.
     """
     for start, batch, metadata in batches:

@@ -91,7 +91,7 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
 
 
 def check_total(total: int) -> None:
-    """Refuse more numbers than are held at once.
+    """Refuse more numbers than fit in memory.
 
     Raises:
         UnsupportedFeatureError: There are more than `MOST_NUMBERS`.

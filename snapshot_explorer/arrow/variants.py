@@ -75,7 +75,7 @@ def is_group(kind: pa.DataType) -> bool:
 
 
 def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
-    """Return variants as a struct of value and metadata, of the fields of `target`; shredded values are put together.
+    """Return variants as a struct of value and metadata, of the fields of `target`; shredded values are assembled.
 
     Args:
         values: Groups as files have them, of types that are read.
@@ -381,7 +381,7 @@ def _objects(value: pa.Array | None, typed: pa.StructArray, which: Ints, names: 
 
 
 def _contiguous(values: pa.Array) -> pa.Array:
-    """Return values without a null whose bytes lie one after the other from the first byte on."""
+    """Return values without nulls as an array whose bytes begin at offset 0."""
     offsets = _offsets(values)
     if len(values) and offsets[0]:
         return _binary(offsets - offsets[0], _data(values)[offsets[0] : offsets[-1]])
@@ -416,7 +416,7 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     several = np.repeat(np.arange(len(values)), counts + 1)
     inside = np.arange(len(several)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
     offsets = _numbers(data, first_offsets[several] + inside * sizes[several], sizes[several])
-    # Values may lie in any order: each ends where the next one begins, the last where the object does.
+    # Values can be in any order: each ends where the next one begins, the last at the end of the object.
     order = np.lexsort((offsets, several))
     following = np.empty(len(several), np.int64)
     following[order[:-1]] = offsets[order[1:]]

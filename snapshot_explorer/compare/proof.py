@@ -28,15 +28,14 @@ def proven(
         kinds: Kinds of the commits between; None if they are not all known.
         keyed: Whether rows are merged by a primary key.
     """
-    shared, total_files = (
-        len(difference.shared),
-        len(difference.shared) + len(difference.removed) + len(difference.added),
-    )
+    shared = len(difference.shared)
+    total_files = shared + len(difference.removed) + len(difference.added)
     if not total_files:
         return "Neither version has a file."
-    prefix = (
-        f"{shared:,} of {total_files:,} files are shared" if shared < total_files else f"{_all_shared(shared)} shared"
-    )
+    if shared < total_files:
+        prefix = f"{shared:,} of {total_files:,} files are shared"
+    else:
+        prefix = "The only file is shared" if shared == 1 else f"All {shared:,} files are shared"
     if not files.num_rows:
         return f"{prefix}: the rows are the same."
     may_reveal_rows = keyed and _involves_level_0(files)
@@ -53,10 +52,6 @@ def proven(
     if not rows:
         return f"{prefix}: the rows are the same."
     return f"{prefix}, at most {counted(rows, 'row')} changed."
-
-
-def _all_shared(files: int) -> str:
-    return "The only file is" if files == 1 else f"All {files:,} files are"
 
 
 def _involves_level_0(files: pa.Table) -> bool:

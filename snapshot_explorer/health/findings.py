@@ -159,14 +159,14 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         meaning="Tasks are per partition and bucket: the largest determines how long a read or compaction takes.",
         advice="Find out what its rows have in common; choose a bucket key or partitions that distribute them",
     )
-    fill = int((sizes < settings.small_bytes).sum())
+    below = int((sizes < settings.small_bytes).sum())
     watch, act = (max(number, part * len(sizes)) for number, part in _SMALL_GROUPS)
     yield Finding(
         finding=f"small {noun[0]}",
-        value=fill,
+        value=below,
         watch_from=watch,
         act_from=act,
-        found=f"{fill:,} of {len(sizes):,} {'holds' if fill == 1 else 'hold'} less than {size(settings.small_bytes)}",
+        found=f"{below:,} of {len(sizes):,} {'holds' if below == 1 else 'hold'} less than {size(settings.small_bytes)}",
         threshold=f"{_SMALL_GROUPS[0][0]:,} and {_SMALL_GROUPS[0][1]:.0%} of all, act from {_SMALL_GROUPS[1][0]:,}",
         meaning="Compaction does not merge files of different partitions or buckets, so their files remain small.",
         advice=settings.repartition_advice,

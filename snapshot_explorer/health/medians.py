@@ -1,6 +1,6 @@
 """The median of the values that are present at each of many moments.
 
-Own code, since no available library updates a median while values come and go. Measured with 200,000 values,
+Own code, since no available library updates a median while values are added and removed. Measured with 200,000 values,
 125,000 of them present at once: numpy for each moment by itself takes 1 to 1.5 s per 100 moments; over 10,000 moments
 a sorted list with bisect takes 29 s, and this 0.9 s.
 """
@@ -15,7 +15,7 @@ def medians(values: Ints, first: Ints, last: Ints, count: int) -> Ints:
     """Return the median of the values present at each moment, rounded down between two; 0 if there are none.
 
     Each value has a slot, in the order of the values. From one moment to the next the median moves by no more slots
-    in use than values come and go, so the time is in proportion to the values and the moments.
+    in use than values are added and removed, so the time is in proportion to the values and the moments.
 
     Args:
         values: The values.

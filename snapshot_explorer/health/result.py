@@ -36,6 +36,9 @@ _GROUP = (
 )
 
 
+_FINDING = ("state", "finding", "found", "threshold")
+
+
 class Health:
     """The health of a table at one version, from metadata. Displays as a verdict, then findings and sizes.
 
@@ -153,9 +156,6 @@ class Health:
 
     def _title(self, what: str) -> str:
         return f"{what} at version {self.version}"
-
-
-_FINDING = ("state", "finding", "found", "threshold")
 
 
 @runtime_checkable

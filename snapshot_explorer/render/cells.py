@@ -67,7 +67,7 @@ def counted(count: int | None, noun: str) -> str:
 
 
 def moment(time: datetime) -> str:
-    """Return a time to the millisecond, in UTC with a Z; a time without zone is left without."""
+    """Return a time to the millisecond, in UTC with a Z; a time without zone has none."""
     if time.tzinfo is not None:
         try:
             time = time.astimezone(UTC)
@@ -90,7 +90,7 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
 def cell(value: object, unit: Unit | None = None) -> Cell:
     """Return a Python value or an Arrow scalar as a cell.
 
-    Null is `-`; ambiguous text ("", "-", blanks at an end) stands in quotes; a map
+    Null is `-`; ambiguous text ("", "-", blanks at an end) is quoted; a map
     is `dt=2026-01-01/hr=3`, a list `a, b`, a boolean yes or no, a time UTC to the millisecond.
     """
     if isinstance(value, pa.Scalar):
@@ -105,7 +105,7 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
 
 
 def codes_of(value: object) -> tuple[Code, ...]:
-    """Return what can be copied of a value: nothing where it is no `Code` and no tuple of these."""
+    """Return the `Code` or the tuple of `Code` that a value is; empty for other values."""
     found = value if isinstance(value, tuple) else (value,)
     return found if found and all(isinstance(one, Code) for one in found) else ()
 
@@ -232,7 +232,7 @@ def _letter_width(letter: str) -> int:
 def cut(text: str, room: int, *, middle: bool = False) -> str:
     """Return text of at most `room` columns, with an ellipsis for removed characters.
 
-    With `middle`, both ends of the text stay: of a path, the folder and the file's ending.
+    With `middle`, both ends of the text remain, such as the folder and the extension of a path.
     """
     # Marks have no width: bound their number too.
     text = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + ELLIPSIS

@@ -71,12 +71,12 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
 
 
 def _integer_ticks(most: int) -> dict[str, object]:
-    """Return where an axis of files has numbers: never between two files."""
+    """Return the ticks of an axis of files: only at whole numbers."""
     return {"tickformat": ",d"} | ({"dtick": 1} if most <= _MAX_UNIT_TICKS else {})
 
 
 def _caption(shown: int, total: int) -> str:
-    """Return what the lower bars are, and which are not drawn."""
+    """Return the caption of the lower bars, with the number of those that are not drawn."""
     if not total:
         return "no partition differs"
     some = f"; the {shown} of {total:,} partitions and buckets that differ most" if shown < total else ""
@@ -151,7 +151,7 @@ def _partition_bars(most: pa.Table) -> Iterator[go.Bar]:
 
 
 def _names(most: pa.Table) -> list[str]:
-    """Return what each partition and bucket is called, safe and each another."""
+    """Return a unique and safe name of each partition and bucket."""
     names_so_far = []
     for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
         parts = [cell(partition).text] if len(partition) else []

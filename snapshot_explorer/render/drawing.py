@@ -15,7 +15,7 @@ class Pairs:
     """A name and a value per line."""
 
     rows: tuple[tuple[str, object], ...]
-    """Names with their values; numbers, times and text are drawn as they read best, None as `-`; a value may be `Code`,
+    """Names with their values; numbers, times and text are formatted, None is `-`; a value may be `Code`,
     or a tuple of several. The last word of a name states what a number counts: `bytes`, or `rows`, `files`, `versions`
     and similar nouns."""
 
@@ -34,7 +34,7 @@ class Grid:
     limit: int | None = None
     """The number of rows to draw; None for the caller's limit."""
     marked: frozenset[tuple[int, int]] = frozenset()
-    """Cells, as row and column, that are drawn as changed. Their text must say so too."""
+    """Cells, as row and column, that are drawn as changed. Their text must show the change too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,21 @@ class Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing of a lane, with a sign for what became of it."""
+    """An item of a lane, with a sign for its change."""
 
     sign: str
-    """`=` carried over, `+` added, `-` gone, `~` made of others, or `?`."""
+    """`=` carried over, `+` added, `-` gone, `~` merged from others, or `?`."""
     name: str
     """The name."""
     description: str
     """A short description."""
     opens: str = ""
-    """What a click on it opens, where the page can."""
+    """What a click opens, on a page that supports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """What two sides have of one sort, what both have beside each other."""
+    """The items of one kind of two sides, equal ones on the same line."""
 
     name: str
     """The title of the lane."""
@@ -81,10 +81,10 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """Two sides beside each other, lane by lane."""
+    """Two sides in two columns, lane by lane."""
 
     heads: tuple[str, str]
-    """What the left and the right side are."""
+    """The headings of the left and the right side."""
     lanes: tuple[Lane, ...]
     """The lanes, in order."""
     noun: str

@@ -1,4 +1,4 @@
-"""What figures have in common: colours and shapes, a layout for light and dark, safe text, and `Picture`.
+"""The common parts of figures: colours and shapes, a layout for light and dark, safe text, and `Picture`.
 
 Figures are plotly's, with transparent paper and mid-grey text and grid, so that they read on a light page and on a dark
 one. They hold numpy arrays, which plotly sends as packed bytes, and nothing random: equal rows have equal figures.
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from snapshot_explorer.render.drawing import Drawing
 
 PLOTLY = "application/vnd.plotly.v1+json"
-"""The type under which a notebook gets a figure."""
+"""The MIME type of a figure in a notebook."""
 INK = "#7b7b7b"
-"""Of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
+"""The colour of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
 SHADE = "rgba(128,128,128,0.35)"
 _LONGEST = 120
 _MAX_SVG_POINTS = 1_000
-"""Versions up to which all stepped lines are SVG; of more only the first panel, which the range slider shows."""
+"""Up to this many versions all stepped lines are SVG; above only the first panel, which the range slider shows."""
 _EXACT = 2**53
-"""From here on a browser's numbers are not exact."""
+"""A browser's numbers are not exact from here on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,11 @@ class Style:
     colour: str
     """One of the palette."""
     pattern: str
-    """What fills its bars, as plotly spells it."""
+    """The pattern of its bars, as plotly names it."""
     symbol: str
-    """Its points' symbol, as plotly spells it."""
+    """The symbol of its points, as plotly names it."""
     sign: str
-    """What it does to the table: `+`, `-`, `~` for both, or nothing."""
+    """The effect on the table: `+`, `-`, `~` for both, or empty."""
 
     def filling(self) -> Mapping[str, object]:
         """Return the marker of bars."""
@@ -71,7 +71,7 @@ SHARED = Style(colour=GREY, pattern="", symbol="circle", sign="")
 
 
 class Picture:
-    """A figure with its table: draws itself as one where plotly is shown, as the other everywhere else."""
+    """A figure with its table: displays as a figure if the page shows plotly, otherwise as the table."""
 
     def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
         """Create a picture from the drawing of the table, and the function that creates the figure at first use."""
@@ -119,7 +119,7 @@ def plain(content: str, longest: int = _LONGEST) -> str:
 
 
 def legible(content: str, longest: int = _LONGEST) -> str:
-    """Return text without control characters, cut where it is long: safe where text is taken as text."""
+    """Return text without control characters, cut where it is long: safe in plain text."""
     return cut(visible(content), longest)
 
 
@@ -136,7 +136,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
         more: Other properties of the layout.
     """
     return {
-        # A template that the user may have set for figures of their own would colour this one.
+        # The user's default template would colour this figure.
         "template": "none",
         "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 14}},
         "font": {"color": INK, "size": 12},
@@ -144,7 +144,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hoverlabel": {"bgcolor": "#333333", "bordercolor": INK, "font": {"color": "#ffffff"}, "align": "left"},
         "margin": {"l": 70, "r": 70, "t": 80, "b": 50},
-        # What the user zoomed to stays when the figure is drawn again.
+        # The user's zoom is kept when the figure is drawn again.
         "uirevision": "snapshot_explorer",
         **more,
     }

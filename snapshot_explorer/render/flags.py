@@ -32,7 +32,7 @@ _LINES, _LINE = 3, 0.08
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """A sort of flag."""
+    """A kind of flag."""
 
     noun: str
     """The plural noun for the flags; the column with the names."""
@@ -43,7 +43,7 @@ class Flag:
     colour: str
     """Its colour."""
     width: int
-    """How wide its outline is."""
+    """The width of its outline."""
 
 
 FLAGS = (
@@ -54,16 +54,16 @@ FLAGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagLayer:
-    """The flags of a sort."""
+    """The flags of one kind."""
 
     flag: Flag
-    """The sort."""
+    """The kind."""
     x: npt.NDArray[np.int64]
     """Their positions."""
     y: npt.NDArray[np.float64]
-    """How high, 1 being the top of the bars' part of the figure."""
+    """Their heights, 1 being the top of the bars' part of the figure."""
     names: Sequence[Sequence[str]]
-    """The names at each, one at least."""
+    """The names at each, at least one."""
 
     @property
     def has_labels(self) -> bool:
@@ -81,9 +81,9 @@ class FlagLayer:
 
 
 def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
-    """Return the flags of commits at their places, tags first.
+    """Return the flags of commits at their positions, tags first.
 
-    Flags with names share some lines in turns, below those without, which need one for each sort.
+    Flags with names alternate between some lines, below those without names, which have one line per kind.
     """
     flagged = [(flag, _has_names(rows[flag.noun])) for flag in FLAGS]
     flagged = [(flag, chosen) for flag, chosen in flagged if chosen.any()]
@@ -103,7 +103,7 @@ def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
 
 
 def below(flags: Sequence[FlagLayer]) -> float:
-    """Return up to where bars may reach, 1 being the top: names of branches are long, and cannot be read on a bar."""
+    """Return the height that bars may reach, 1 being the top: long names of branches are not legible on a bar."""
     if all(one.flag.noun != "branches" for one in flags):
         return 1.0
     return min(float(one.y.min()) for one in flags) - _LINE / 2

@@ -10,7 +10,7 @@ from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownColumn:
-    """A column of a grid, as far as it is drawn."""
+    """The drawn part of a grid's column."""
 
     name: str
     """The column's name."""
@@ -66,7 +66,7 @@ def shown_rows(grid: Grid, limit: int) -> int:
 
 
 def columns_note(grid: Grid, shown: int) -> str | None:
-    """Return a note on the part of the columns that is drawn, such as `100 of 100,000 columns`; None where all are."""
+    """Return a note on the part of the columns that is drawn, such as `100 of 100,000 columns`; None if all are."""
     total = int(grid.rows.num_columns)
     return f"{shown:,} of {total:,} columns" if shown < total else None
 

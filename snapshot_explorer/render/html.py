@@ -18,7 +18,7 @@ _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000
 _LONGEST_TOOLTIP = 300
 
-# JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; elsewhere the page says dark or light.
+# JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; other pages declare dark or light.
 _DARK = (
     "html[theme=dark] .sx,body[data-theme=dark] .sx,.vscode-dark .sx,.vscode-high-contrast .sx,"
     "[data-jp-theme-light=false] .sx"
@@ -133,7 +133,7 @@ COPY_SCRIPT = (
     )
     + "</script>"
 )
-"""Adds a button behind all that can be copied, and selects it where a page has no clipboard."""
+"""Adds a button after everything that can be copied. On a page without a clipboard the button selects the text."""
 
 
 def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False, can_copy: bool = False) -> str:
@@ -142,7 +142,7 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False
     Args:
         drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
-        has_actions: Whether the page can open what items open.
+        has_actions: Whether the page reacts to clicks on items.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.
     """
     drawn = "".join(_fragments(drawing, limit, has_actions=has_actions, can_copy=can_copy))
@@ -175,7 +175,7 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: boo
 
 
 def _boxed(rows: Iterator[str], css: str, title: str) -> Iterator[str]:
-    """Yield a table in a box that scrolls by itself, also by keyboard."""
+    """Yield a table in a box that scrolls separately, also by keyboard."""
     yield f'<div class="sx-box" role="region" tabindex="0" aria-label="{title}">'
     yield f'<table class="{css}" aria-label="{title}">'
     yield from rows
@@ -260,7 +260,7 @@ _SIDES = {"added_": "sx-plus", "removed_": "sx-minus"}
 
 
 def _parts(column: ShownColumn) -> list[int]:
-    """Return how long the bar of each cell is, in percent of the longest; nothing where a column has no bars."""
+    """Return the length of the bar of each cell, in percent of the longest; empty for a column without bars."""
     if not column.is_number or not column.name.startswith(tuple(_SIDES)) or not column.values:
         return []
     most = max((value for value in column.values if value is not None), default=0)
@@ -285,7 +285,7 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
 
 
 _COPYABLE = '<code class="sx-copy'
-"""How HTML begins that `COPY_SCRIPT` adds a button to."""
+"""The start of the elements that `COPY_SCRIPT` adds a button to."""
 
 
 def _code(code: Code, *, can_copy: bool) -> str:

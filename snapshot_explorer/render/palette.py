@@ -1,6 +1,6 @@
-"""Colours after Okabe and Ito, which colour-blind people can distinguish, and which of them a kind of commit has.
+"""The palette by Okabe and Ito, which colour-blind people can distinguish, and the colour of each kind of commit.
 
-Orange, sky, purple and grey are darker than theirs: each stands out from white and from dark pages, by 3 to 1 at least.
+Orange, sky, purple and grey are darker than theirs: each has a contrast of at least 3:1 with white and dark pages.
 """
 
 GREEN, ORANGE, SKY, VERMILLION, PURPLE, BLUE, GREY = (

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
-"""The most columns whose range has a panel of its own."""
+"""The most columns whose range has a separate panel."""
 _MOST_RATES = 12
-"""The most columns whose null rate is drawn: those that have the greatest."""
+"""The most columns whose null rate is drawn: those with the greatest."""
 
 
 def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, title: str) -> go.Figure:
@@ -109,7 +109,7 @@ def _has_axis(kind: pa.DataType) -> bool:
 
 
 def _values(values: pa.Array) -> np.ndarray:
-    """Return values for an axis: numbers as floats, times as plotly takes them."""
+    """Return values for an axis: numbers as floats, times as plotly accepts them."""
     if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
         times: np.ndarray = values.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
         return times

@@ -15,9 +15,9 @@ WIDTH = 120
 _GAP = 2
 _NARROWEST_CELL = 12
 _MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
-"""Columns that can fit side by side, and one."""
+"""The most columns that can fit side by side, plus one."""
 _NAMED_COLUMNS = 20
-"""Columns named that are not drawn."""
+"""The most names of columns that are not drawn."""
 _LONGEST_TEXT = 1_000
 _WORDS = re.compile(r"[^_]+_*|_+")
 
@@ -25,8 +25,8 @@ _WORDS = re.compile(r"[^_]+_*|_+")
 def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
     """Return the drawing as aligned text without colours.
 
-    Text that does not fit a column is cut with an ellipsis; numbers and times never are: where even so the
-    columns do not fit, the last are left out, and that is said.
+    Text that does not fit a column is cut with an ellipsis; numbers and times never are. If the columns still do not
+    fit, the last ones are left out, with a note.
 
     Args:
         drawing: What to draw.
@@ -57,7 +57,7 @@ def _wrapped(content: str, room: int) -> Iterator[str]:
     while width(content) > room:
         head = _fitting(content, room)
         blank = head.rfind(" ")
-        # A break that leaves most of the line empty would tear paths and types apart from what they belong to.
+        # A break that leaves most of the line empty would separate paths and types from their context.
         at = blank if blank > len(head) // 2 else len(head)
         yield content[:at].rstrip()
         content = content[at:].lstrip()
@@ -108,14 +108,14 @@ def _item_text(item: Item | None, room: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column with its name in one line or, where room is short, in several."""
+    """A column with its name in one line or, if space is short, in several."""
 
     shown: ShownColumn
     name: tuple[str, ...]
 
     @property
     def natural_width(self) -> int:
-        """The room it would like: its widest cell's."""
+        """The preferred width: that of its widest cell."""
         texts = [*self.name, *(shown.text for shown in self.shown.cells)]
         return min(max(map(width, texts)), WIDTH)
 
@@ -126,7 +126,7 @@ class _Column:
 
     @property
     def _uncut_width(self) -> int:
-        """The room of its numbers and times, which are not cut as text is."""
+        """The width of its numbers and times, which are never cut."""
         return max((width(shown.text) for shown in self.shown.cells if shown.whole), default=0)
 
     def padded(self, content: str, room: int) -> str:
@@ -174,12 +174,12 @@ def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Seq
 
 
 def _minimum_width(columns: Sequence[_Column]) -> int:
-    """Return how wide the columns are when each is cut as far as it may be."""
+    """Return the least width of the columns."""
     return sum(column.minimum_width for column in columns) + _GAP * (len(columns) - 1)
 
 
 def _fitting_columns(columns: Sequence[_Column], room: int) -> Sequence[_Column]:
-    """Return the first columns that fit side by side when each is cut as far as it may be; at least one."""
+    """Return the first columns that fit side by side at their least widths; at least one."""
     count = len(columns)
     while count > 1 and _minimum_width(columns[:count]) > room:
         count -= 1

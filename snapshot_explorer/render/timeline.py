@@ -52,7 +52,7 @@ _MAX_BARS = 1_000
 """The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
 time and counts."""
 _JUMP_HEIGHT = 0.32
-"""Where versions are marked whose numbers jump: between the bars and the line of totals."""
+"""The height of marks of jumps: between the bars and the line of totals."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,17 @@ class History:
 
     @cached_property
     def shift(self) -> int:
-        """What was taken off each version."""
+        """The offset that was subtracted from each version."""
         return places(numbers(self.rows["version"]))[1]
 
     @cached_property
     def added(self) -> _Numbers:
-        """What each commit added; 0 where that is not known."""
+        """The amount that each commit added; 0 if unknown."""
         return numbers(self.rows[f"added_{self.y}"])
 
     @cached_property
     def removed(self) -> _Numbers:
-        """What each commit removed; 0 where that is not known."""
+        """The amount that each commit removed; 0 if unknown."""
         return numbers(self.rows[f"removed_{self.y}"])
 
     @cached_property
@@ -109,7 +109,7 @@ class History:
         return len(self.rows) > _MAX_BARS
 
     def of_kinds(self) -> Iterator[tuple[str, Style, _Mask]]:
-        """Yield each kind there is, in a fixed order, how it looks, and which commits are of it."""
+        """Yield each kind that occurs, in a fixed order, with its style and a mask of its commits."""
         there = set(self.kinds.tolist())
         for kind in [*STYLES, *sorted(there - set(STYLES), key=str)]:
             if kind in there:
@@ -133,12 +133,12 @@ def timeline(
         y: What to count: rows, files or bytes.
         title: The heading.
         total: The total number of versions, if these are only some of them.
-        heading: The heading of the figure, which has a line for it; without it the same.
+        heading: The heading of the figure; by default the title.
         branches: The names of the branches that begin with a version, by version.
         anomalies: ANOMALIES: the versions to mark, with their rules.
 
     Raises:
-        InvalidArgumentError: Nothing is counted by that name.
+        InvalidArgumentError: `y` is not a measure.
     """
     rows = with_marks(_with_branches(commits, branches or {}), anomalies)
     newest_first = rows.sort_by([("version", "descending")])
@@ -175,13 +175,13 @@ def _figure(history: History, title: str, total: int | None) -> go.Figure:
     import plotly.graph_objects as go
 
     count = len(history.rows)
-    said = plain(title) + (f"<br>{count:,} of {total:,} versions" if total else "")
+    heading = plain(title) + (f"<br>{count:,} of {total:,} versions" if total else "")
     figure = go.Figure()
     figure.add_traces(list(_traces(history)) if count else [])
     over_all = {"overlaying": "y", "showgrid": False, "domain": [0, 1]}
     figure.update_layout(
         layout(
-            said,
+            heading,
             barmode="relative",
             bargap=0.15,
             height=520,
@@ -200,7 +200,7 @@ def _figure(history: History, title: str, total: int | None) -> go.Figure:
 
 
 def _range(history: History) -> dict[str, list[float]]:
-    """Return the range of the bars' axis where flags need room above them; otherwise plotly finds one."""
+    """Return the range of the bars' axis if flags need space above them; otherwise plotly chooses one."""
     up, down = float(history.added.max(initial=0)), float(history.removed.max(initial=0))
     share = below(history.flags)
     bottom = -1.05 * down
@@ -208,7 +208,7 @@ def _range(history: History) -> dict[str, list[float]]:
 
 
 def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
-    """Yield what the figure is made of, from the back to the front."""
+    """Yield the traces of the figure, from the back to the front."""
     yield from _shades(history)
     yield from _thin_bars(history) if history.is_long else _bars(history)
     yield from _unknown(history)
@@ -276,7 +276,7 @@ def _thin_bars(history: History) -> Iterator[go.Scattergl]:
 
 
 def _version_template(history: History) -> str:
-    """Return how a template spells a version."""
+    """Return the version in a template."""
     return f"{history.shift} + %{{x}}" if history.shift else "%{x}"
 
 
@@ -299,7 +299,7 @@ def _unknown(history: History) -> Iterator[go.Scatter]:
 
 
 def total_line(history: History) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], str]:
-    """Return the totals as they are stored, else what the commits drawn come to, and what the line is called."""
+    """Return the recorded totals, otherwise the sums over the drawn commits, and the name of the line."""
     totals = history.rows["total_rows"]
     if history.y == "rows" and (history.unknown.any() or not totals.null_count):
         return gaps(totals), "total rows"
@@ -332,7 +332,7 @@ def _total(history: History) -> go.Scatter:
 
 
 def _shades(history: History) -> Iterator[go.Scatter]:
-    """Yield a grey area behind versions that cannot be loaded any more, one shape however many they are."""
+    """Yield a grey area behind versions that can no longer be loaded, as one shape."""
     import plotly.graph_objects as go
 
     readable = history.rows["readable"].to_numpy()
@@ -360,7 +360,7 @@ def _shades(history: History) -> Iterator[go.Scatter]:
 
 
 def _schema_changes(history: History) -> Iterator[go.Scatter]:
-    """Yield a dotted line from bottom to top where the schema is another than before."""
+    """Yield a dotted line from bottom to top where the schema changes."""
     import plotly.graph_objects as go
 
     changed = changed_schema(history.rows)

@@ -27,7 +27,7 @@ _READABLE = {"metadata": 1, "no": 2}
 _EXACT = 2**50
 """Numbers up to this are exact in a browser, and so are their differences, and the differences of these."""
 _FEW = 20
-"""The share of gaps, one in so many numbers, up to which they are listed."""
+"""Gaps are listed if at most one number in this many begins or ends one."""
 _LONGEST_RULE = 300
 _MAX_FULL_NAMES = 1_000
 """The maximum number of commits with tags or branches whose names are included."""
@@ -35,7 +35,7 @@ _MAX_FULL_NAMES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """What is known of a table beside its commits."""
+    """Facts of a table in addition to its commits."""
 
     branches: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The names of the branches that begin with a version, by version."""
@@ -48,17 +48,17 @@ class TableFacts:
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
     """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
 
-    `total` and `time`, in milliseconds, are NaN where they are not known; `kind` is an index into `kinds`, `unknown`
+    `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`
     and `schema` are 0 or 1, `readable` is 0 (yes), 1 (metadata) or 2 (no). `tooltips` has the text of each commit; for
-    many commits it is null, and the page makes it, with `names`.
+    many commits it is null, and the page creates it, with `names`.
 
     Args:
         commits: COMMITS, in any order.
         y: What to count: rows, files or bytes.
-        facts: What else is drawn.
+        facts: The other facts to draw.
 
     Raises:
-        InvalidArgumentError: Nothing is counted by that name.
+        InvalidArgumentError: `y` is not a measure.
     """
     history = history_of(commits, y, facts.branches)
     kinds = list(history.of_kinds())
@@ -96,9 +96,9 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
 def packed(values: Numbers) -> dict[str, object]:
     """Return numbers in few little-endian bytes.
 
-    Without `first`, `data` has the numbers as `type`, int64 or float64. With it, `data` has for each number but the
-    first how much more than `step` it is above the one before; empty data are zeros, so that versions without a gap
-    take no bytes. `gaps` are the places where numbers cease to be known and are known again, in turns.
+    Without `first`, `data` contains the numbers as `type`, int64 or float64. With it, `data` contains for each number
+    but the first its difference from the one before, less `step`; empty data are zeros, so that versions without a gap
+    need no bytes. `gaps` contains, alternately, the places where numbers become unknown and known again.
     """
     known = ~np.isnan(values.astype(np.float64))
     gaps = np.flatnonzero(np.diff(known, prepend=True))
@@ -127,7 +127,7 @@ def packed(values: Numbers) -> dict[str, object]:
 
 
 def _flags(history: History) -> list[dict[str, object]]:
-    """Return the flags of each sort, at places among the commits."""
+    """Return the flags of each kind, with their indices among the commits."""
     return [
         {
             "noun": flags.flag.noun,
@@ -148,7 +148,7 @@ def _commit_texts(history: History) -> dict[str, object]:
 
 
 def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
-    """Return the totals, and what the line is called: those that commits record, else those that are given."""
+    """Return the totals, and the name of the line: those that commits record, otherwise the given ones."""
     has_recorded = history.y == "rows" and not history.rows["total_rows"].null_count
     if totals is None or has_recorded:
         found, name = total_line(history)

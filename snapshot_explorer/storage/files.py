@@ -38,7 +38,7 @@ _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
 _HTML_PREFIX = 256
 _SETTLED_NANOS = 10**9
-"""The age of the last change of a folder from which a later one has another time."""
+"""The age of a folder's last change after which a later change certainly has another time."""
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -149,7 +149,7 @@ class LocalFiles:
 
 
 class FileNames:
-    """The names of the files of the local folder that was listed last, which is listed again once it has changed."""
+    """The names of the files in the local folder that was listed last. Lists it again after a change."""
 
     def __init__(self) -> None:
         """Start without any."""
@@ -164,14 +164,14 @@ class FileNames:
         with os.scandir(address) as found:
             names = frozenset([item.name for item in islice(found, most) if item.is_file(follow_symlinks=False)])
             is_whole = next(found, None) is None
-        # Two changes within the resolution of the clock have one time.
+        # Two changes within the resolution of the clock have the same time.
         if is_whole and now - changed > _SETTLED_NANOS:
             self._last = address, changed, names
         return names
 
 
 def _content(handle: int, size: int) -> bytes:
-    """Return the bytes of an open file, whose size was this."""
+    """Return the bytes of an open file that had this size."""
     content = os.read(handle, size + 1)
     if len(content) == size:
         return content
@@ -233,12 +233,12 @@ class RemoteFiles:
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
         if root.protocol == "s3":
             s3.prepare(self._fs)
-        # Otherwise s3fs asks for a file's size before it reads the file.
+        # Otherwise s3fs requests a file's size before it reads the file.
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(whole).parameters else {}
 
     @property
     def endpoint(self) -> str:
-        """Where requests go: of S3 the endpoint and the region."""
+        """The endpoint and region of S3; empty for other storages."""
         return s3.endpoint(self._fs) if self._protocol == "s3" else ""
 
     def base(self, location: Location) -> str:
@@ -254,12 +254,12 @@ class RemoteFiles:
         return content
 
     def list(self, address: str) -> list[Entry]:
-        """Return what is in a folder."""
+        """Return the entries of a folder."""
         self._literal(address)
         self._fs.invalidate_cache(address)
         found = self._fs.ls(address, detail=True)
         own = address.strip("/")
-        # Asked for a file, fsspec lists the file. A name that ends with `/` is an object that stands for a folder.
+        # For a file, fsspec lists the file itself. A name that ends with `/` is an object that represents a folder.
         if any(
             item["name"].strip("/") == own and item["type"] == "file" and item["name"][-1:] != "/" for item in found
         ):

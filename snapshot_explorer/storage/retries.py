@@ -61,7 +61,7 @@ class Attempts:
         if self._made >= TRIES or not is_transient(error):
             return False
         # Random, so that many clients throttled at once do not retry at the same time.
-        pause = FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - no secret hangs on it
+        pause = FIRST_WAIT * 2 ** (self._made - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for a secret
         if time.monotonic() + pause - self._began > LAST_START:
             return False
         time.sleep(pause)

@@ -30,7 +30,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     """
     notes: list[str] = []
     target, target_source = _TARGET, f"what auto compaction aims at; {_TARGET_PROPERTY} is not set"
-    interval, interval_said = _INTERVAL, f"Delta's default; {_INTERVAL_PROPERTY} is not set"
+    interval, interval_source = _INTERVAL, f"Delta's default; {_INTERVAL_PROPERTY} is not set"
     if (text := properties.get(_TARGET_PROPERTY)) is not None:
         found = parse_bytes(text)
         target, target_source = (
@@ -39,8 +39,8 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         notes += [] if found else [_unread(_TARGET_PROPERTY, text)]
     if (text := properties.get(_INTERVAL_PROPERTY)) is not None:
         found = _count(text)
-        interval, interval_said = (
-            (interval, interval_said) if found is None else (found, f"the property {_INTERVAL_PROPERTY}")
+        interval, interval_source = (
+            (interval, interval_source) if found is None else (found, f"the property {_INTERVAL_PROPERTY}")
         )
         notes += [] if found else [_unread(_INTERVAL_PROPERTY, text)]
     where = root.replace("`", "``")
@@ -54,7 +54,7 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         runs_trigger=None,
         runs_stop=None,
         metadata_limit=interval,
-        metadata_source=interval_said,
+        metadata_source=interval_source,
         metadata_bytes=None,
         compact=f"OPTIMIZE delta.`{where}`",
         metadata_command="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "

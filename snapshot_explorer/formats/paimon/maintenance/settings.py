@@ -32,9 +32,9 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
     keyed = bool(schema.primary_keys)
     kind = "tables with a primary key" if keyed else "tables without a primary key"
     target, target_source = options.of("target-file-size", _TARGETS[keyed], parse_bytes, f"Paimon's default for {kind}")
-    ratio, ratio_said = options.of("compaction.small-file-ratio", 0.7, _share)
+    ratio, ratio_source = options.of("compaction.small-file-ratio", 0.7, _share)
     deleted, deleted_source = options.of("compaction.delete-ratio-threshold", 0.2, _share)
-    manifests, manifests_said = options.of("manifest.merge-min-count", 30, _count)
+    manifests, manifests_source = options.of("manifest.merge-min-count", 30, _count)
     manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
     trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, _count)
     stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, _count)
@@ -44,13 +44,13 @@ def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
         target_bytes=target,
         target_source=target_source,
         small_bytes=max(1, int(target * ratio)),
-        small_source=f"{ratio:g} of the target: {ratio_said}",
+        small_source=f"{ratio:g} of the target: {ratio_source}",
         deleted_ratio=deleted,
         deleted_source=deleted_source,
         runs_trigger=trigger if keyed else None,
         runs_stop=max(trigger, stop) if keyed else None,
         metadata_limit=manifests,
-        metadata_source=manifests_said,
+        metadata_source=manifests_source,
         metadata_bytes=manifest_bytes,
         compact=f"CALL sys.compact(table => '{literal}'{strategy})",
         metadata_command=f"CALL sys.compact_manifest(table => '{literal}')",
@@ -110,16 +110,16 @@ class _Options:
             )
 
     def of(
-        self, name: str, default: T, parse: Callable[[str], T | None], said: str = "Paimon's default"
+        self, name: str, default: T, parse: Callable[[str], T | None], default_source: str = "Paimon's default"
     ) -> tuple[T, str]:
         """Return the value of an option, and its origin."""
         text = self._options.get(name)
         if text is None:
-            return default, f"{said}; the option {name} is not set"
+            return default, f"{default_source}; the option {name} is not set"
         found = parse(text)
         if found is None:
             self.notes.append(f"The option {name}={text[:50]!r} is not valid; its default is used.")
-            return default, said
+            return default, default_source
         return found, f"the table's option {name}"
 
 
