@@ -26,11 +26,11 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
     if "crypt" in text.lower():
         return refusal(ENCRYPTED_FILES, path=path)
     if "out of range" in text.lower() and "timestamp" in text.lower():
-        return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, said=text)
+        return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, reason=text)
     if "Time zone file" in text:
-        return refusal(UNKNOWN_ZONES_IN_FILES, path=path, said=text)
+        return refusal(UNKNOWN_ZONES_IN_FILES, path=path, reason=text)
     if "LogicalType that is not recognized" in text:
-        return refusal(UNKNOWN_PARQUET_TYPES, path=path, said=text)
+        return refusal(UNKNOWN_PARQUET_TYPES, path=path, reason=text)
     if "Map keys must be annotated as required" in text:
         return refusal(OPTIONAL_MAP_KEYS, path=path)
     return CorruptTableError(

@@ -99,7 +99,7 @@ DISTANT_TIMES_IN_FILES = _refused(
     checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
-        "{file_format}: {said}. Leave the column out with columns=[...]."
+        "{file_format}: {reason}. Leave the column out with columns=[...]."
     ),
 )
 UNKNOWN_ZONES_IN_FILES = _refused(
@@ -108,8 +108,8 @@ UNKNOWN_ZONES_IN_FILES = _refused(
     condition="an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
     checked=("corrupt_files.unreadable",),
     message=(
-        "The data file {path} was written in a time zone that the system's database does not have: {said} Install the "
-        "database (in many systems the package tzdata)."
+        "The data file {path} was written in a time zone that the system's database does not have: {reason} Install "
+        "the database (in many systems the package tzdata)."
     ),
 )
 UNKNOWN_PARQUET_TYPES = _refused(
@@ -118,7 +118,7 @@ UNKNOWN_PARQUET_TYPES = _refused(
     condition="a parquet file has a column of a logical type newer than pyarrow",
     checked=("corrupt_files.unreadable",),
     message=(
-        "The data file {path} contains a type that the installed pyarrow does not support: {said}. Upgrade pyarrow."
+        "The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade pyarrow."
     ),
 )
 OPTIONAL_MAP_KEYS = _refused(

@@ -2,7 +2,7 @@
 
 Versions expire from the oldest on; a table, or a version after the earliest one, does not disappear by itself. An empty
 or shorter listing means that the folder was moved or dropped, that the storage is not up to date, or that a proxy
-answered. So it is refused, and the earlier listing stays, unless the table itself proves a rollback.
+answered. So it is refused, and the earlier listing is kept, unless the table itself proves a rollback.
 """
 
 from collections.abc import Sequence

@@ -39,7 +39,7 @@ _OF_ONE_BYTE = np.array([byte >> 1 ^ -(byte & 1) for byte in range(128)], np.int
 class Lanes:
     """Reads many rows at once: one position per row, which advances as values are read.
 
-    A position past the end stays there: the row start was wrong, or the row is cut short.
+    A position past the end remains there: the row start was wrong, or the row is cut short.
     """
 
     def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
@@ -90,7 +90,7 @@ class Lanes:
         """Read a fixed number of bytes in every row. Return their offsets."""
         starts = np.minimum(self.at, self.size + 1)
         self.at = starts + size
-        # What lies past the end is of a wrong row, and is not read.
+        # Values past the end belong to a wrong row and are not used.
         starts[self.at > self.size] = 0
         return starts
 

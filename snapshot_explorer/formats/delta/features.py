@@ -361,4 +361,4 @@ FEATURES: tuple[Feature, ...] = (
     CLEANED_VERSIONS,
     *SHARED,
 )
-"""All of them, in the order of README."""
+"""All features, in the order of the guide."""

@@ -171,9 +171,9 @@ class Delta:
         Raises: as `changes`.
         """
         found: dict[int, TableSchema] = {}
-        asked = sorted(set(versions))
-        for begin in range(0, len(asked), _AT_ONCE):
-            some = asked[begin : begin + _AT_ONCE]
+        ascending = sorted(set(versions))
+        for begin in range(0, len(ascending), _AT_ONCE):
+            some = ascending[begin : begin + _AT_ONCE]
             in_force = self._metadata_of(some, self._log.actions(some, infos=False))
             starts = [version for version, _ in in_force]
             known = [table_schema(metadata) for _, metadata in in_force]

@@ -229,4 +229,4 @@ _CHANGES: tuple[Feature, ...] = (CHANGES, DIFFERENCE, CHANGES_ACROSS_EXPIRY, TAK
 _RETENTION: tuple[Feature, ...] = (EXPIRY, EXPIRY_WITHOUT_GC)
 
 FEATURES: tuple[Feature, ...] = (*_METADATA, *_ROWS, *_CHANGES, *_RETENTION, *SHARED)
-"""All of them, in the order of README."""
+"""All features, in the order of the guide."""

@@ -1,4 +1,4 @@
-"""`inspect(name)` of Iceberg tables: its metadata tables, under the names that they have in Spark and Trino.
+"""`inspect(name)` of Iceberg tables: the metadata tables, with their names in Spark and Trino.
 
 Partitions are maps from the name of the partition field to the value as text.
 
@@ -261,7 +261,7 @@ def inspect_version(source: Source, snapshot: Snapshot | None, name: str) -> pa.
 
 
 def _of_all_snapshots(source: Source, name: str) -> pa.Table:
-    """Return what a metadata table of a version shows, for all snapshots of the table.
+    """Return the rows of a version's metadata table for all snapshots of the table.
 
     Source: iceberg AllManifestsTable, AllEntriesTable, BaseAllMetadataTableScan.
     """
@@ -455,7 +455,7 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
 
 
 def _partitions(source: Source, snapshot: Snapshot | None) -> pa.Table:
-    """Return a row per partition, with what its live files and delete files have."""
+    """Return a row per partition, with the counts of its live files and delete files."""
     found = live_files(source, snapshot, statistics=False)
     maps = partition_maps(source.metadata, found.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")

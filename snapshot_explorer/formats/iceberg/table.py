@@ -197,7 +197,7 @@ class Iceberg:
         """Return the CHANGES frame: per version the data files that its commit removed and added.
 
         Reads the manifest lists of all versions concurrently, then the manifests that their commits wrote. Delete files
-        are no changes of data files: they are in `files` of a version, as the deletions of the files they apply to.
+        are not changes of data files: they are in `files` of a version, as the deletions of the files they apply to.
 
         Raises:
             SnapshotNotFoundError: A version does not exist.
@@ -251,7 +251,7 @@ class Iceberg:
         """Return the version of each tag, sorted by name.
 
         A tag may name a snapshot of another branch, or of none: its version is unique in the table, but not in this
-        history. A tag of a snapshot without a number of its own is left out.
+        history. A tag of a snapshot without a number is left out.
         """
         _, history, _ = self._read()
         return self._tags(history)
@@ -360,7 +360,7 @@ class Iceberg:
         return history
 
     def _read(self) -> tuple[Source, History, tuple[str, ...]]:
-        """Return the current history, and what is to be noted of it. Reads the current metadata file."""
+        """Return the current history, and notes on it. Reads the current metadata file."""
         found = self._files.current()
         with self._lock:
             known = self._known

@@ -800,4 +800,4 @@ FEATURES: tuple[Feature, ...] = (
     *AVRO,
     *SHARED,
 )
-"""All of them, in the order of README."""
+"""All features, in the order of the guide."""

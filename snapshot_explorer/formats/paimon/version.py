@@ -152,7 +152,7 @@ class PaimonVersion:
         return manifests_frame(self._snapshot, lists, self._schema)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return the ENTRIES of a manifest of the version; see `manifest_files.entries_of`."""
+        """Return the ENTRIES of a manifest of the version; see `contents.entries_of`."""
         schema, options = self._schema, self._newest_schema.options
         return entries_of(self._storage, self._existing(), manifest, schema=schema, options=options)
 
@@ -280,7 +280,7 @@ class PaimonVersion:
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
     def columns_added_since(self, other: "PaimonVersion") -> frozenset[str]:
-        """Return the columns that no file of another version has: of Paimon each file says which it has."""
+        """Return the columns that no file of another version has: in Paimon each file records its own columns."""
         del other
         return frozenset()
 

@@ -21,7 +21,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
 
     The schemas of the versions may differ: a column is read as the file has it, by its name there or its id. A column
-    that is None stands for nulls.
+    that is None represents nulls.
     """
     plan = split.detail
     if not isinstance(plan, Plan) or len(plan.files) != 1:

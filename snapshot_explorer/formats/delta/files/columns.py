@@ -100,7 +100,7 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
     if kind.root == "void":
         return pa.nulls(len(values))
     if kind.root == "timestamp_ntz":
-        # Spark writes these in today's calendar whatever its settings are. Dates that became timestamps are in the old.
+        # Spark always writes these in the Gregorian calendar. Dates that became timestamps are in the Julian calendar.
         days = rebased(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
         return _timestamp(days, kind, target)
     # Of the types that Spark writes timestamps in, only INT96 does not record whether they are in UTC.
@@ -150,7 +150,7 @@ def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Ori
 
 
 def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants as value and metadata; shredded ones are put together.
+    """Return variants as value and metadata; shredded ones are assembled.
 
     Source: delta PROTOCOL.md, "Variant Data Type"; parquet-format, "Variant Binary Encoding", "Variant Shredding".
     """

@@ -44,7 +44,7 @@ class History:
     def frame(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of some versions, in the given order.
 
-        Reads their commit files, concurrently, and about what they removed as `Readability.of` says. Rows and bytes of
+        Reads their commit files, concurrently, and checks removed files as `Readability.of` does. Rows and bytes of
         a removed file are those of the remove or, where it has none, of the add that it ends; for that, and for
         `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
         Otherwise they are null, as is a sum in which one number is not known.
@@ -115,7 +115,7 @@ class History:
 
 
 def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
-    """Yield runs of consecutive versions, the newest first; a version without a commit is a run of its own."""
+    """Yield runs of consecutive versions, the newest first; a version without a commit is a separate run."""
     left = sorted(set(versions))
     while left:
         start = len(left) - 1

@@ -32,10 +32,10 @@ class Counts:
     removed_files: int = 0
     """Remove actions."""
     added_rows: int | None = 0
-    """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added at
-    once, with another deletion vector, those that came back."""
+    """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added in
+    one commit, with another deletion vector, those that are restored."""
     removed_rows: int | None = 0
-    """Rows in the removed files, likewise; of such a file those that were deleted."""
+    """Rows in the removed files, likewise; for such a file the rows that were deleted."""
     added_bytes: int | None = 0
     """Bytes of the added files."""
     removed_bytes: int | None = 0
@@ -81,9 +81,9 @@ def counts_of(versions: Sequence[int], actions: Actions, known: Known | None) ->
     for version in versions:
         commit = commits.get(version, _Commit())
         removed = []
-        for file, said in commit.removed:
+        for file, recorded in commit.removed:
             was = live.pop(file, None)
-            removed.append(_known(said, was))
+            removed.append(_known(recorded, was))
             if was is not None:
                 rows.take(was.rows)
         for file, size in commit.added:
@@ -164,12 +164,12 @@ class _Sum:
         return None if self._unknown else self._sum
 
 
-def _known(said: Size, was: Size | None) -> Size:
+def _known(recorded: Size, was: Size | None) -> Size:
     if was is None:
-        return said
+        return recorded
     return Size(
-        rows=was.rows if said.rows is None else said.rows,
-        size_bytes=was.size_bytes if said.size_bytes is None else said.size_bytes,
+        rows=was.rows if recorded.rows is None else recorded.rows,
+        size_bytes=was.size_bytes if recorded.size_bytes is None else recorded.size_bytes,
     )
 
 

@@ -25,8 +25,8 @@ from snapshot_explorer.storage import Storage
 def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     """Return the ENTRIES of a file of the log that a version is made of: a commit, a checkpoint's file or a sidecar.
 
-    In the order of the file; files of change data are no entries. A remove in a checkpoint is a tombstone: it takes
-    nothing away but says that the file was removed before. Partitions have the columns in force at the commit or
+    In the order of the file, without files of change data. A remove in a checkpoint is a tombstone: it removes nothing,
+    but records that the file was removed before. Partitions have the columns in force at the commit or
     the checkpoint, as in CHANGES.
 
     Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. Of the checkpoint
@@ -64,7 +64,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
 
 
 def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
-    """Yield the file actions of a commit, or of a checkpoint in JSON, all at once."""
+    """Yield the file actions of a commit, or of a checkpoint in JSON, as one item."""
     content = storage.read(path)
     parser = Parser(infos=False, limits=storage.limits)
     parser.feed(None, path, content)

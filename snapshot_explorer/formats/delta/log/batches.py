@@ -18,7 +18,7 @@ from snapshot_explorer.storage import Storage
 BYTES_AT_ONCE = 16 << 20
 """Bytes of commits that are in memory at the same time."""
 BYTES_KEPT = 64 << 20
-"""Bytes of the commits whose actions are cached; as columns they take about as much."""
+"""Bytes of the commits whose actions are cached; as columns they need about as much memory."""
 _BATCHES_KEPT = 32
 """The most batches of cached actions."""
 _UNKNOWN_SIZE = 4_096

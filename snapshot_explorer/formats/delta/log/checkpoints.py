@@ -1,6 +1,6 @@
 """Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
 
-Only the columns that a state needs are read, row group by row group; tombstones only where they are asked for.
+Only the columns that a state needs are read, row group by row group; tombstones only on request.
 
 Source: delta PROTOCOL.md, "Checkpoints".
 """
@@ -79,7 +79,7 @@ class FileActions:
 def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
     """Return the contents of a checkpoint.
 
-    Reads its files, small ones whole and at once. Without `adds` the live files are left out: of a large file then
+    Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
     only the columns of the other actions are read, and no sidecar.
 
     Raises:
@@ -358,7 +358,7 @@ STORED: Mapping[str, tuple[str, pa.DataType]] = {
     "modified_at": ("modificationTime", pa.int64()),
     "clustering_provider": ("clusteringProvider", pa.string()),
 }
-"""Columns of ADDS, each with its name and type in a checkpoint; beside them there are deletion vectors."""
+"""Columns of ADDS, each with its name and type in a checkpoint; deletion vectors are separate."""
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
 """Statistics as structs, converted to text where a checkpoint has no text."""

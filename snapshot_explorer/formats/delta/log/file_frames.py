@@ -51,9 +51,9 @@ def changes_frame(
     together = pa.concat_tables(tables)
     if not together.num_rows:
         return together
-    asked = np.array(versions, np.int64)
-    order = np.argsort(asked)
-    places = order[np.searchsorted(asked[order], together.column("version").to_numpy())]
+    numbers = np.array(versions, np.int64)
+    order = np.argsort(numbers)
+    places = order[np.searchsorted(numbers[order], together.column("version").to_numpy())]
     if (places[1:] >= places[:-1]).all():
         return together  # as of commits that only add
     return together.take(pa.array(np.argsort(places, kind="stable")))
@@ -75,7 +75,7 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
 def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
     """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
 
-    `list_path` is, of a sidecar, the checkpoint file that names it; otherwise null. The counts are those of the add
+    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are those of the add
     and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
 
     Args:
@@ -114,7 +114,7 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
 def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return deletion vectors as text: kind, `:`, its location, and `@` with the offset in a file; null without one.
 
-    `u:` is a file below the table's root by its UUID, `p:` a path of its own, `i:` one that is in the log itself.
+    `u:` is a file below the table's root by its UUID, `p:` an absolute path, `i:` a vector inline in the log.
     """
     flat = single_chunk(vectors)
     if flat.null_count == len(flat):

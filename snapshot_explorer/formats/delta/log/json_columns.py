@@ -1,7 +1,7 @@
 """Values of many JSON objects, decoded into Arrow columns.
 
-The fast way takes what is well-formed. Where Arrow refuses a column, each value is looked at, so that what foreign
-writers do (numbers as text) is read, and errors contain their position.
+The fast path decodes well-formed columns. If Arrow refuses a column, each value is decoded separately, so that variants
+of other writers (numbers as text) are read, and errors contain their position.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -79,8 +79,8 @@ def _length(value: Mapping[str, str | None] | None) -> int | None:
 class Bodies:
     """JSON objects as columns: a list of values for each requested name.
 
-    The objects themselves are let go of at once. To hold many of them costs more than to parse them: they crowd the
-    processor's cache, and the garbage collector walks over them (measured).
+    The objects themselves are released immediately. Keeping many of them costs more than parsing them, because of the
+    processor's cache and the garbage collector (measured).
     """
 
     def __init__(self, wanted: frozenset[str], maps: frozenset[str] = frozenset()) -> None:

@@ -17,8 +17,8 @@ _FULL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 def decoded(path: str) -> str:
     """Return the path of an action: percent-decoded once, local files in one normal form.
 
-    `file:/a`, `file:///a` and `/a` are one file. A `+` stands for itself. Text that decodes to no UTF-8 stays as it is,
-    so that different files stay different.
+    `file:/a`, `file:///a` and `/a` are one file. A `+` is literal. Text that does not decode to UTF-8 is unchanged, so
+    that different files remain different.
 
     Source: delta PROTOCOL.md, "Add File and Remove File"; delta DeltaLog, canonicalizePath.
     """

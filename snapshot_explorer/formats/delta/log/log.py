@@ -62,7 +62,7 @@ _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
 
 _LOOKED_BACK = 1_000
-"""Commits that are read to find the one that removed a file."""
+"""The most commits that are read to find the one that removed a file."""
 
 T = TypeVar("T")
 
@@ -102,9 +102,9 @@ class Log:
     def refresh(self) -> LogListing:
         """Return a new listing of the log. Clears the caches if the table was created again.
 
-        A listing that shows fewer versions than the last one is retried a few times, then refused; the caches stay.
-        Less is right where commits that both show are others, as in a table that was dropped and recreated. Commits up
-        to a checkpoint may go in any order, as some writers clean up: that is logged as a warning.
+        A listing with fewer versions than the last one is retried a few times, then refused; the caches are kept. Fewer
+        versions are right if one of them has another commit, as after the table was dropped and recreated. Commits up
+        to a checkpoint may disappear in any order, as some writers clean up: that is logged as a warning.
 
         Raises:
             TableNotFoundError: The log existed and no longer does.
@@ -177,7 +177,7 @@ class Log:
             pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
             for files in (actions.removes, actions.adds)
         )
-        # A file whose deletion vector was replaced is removed and added at once.
+        # A file whose deletion vector was replaced is removed and added in one commit.
         newest: int | None = None if removed is None or (added is not None and added >= removed) else removed
         return newest
 
@@ -239,7 +239,7 @@ class Log:
             return self._states[version]
 
     def _kept_state(self, version: int) -> State | None:
-        """Return the cached state of a version. Does not wait for one that is being read."""
+        """Return the cached state of a version; None without one. Does not wait for a read."""
         kept = self._states.get(version)
         if kept is not None and self._lock.acquire(blocking=False):
             try:
@@ -294,7 +294,7 @@ class Log:
         Raises:
             SnapshotNotFoundError: The commit of a version is missing.
             CorruptTableError: One is damaged; the file and the line are named.
-            StorageError: The storage lists a commit and says that it does not exist.
+            StorageError: The storage lists a commit, but reports that it does not exist.
         """
         wanted = sorted(set(versions))
         files = self.commit_files(wanted)
@@ -491,7 +491,7 @@ def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
 
 
 def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
-    """Return whether the missing versions lie before a checkpoint, where a log may be cleaned up."""
+    """Return whether the missing versions are before a checkpoint, where a log may be cleaned up."""
     checkpoints = found.checkpoints()
     return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
 

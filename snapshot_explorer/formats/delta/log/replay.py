@@ -210,7 +210,7 @@ def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
     """Return the later adds; a file that was already live keeps the version since which it is live."""
     adds = after.adds
     added, known = keys(adds), keys(before)
-    # Mostly few files follow very many: build a set of the few, and look up the many.
+    # Usually a few files follow very many: build a set of the few and look up the many.
     common = pc.is_in(known, value_set=added)
     found = pc.index_in(added, known.filter(common))
     is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))

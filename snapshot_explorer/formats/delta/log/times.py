@@ -49,7 +49,7 @@ class Clock:
         return self.first is not None and version >= self.first
 
     def side_of(self, millis: int, versions: Sequence[int]) -> Sequence[int]:
-        """Return the versions whose commit times use the clock in use at a time; all if there are none."""
+        """Return the versions whose commit times use the clock that was in use at a time; all if there are none."""
         if self.begins is None:
             return versions
         is_later = millis >= self.begins
@@ -84,7 +84,7 @@ def clock_of(metadata: Metadata) -> Clock:
 
 
 def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return times that strictly increase: one that does not is a millisecond after the one before it.
+    """Return strictly increasing times: one that does not increase becomes a millisecond later than the previous one.
 
     Args:
         modified: The modification time of each commit file, in milliseconds, by ascending version.
@@ -198,8 +198,8 @@ class Times:
         """Return the commit time of each version, aware, UTC, in milliseconds.
 
         From the listing alone where the time is that of the commit file, adjusted over all commit files that are
-        there. The commit file itself is read where it carries the time, and where the storage tells no times: then
-        the writer's clock counts.
+        there. The commit file itself is read if it contains the time, or if the storage reports no times: then the
+        writer's clock counts.
 
         Raises:
             SnapshotNotFoundError: A version has no commit file.

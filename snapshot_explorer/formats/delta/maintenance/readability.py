@@ -1,7 +1,7 @@
 """Which versions can still be loaded: distinguishes a cleaned log from vacuumed data.
 
-The log does not show whether VACUUM deleted files of an old version. But it takes only what the newest version does
-not use, so that only files removed after a version can be gone; those are looked for.
+The log does not show whether VACUUM deleted files of an old version. But VACUUM only deletes files that the newest
+version does not use, so only files removed after a version can be gone; these are checked.
 """
 
 import threading
@@ -33,7 +33,7 @@ _NOWHERE = ""
 _SOME = "\n"
 """The key for unknown files: no file has it."""
 _KEPT_SECONDS = 30.0
-"""How long results stay valid for the next page of a history."""
+"""Seconds for which results are valid for the next page of a history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,9 +205,9 @@ class Readability:
 
 
 class _Back:
-    """Goes back from a version, one version at a time: what is gone of each, by what the one after it did.
+    """The missing files of a version, updated backwards: each step undoes one commit.
 
-    The sets change in place. Copied at each step, a long history of vacuumed files would cost its square.
+    The sets change in place. Copying them at each step would take quadratic time for a long history of vacuumed files.
     """
 
     def __init__(self, start: _MissingFiles) -> None:
@@ -256,6 +256,6 @@ def _by_version(actions: Actions) -> dict[int, _Commit]:
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    """Return False if one is, otherwise None if one is, otherwise True."""
+    """Return False if any is False, otherwise None if any is None, otherwise True."""
     given = list(answers)
     return False if False in given else None if None in given else True

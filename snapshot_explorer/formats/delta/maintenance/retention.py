@@ -258,15 +258,15 @@ class Vacuum:
     @staticmethod
     def _rules(rule: RetentionRule, keep: timedelta, state: State) -> tuple[tuple[str, str], ...]:
         settings = state.metadata.configuration
-        whence = f"the table's {_AGE}" if _AGE in settings else f"Delta's default of {_AGE}"
+        source = f"the table's {_AGE}" if _AGE in settings else f"Delta's default of {_AGE}"
         if rule.keep_last is not None:
             newest = "version keeps its" if rule.keep_last == 1 else f"{rule.keep_last:,} versions keep their"
-            whence = f"so that the newest {newest} files"
+            source = f"so that the newest {newest} files"
         elif rule.keep is not None:
-            whence = "as asked"
+            source = "as asked"
         log_age = "the table's own" if _LOG_AGE in settings else "Delta's default"
         return (
-            ("keep", f"what was removed in the last {format_duration(keep)} ({whence})"),
+            ("keep", f"what was removed in the last {format_duration(keep)} ({source})"),
             ("log", f"kept {format_duration(duration_of(settings, _LOG_AGE))} ({log_age} {_LOG_AGE})"),
         )
 

@@ -17,8 +17,8 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     """Return the settings from properties, or Delta's defaults.
 
     Where no target is set, it is that of auto compaction, 128 MiB, and not the 1 GiB up to which OPTIMIZE packs files:
-    by that nearly every file of nearly every table is small. A file is small below half of the target, as auto
-    compaction takes it. A property whose value is not valid counts as absent, and a note says so.
+    by that nearly every file of nearly every table is small. A file is small below half of the target, as for auto
+    compaction. A property whose value is not valid is ignored, with a note.
 
     Args:
         properties: The table's properties.

@@ -23,9 +23,8 @@ class RowTracking:
 class Plan:
     """The plan of a split. `Split.detail` of a Delta split; picklable.
 
-    A reader of its own that takes raw splits finds a column in the files by `schema`: by `Field.stored`, or by
-    `Field.id` where the mode is `id`, and gives the partition columns from `partition`. A file may lack columns that
-    were added later: they are null.
+    Another reader of raw splits finds a column in the files by `schema`: by `Field.stored`, or by `Field.id` in the
+    mode `id`, and adds the partition columns from `partition`. Columns that were added after a file are null.
     """
 
     files: tuple[DataFile, ...]

@@ -30,8 +30,8 @@ def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
         InvalidArgumentError: The table does not track rows.
     """
     known = {field.name for field in schema_of(metadata).fields}
-    asked = [name for name in names if name not in known]
-    found = row_tracking.metadata_fields(asked, row_tracking.row_tracking(metadata))
+    requested = [name for name in names if name not in known]
+    found = row_tracking.metadata_fields(requested, row_tracking.row_tracking(metadata))
     return pa.schema([arrow_field(field) for field in found])
 
 
@@ -77,8 +77,8 @@ def read_rows(
         storage: Where the files are.
         split: What to read.
         columns: As for `read`.
-        keep: Positions by path (`DataFile.path`), ascending: these rows of the file are read, whatever its deletion
-            vector. Row groups without one are not read. Other files are read as usual.
+        keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes
+            them. Row groups without one are not read. Other files are read as usual.
         removed_in: As for `read`.
     """
     yield from _read(storage, split, columns, keep, None, removed_in)

@@ -56,8 +56,8 @@ def stored(fields: Sequence[Field], tracking: RowTracking | None) -> list[tuple[
 def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows: int) -> pa.Array:
     """Return a metadata column for rows of a file.
 
-    What the file holds counts; where it holds none, a row's id follows from its position in the file, and its version
-    is that of the commit that added the file.
+    A stored value takes precedence. Otherwise a row's id follows from its position in the file, and its version is that
+    of the commit that added the file.
 
     Args:
         field: One of `HIDDEN`.

@@ -216,9 +216,9 @@ def _number(value: object) -> int | None:
 def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.Table:
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
-    Columns are called as users call them. Null is unknown: no statistics, a type without order, a struct. Bounds of
-    text may be cut: the least is at most the real one, the greatest at least; so it is with files of which rows were
-    deleted. Partition columns have their one value.
+    Columns have their logical names. Null is unknown: no statistics, a type without order, a struct. Bounds of text may
+    be truncated: the least value is then a lower bound, the greatest an upper one; likewise in files with deleted rows.
+    Partition columns have their only value.
     """
     return with_bounds(frame, bounds_of(adds, metadata))
 
@@ -425,7 +425,7 @@ def parsed_columns(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray |
     """Return statistics as a struct like `stats_parsed`, with the types of the table; None if they are not valid.
 
     Args:
-        texts: JSON; null gives null.
+        texts: JSON; null becomes null.
         fields: The columns wanted, under their stored names.
     """
     there = texts.drop_null()

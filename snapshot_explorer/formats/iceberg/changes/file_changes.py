@@ -21,7 +21,7 @@ def identity_without_deletes(split: Split) -> Hashable | None:
 def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
 
-    The schemas of the versions may differ: a column is read by its id. A column that is None stands for nulls.
+    The schemas of the versions may differ: a column is read by its id. A column that is None represents nulls.
     """
     plan = split.detail
     if not isinstance(plan, Plan):
@@ -33,7 +33,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
 
 
 def _kept(field: Field) -> Hashable:
-    """Return what decides how a file's values of a column are read."""
+    """Return a key that is equal if the values of a column are read in the same way."""
     return field.id, field.type, field.initial_default
 
 

@@ -47,7 +47,7 @@ def projection(fields: Sequence[Field], there: Sequence[FileField], constants: C
     Args:
         fields: The requested columns.
         there: The columns of the file.
-        constants: Columns that are constant in the file, whatever it holds.
+        constants: Columns that are constant, even if the file contains other values.
         path: The file, for messages.
 
     Raises:
@@ -207,7 +207,7 @@ def _map(values: pa.Array, kind: DataType, source: FileField, how: Projection) -
 
 
 def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
-    """Return variants as their value and metadata; shredded ones are put together.
+    """Return variants as their value and metadata; shredded ones are assembled.
 
     Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
     """

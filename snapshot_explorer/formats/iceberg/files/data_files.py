@@ -33,10 +33,10 @@ FileFormat = Literal["parquet", "orc", "avro"]
 FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
 """The formats of files that are read."""
 BATCH_ROWS = 65_536
-"""Rows that are read at once. Of more, the memory of intermediate results is not used again."""
+"""Rows that are read at a time. With more, the memory of intermediate results is not reused."""
 
 _READ_BYTES = 65_536
-"""Bytes of a column chunk of a local file that are read at once. A whole chunk would need new memory each time."""
+"""Bytes of a column chunk of a local file that are read at a time. A whole chunk would need new memory each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class OpenFile:
     source: pa.NativeFile
     """Its bytes."""
     layouts: "Layouts"
-    """What was found of files of the same schema."""
+    """The columns of files with the same schema."""
     another: "Callable[[], pq.ParquetFile] | None" = None
     """Returns another reader of a parquet file, for another thread; None for a remote one."""
 

@@ -79,7 +79,7 @@ def expiry(source: Source, history: History, rule: RetentionRule, lifetimes: pa.
     Args:
         source: The table.
         history: The history whose versions are shown.
-        rule: The rule; what it does not give is the table's own setting.
+        rule: The rule; by default the table's own settings apply.
         lifetimes: LIFETIMES of the history.
 
     Raises:
@@ -117,7 +117,7 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
     age = rule.keep if rule.keep is not None else timedelta(milliseconds=_setting(properties, _AGE, _DEFAULT_AGE_MS))
     least = rule.keep_last or _setting(properties, _LEAST, _DEFAULT_LEAST)
     count = "1 version" if least == 1 else f"{least:,} versions"
-    said = (
+    rules = (
         ("keep", f"{format_duration(age)} ({_from(properties, _AGE, is_given=rule.keep is not None)})"),
         ("keep at least", f"{count} ({_from(properties, _LEAST, is_given=rule.keep_last is not None)})"),
     )
@@ -127,7 +127,7 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
         least=least,
         ref_age=_setting(properties, _REF_AGE, _FOR_EVER),
     )
-    return found, said
+    return found, rules
 
 
 def _millis(time: datetime) -> int:

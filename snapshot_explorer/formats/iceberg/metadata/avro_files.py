@@ -34,7 +34,7 @@ from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.limits import Limits
 
 _BATCH = 8 * 2**20
-"""Bytes that are decoded at once: more would not fit the processor's cache."""
+"""Bytes that are decoded at a time: more would not fit the processor's cache."""
 _PAIR = {"key", "value"}
 _DEEPEST = 32
 
@@ -59,7 +59,7 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
     Args:
         files: Path, for messages, and content of each.
         wanted: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
-            file lacks is null. A struct without fields stands for all fields of the file's record.
+            file lacks is null. A struct without fields requests all fields of the file's record.
         limits: What a file may cost.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What snapshots contain: their manifests, their live files, and what each of them changed."""
+"""The contents of snapshots: manifests, live files, and the files that each snapshot changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from snapshot_explorer.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A table's metadata file, and where its files are. Picklable."""
+    """A table's metadata file and the mapping of its paths. Picklable."""
 
     storage: Storage
     """The table's storage."""
     metadata: TableMetadata
     """Its metadata file."""
     locations: Locations
-    """Where its files are."""
+    """Maps its recorded paths."""
 
 
 def manifests_of(source: Source, snapshots: Sequence[Snapshot]) -> pa.Table:

@@ -1,7 +1,7 @@
 """The versions of a table: its snapshots in the history of one branch, by sequence number.
 
 A version is the sequence number of a snapshot, which is unique in the table, never changes, and rises along a history.
-Tables of format 1 have none: their snapshots are counted from the oldest one that is left. Numbers of other branches,
+Tables of format 1 have none: their snapshots are numbered from the oldest existing one. Numbers of other branches,
 of staged and of rolled-back commits are gaps.
 """
 
@@ -262,7 +262,7 @@ def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
 
 
 def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
-    """Return numbers of snapshots without sequence numbers: those that have one keep it, later ones go on counting."""
+    """Return numbers for snapshots without sequence numbers: known numbers are kept, and later snapshots follow."""
     places = [place for place, one in enumerate(ids) if one in known]
     if places != list(range(len(places))):
         # Older snapshots are there than were known: this is another history.
@@ -282,7 +282,7 @@ def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
 def current_at(history: History, time: datetime) -> Snapshot | None:
     """Return the snapshot that was current in main at a time, by the snapshot log, whether or not it still is in main.
 
-    None if the log does not go back that far, and for other branches, of which there is no log.
+    None if the log does not go back that far, and for other branches, which have no log.
 
     Source: iceberg specification, "Point in Time Reads (Time Travel)"; SnapshotUtil.nullableSnapshotIdAsOfTime.
     """
@@ -327,7 +327,7 @@ def _whereabouts(metadata: TableMetadata, snapshot: Snapshot) -> tuple[str, str]
 
 
 def _left_main(metadata: TableMetadata, snapshot: Snapshot) -> int | None:
-    """Return when main went back behind a snapshot, in milliseconds; None if it never had it, by the log, or has it."""
+    """Return when main was rolled back past a snapshot, in milliseconds; None if the log has no such rollback."""
     builds_on_it = {snapshot.id: True}
     left, was_there = None, False
     for millis, logged in zip(*metadata.snapshot_log, strict=True):

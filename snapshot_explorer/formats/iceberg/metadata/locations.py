@@ -1,4 +1,4 @@
-"""Where the files of a table are: recorded paths, and the paths to open.
+"""Map recorded paths to the paths to open.
 
 A metadata file records absolute paths. A table that was moved or copied is read at the folder where it was opened: a
 path below the recorded location is opened below that folder. Recorded paths are compared as they are, and rewritten
@@ -19,7 +19,7 @@ _LOCAL = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)", re.IGNORECASE)
 _HDFS = re.compile(r"hdfs:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _METADATA = "/metadata/"
 _MOST_EARLIER = 16
-"""The most earlier locations of a table that are looked for below its folder."""
+"""The most earlier locations of a table that are mapped to its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Locations:
     def many(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Return the path to open for each recorded path: relative to the table's folder, or a full location.
 
-        A path that is on another storage stays a full location, which `Storage` refuses when it is opened.
+        A path on another storage remains a full location, which `Storage` refuses when it is opened.
         """
         recorded = single_chunk(paths)
         moved = self._below_one_prefix(recorded)
@@ -92,7 +92,7 @@ class Locations:
         return None
 
     def _below(self, rest: pa.Array) -> pa.Array:
-        """Return paths below the table's folder. An object store may have a key with two slashes, a disk has not."""
+        """Return paths below the table's folder. An object store may have keys with two slashes, a disk does not."""
         if self.root.startswith("/"):
             return pc.utf8_ltrim(rest, "/")
         full = pc.binary_join_element_wise(self.root + "/", rest, "")
@@ -109,7 +109,7 @@ def locations_of(
         recorded: Its location in the metadata file.
         earlier: Recorded paths of metadata files and manifest lists: a table that was moved more than once, or whose
             location was changed, has other locations in them.
-        relocate: Folders that were moved, given by the user.
+        relocate: Folders that were moved, from the user.
     """
     prefixes = [(normal(old) + "/", _target(new, root)) for old, new in (relocate or {}).items()]
     prefixes.sort(key=lambda pair: -len(pair[0]))
@@ -135,7 +135,7 @@ def _earlier(paths: Iterable[str], recorded: str) -> list[str]:
 
 
 def _target(new: str, root: str) -> str:
-    """Return what replaces a folder that was moved: nothing for the table's own folder."""
+    """Return the replacement of a moved folder: empty for the table's own folder."""
     plain, here = normal(new), normal(root)
     if plain == here:
         return ""

@@ -66,7 +66,7 @@ MANIFEST_FILES = pa.schema(
         pa.field("first_row_id", pa.int64()),
     ]
 )
-"""A row is a manifest of a snapshot, in the order of its list. Null counts are unknown, and to be taken as more than 0.
+"""A row is a manifest of a snapshot, in the order of its list. Null counts are unknown; assume more than 0.
 
 `snapshot_id` is the snapshot whose list it is in, `added_snapshot_id` the one that wrote the manifest. `path` is the
 text that is recorded, `location` the path to open.
@@ -79,7 +79,7 @@ _DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Sequence[Snapshot]) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in the order of the snapshots. Reads their lists concurrently.
 
-    Very old snapshots name their manifests themselves: nothing but the paths is known of these.
+    Very old snapshots name their manifests themselves: only the paths of these are known.
 
     Raises:
         MissingFileError: A list does not exist.
@@ -126,7 +126,7 @@ def _manifest_files(
     names = [field.name for field in MANIFEST_FILES][3:]
     stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
     path = columns["500"]
-    # Of many snapshots most manifests are in many lists.
+    # Most manifests are in the lists of many snapshots.
     encoded = path.dictionary_encode()
     arrays = [ids, path, locations.many(encoded.dictionary).take(encoded.indices)]
     for name, field in zip(names, stored, strict=True):

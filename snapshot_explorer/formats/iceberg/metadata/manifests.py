@@ -243,7 +243,7 @@ def live(entries: pa.Table) -> pa.Table:
 
 
 def needed(manifests: pa.Table, *names: str) -> pa.Table:
-    """Return the manifests of which one of these counts is not 0; an unknown count is not 0."""
+    """Return the manifests with one of these counts above 0, or unknown."""
     some = np.zeros(len(manifests), np.bool_)
     for name in names:
         some |= pc.fill_null(manifests.column(name), 1).to_numpy() != 0

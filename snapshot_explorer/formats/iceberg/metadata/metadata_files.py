@@ -1,7 +1,7 @@
 """Which metadata file of a table is the current one, without a catalog.
 
 Tables of file systems number their metadata files and have a hint. Tables of a catalog have numbered files too, but
-only the catalog has the current one: it is chosen by rule, and a note says so.
+only the catalog has the current one: it is chosen by rule, with a note.
 """
 
 import re
@@ -25,7 +25,7 @@ _ANY = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
 _SPELLINGS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz")
 """The names of a numbered file. If there are several, the first one counts."""
 _STEPS = 4
-"""Files after the hint that are looked for one by one, before the folder is listed."""
+"""The most files after the hint that are requested one by one before the folder is listed."""
 _TRIES = 3
 _MOST_TIED = 100
 _Content = tuple[str, bytes]
@@ -68,9 +68,9 @@ class MetadataFiles:
         self._since = now()
 
     def current(self) -> Found:
-        """Return the current metadata file. With a hint a few small requests at once, otherwise a listing.
+        """Return the current metadata file. With a hint, a few small concurrent requests; otherwise a listing.
 
-        A file with a lower number than that of the table's last one is not believed: a rollback writes a new file.
+        A file with a lower number than the table's last one is refused: a rollback writes a new file.
 
         Raises:
             TableNotFoundError: There is no metadata file.
@@ -133,12 +133,12 @@ class MetadataFiles:
         return self._kept(last, newest)
 
     def _read_hint(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
-        """Return the hint, and the files of these numbers; see `_read_numbered`. All are read at once."""
+        """Return the hint, and the files of these numbers; see `_read_numbered`. All are read concurrently."""
         hint, *contents = self._storage.read_present([f"{FOLDER}/{HINT}", *_paths(numbers)])
         return hint, _in_first_spelling(numbers, contents)
 
     def _read_numbered(self, numbers: Sequence[int]) -> dict[int, _Content | None]:
-        """Return the files of these numbers in the first spelling that is there. All are read at once."""
+        """Return the files of these numbers with the first name that exists. All are read concurrently."""
         return _in_first_spelling(numbers, self._storage.read_present(_paths(numbers)))
 
     def _kept(self, number: int, content: _Content) -> Found:

@@ -316,9 +316,9 @@ def _ends(column: PartitionColumn) -> _Ends:
 
 
 def _unwrapped(values: pa.Array, width: int) -> pa.Array:
-    """Return truncated values, null for integers that are no multiple of the width: they have wrapped around.
+    """Return truncated values, null for integers that are not a multiple of the width: they have wrapped around.
 
-    The least integers are truncated to numbers below the range of their type, which Java wraps around to great ones.
+    The least integers are truncated to numbers below the range of their type, which Java wraps around to large ones.
 
     Source: iceberg specification, "Truncate Transform Details"; `TruncateUtil`.
     """
@@ -363,7 +363,7 @@ def _successor(text: str, width: int) -> str | None:
 def _time_ends(values: pa.Array, name: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
     """Return the first and the last moment of years, months, days or hours.
 
-    Early writers rounded times before 1970 up: what they put into a partition up to 0 can be of the one before.
+    Early writers rounded times before 1970 up: partitions up to 0 may contain values of the previous one.
 
     Source: `ProjectionUtil.fixInclusiveTimeProjection`.
     """

@@ -42,7 +42,7 @@ class Snapshot:
     manifests: tuple[str, ...]
     """The recorded paths of its manifests, where there is no manifest list: very old tables of format 1."""
     summary: Mapping[str, str]
-    """What the writer recorded of the commit; empty if nothing."""
+    """The writer's summary of the commit; empty without one."""
     schema_id: int | None
     """The table's schema when it was made; None if not recorded."""
     key_id: str | None
@@ -118,7 +118,7 @@ class SnapshotLog(NamedTuple):
     times: Sequence[int] = ()
     """When it changed, in milliseconds."""
     ids: Sequence[int] = ()
-    """To which snapshot. It may have been removed since."""
+    """The new current snapshot, which may have been removed since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class TableMetadata:
 
 
 def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMetadata:
-    """Return a metadata file, which may be compressed by gzip, whatever its name.
+    """Return a metadata file, which may be compressed by gzip under any name.
 
     Raises:
         CorruptTableError: The file is not a metadata file; the message names the field.

@@ -26,7 +26,7 @@ _DIGITS = 76
 _NANO_DIGITS = 9
 _HEX = np.frombuffer(b"".join(b"%02x" % number for number in range(256)), np.uint8).reshape(256, 2)
 _DASHES = (8, 12, 16, 20)
-"""The hexadecimal digits of a uuid in front of which a dash stands."""
+"""The positions of the hexadecimal digits of a uuid that follow a dash."""
 _WIDTHS = {
     "boolean": 1,
     "int": 4,
@@ -255,7 +255,7 @@ def _from_json(value: Any, kind: DataType) -> object:
 
 
 def _field_value(value: Mapping[str, Any], field: Field) -> Any:
-    """Return the value of a field of a struct; one that is not given has the default of the field."""
+    """Return the value of a field of a struct; an absent one has the default of the field."""
     text = field.initial_default
     return value.get(str(field.id), None if text is None else orjson.loads(text))
 

@@ -238,7 +238,7 @@ def _reasons(
 
 
 def _constant_ids(partitions: Partitions) -> set[int]:
-    """Return the ids of columns that any spec has the values of: whatever bounds say, these count."""
+    """Return the ids of columns whose values are in a spec; these take precedence over bounds."""
     return {
         column.field.source_ids[0]
         for columns in partitions.columns.values()

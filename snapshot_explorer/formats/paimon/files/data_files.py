@@ -43,7 +43,7 @@ _BATCH_ROWS = 65_536
 
 
 class DataFile(NamedTuple):
-    """A data file to read, from its manifest entry. Picklable. A tuple, of which a million are made in a second."""
+    """A data file to read, from its manifest entry. Picklable. A tuple, since there may be a million."""
 
     path: str
     """Its path for `Storage.open`."""

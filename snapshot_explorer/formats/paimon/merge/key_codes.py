@@ -15,7 +15,7 @@ _CODE_BITS = 63
 """Bits of a code: it is not negative."""
 _TOO_MANY_BITS = 64
 _WORD, _MOST_WORDS = 8, 8
-"""Bytes that are compared at once, and how many times: what follows in longer texts is compared otherwise."""
+"""Bytes that are compared at a time, and the number of times: longer texts are compared in another way."""
 _KEPT = np.array([2**64 - 2 ** (64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
 """Masks of the first bytes of a word, by their number."""
 _MOST_TEXT_BYTES = 2**31 - 2**20
@@ -23,9 +23,9 @@ _MOST_TEXT_BYTES = 2**31 - 2**20
 _SAMPLED = 1000
 """How many pairs of keys are compared to find out what is faster."""
 _FEW = 10
-"""One pair in so many may be alike in its first bits."""
+"""At most one pair in this many may be equal in its first bits."""
 _MOST_DIGITS = 18
-"""Decimals of so many digits are 64-bit integers."""
+"""Decimals of up to this many digits are 64-bit integers."""
 
 
 def key_codes(rows: pa.Table, keys: Sequence[str]) -> Codes:

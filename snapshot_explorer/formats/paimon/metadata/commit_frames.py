@@ -58,7 +58,7 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
 def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
-    Reads their delta manifest lists and delta manifests, each kind at once; where there are deletion vectors also their
+    Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
     index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
     left of it.
     """

@@ -136,7 +136,7 @@ def parse_type(raw: object) -> DataType:
 
 
 def _within(number: int, least: int, greatest: int) -> int:
-    """Return the number if it lies in the allowed range."""
+    """Return the number if it is in the allowed range."""
     if not least <= number <= greatest:
         raise ValueError(f"{number} is not in the allowed range of {least} to {greatest}")
     return number

@@ -205,7 +205,7 @@ def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind =
     A file that does not parse is read again a few times: some object stores expose partly written files.
 
     Raises:
-        CorruptTableError: A file stays unreadable; the message names it.
+        CorruptTableError: A file remains unreadable; the message names it.
     """
     return reparse(storage, paths, storage.read_present(paths), file_kind)
 

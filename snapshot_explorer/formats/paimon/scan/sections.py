@@ -18,7 +18,7 @@ Places = npt.NDArray[np.int64]
 def sections(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> tuple[Places, Places]:
     """Return files in sections: all keys of a section are less than those of the next.
 
-    Files whose schemas have other key types are one section: larger sections give the same rows.
+    Files whose schemas have other key types are one section: larger sections have the same rows.
 
     Args:
         entries: The manifest entries of the files of a bucket, at least one: min_key, max_key and schema_id.

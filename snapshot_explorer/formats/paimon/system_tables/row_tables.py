@@ -64,7 +64,7 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
             if not tracked:
                 raise InvalidArgumentError(
                     "row_tracking has the ids of rows, but the table does not track its rows: it needs the option "
-                    "row-tracking.enabled, and no primary key. to_arrow() gives the rows."
+                    "row-tracking.enabled, and no primary key. to_arrow() returns the rows."
                 )
             ids = [pa.field(field.name, arrow_type(field.type), nullable=False) for field in HIDDEN]
             return pa.schema([*fields, *ids])
