@@ -92,9 +92,9 @@ def of_all(folder: Path) -> FileLifetimes:
     return read_lifetimes(Paimon(Storage(str(folder))), title="lifetimes")
 
 
-def large_index(files: int = LARGE, commits: int = 1_000) -> FileLifetimes:
-    """Return lifetimes of so many files and commits, each of which takes away a third of what it adds."""
-    each, random = files // commits, np.random.default_rng(0)
+def large_index(commits: int = 1_000) -> FileLifetimes:
+    """Return lifetimes of `LARGE` files over commits that each remove a third of the files of an earlier one."""
+    each, random = LARGE // commits, np.random.default_rng(0)
     names = [f"dt=2026-01-{day + 1:02}/bucket-{bucket}/" for day in range(28) for bucket in range(8)]
     parts = []
     for version in range(commits):

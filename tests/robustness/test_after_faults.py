@@ -17,9 +17,9 @@ def stored():
         yield lambda name: Store(tables()[name], name.replace("/", "-"))
 
 
-def _plant(store, kind, pattern, call, *, table=None, lasts=False, nth=0):
+def _plant(store, kind, pattern, call, *, lasts=False, nth=0):
     """Let the first request of a call whose operation and path match, or the nth after it, meet a fault."""
-    table = table or opened(store)
+    table = opened(store)
     fresh = opened(store)
     store.heed(None)
     call(fresh)

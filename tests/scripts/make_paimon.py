@@ -63,8 +63,8 @@ def consumer(name: str, consumer_id: str, snapshot: int) -> Step:
     return step
 
 
-def _pk(name: str, options: str, columns: str = "k INT NOT NULL, v STRING, n BIGINT", key: str = "k") -> str:
-    return f"CREATE TABLE {name} ({columns}) TBLPROPERTIES ('primary-key' = '{key}', {options})"
+def _pk(name: str, options: str, columns: str = "k INT NOT NULL, v STRING, n BIGINT") -> str:
+    return f"CREATE TABLE {name} ({columns}) TBLPROPERTIES ('primary-key' = 'k', {options})"
 
 
 def _life(name: str, options: str) -> list[Step]:

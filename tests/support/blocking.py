@@ -44,9 +44,9 @@ class BlockingFileSystem(AbstractFileSystem):
         cls._part = None
 
     @classmethod
-    def forgets(cls, *paths, times):
-        """Leave files out of so many listings; return an event that is set once one was."""
-        cls._hidden = {path.strip("/"): times for path in paths}
+    def hide_once(cls, *paths):
+        """Leave each of these files out of one listing; return an event that is set once one was."""
+        cls._hidden = {path.strip("/"): 1 for path in paths}
         cls._seen = threading.Event()
         return cls._seen
 
@@ -89,7 +89,7 @@ class BlockingFileSystem(AbstractFileSystem):
         return self._waited(path, lambda: self.memory.open(path, mode))
 
 
-def blocking(protocol="blocking"):
+def blocking():
     """Return a file system class with requests that wait until a test lets them go; `asked` lists their paths."""
-    own = {"protocol": protocol, "asked": [], "_hidden": {}, "_seen": threading.Event()}
+    own = {"protocol": "blocking", "asked": [], "_hidden": {}, "_seen": threading.Event()}
     return type("Blocking", (BlockingFileSystem,), own | {"_waits": threading.Event(), "_go": threading.Event()})

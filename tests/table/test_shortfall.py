@@ -146,7 +146,7 @@ def test_an_answer_that_is_behind_once_is_asked_for_again(written, register):
     slow = register(blocking())
     table = open_table(f"blocking://{written.root}")
     table.versions()
-    behind = slow.forgets(file_of(written, 4), file_of(written, 3), times=1)
+    behind = slow.hide_once(file_of(written, 4), file_of(written, 3))
 
     assert table.versions()[-1] == 4
     assert behind.is_set()

@@ -360,7 +360,7 @@ def test_a_listing_in_which_a_commit_is_not_to_be_seen_yet_is_made_again(memory_
     opened = open_table(f"blocking://{written.root}")
     written.append([(1, "a")])
     written.append([(2, "b")])
-    late.forgets(f"{written.root}/{commit_name(1)}", times=1)
+    late.hide_once(f"{written.root}/{commit_name(1)}")
 
     assert opened.update().version == 2
 

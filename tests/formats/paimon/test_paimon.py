@@ -430,13 +430,13 @@ def test_a_schema_file_under_the_name_of_another_is_named(copy):
         _ = opened(copy).version(1).schema
 
 
-def manifest_of(copy, version, kind="delta"):
-    manifests = opened(copy).version(version).manifests()
-    return copy / manifests.filter(pc.equal(manifests["list"], kind))["path"][0].as_py()
+def delta_manifest(copy):
+    manifests = opened(copy).version(3).manifests()
+    return copy / manifests.filter(pc.equal(manifests["list"], "delta"))["path"][0].as_py()
 
 
 def test_a_missing_manifest_is_named_and_explained(copy):
-    lost = manifest_of(copy, 3)
+    lost = delta_manifest(copy)
     lost.unlink()
 
     with pytest.raises(
@@ -451,7 +451,7 @@ def test_a_missing_manifest_is_named_and_explained(copy):
 def test_a_version_that_expires_while_it_is_read_says_so(copy):
     paimon = opened(copy)
     paimon.commits([3])
-    manifest_of(copy, 3).unlink()
+    delta_manifest(copy).unlink()
     (copy / "snapshot" / "snapshot-3").unlink()
 
     with pytest.raises(SnapshotNotFoundError, match="Version 3 expired during the read.*snapshot.time-retained"):
@@ -461,7 +461,7 @@ def test_a_version_that_expires_while_it_is_read_says_so(copy):
 def test_a_commit_whose_changes_are_gone_has_no_counts(copy):
     paimon = opened(copy)
     before = paimon.commits([3, 4]).to_pylist()
-    manifest_of(copy, 3).unlink()
+    delta_manifest(copy).unlink()
 
     after = paimon.commits([3, 4]).to_pylist()
 
@@ -491,7 +491,7 @@ def test_of_a_changelog_only_the_commit_is_left(copy):
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
 def test_a_damaged_manifest_is_named(copy, damage):
-    manifest = manifest_of(copy, 3)
+    manifest = delta_manifest(copy)
     manifest.write_bytes(manifest.read_bytes()[:-20] if damage is None else damage)
 
     with pytest.raises(

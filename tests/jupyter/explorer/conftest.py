@@ -87,15 +87,6 @@ class Notebook:
         """Wait until the page shows a text."""
         self.page.get_by_text(text).locator("visible=true").first.wait_for()
 
-    def soon_says(self, text):
-        """Wait some seconds for the page to show a text; return whether it does."""
-        shown = self.page.get_by_text(text).locator("visible=true").first
-        for _ in range(30):
-            if shown.is_visible():
-                return True
-            self.page.wait_for_timeout(200)
-        return False
-
     def reopened(self):
         """Return the notebook in a page of its own, after its kernel has ended."""
         return self._reopen()
