@@ -100,9 +100,13 @@ class Table:
         """The name of the format."""
         self.branch = branch
         """The branch; None for the main one."""
+        shown, readability = self.name, self._readability
         self.management = SnapshotManagement(
             table_format.listing,
-            self._newest_snapshot,
+            # Without the table itself: it is freed as soon as nobody has it.
+            lambda listing: Snapshot(
+                path, table_format, table_format.version(listing.latest), listing, name=shown, readability=readability
+            ),
             validate=lambda version: table_format.version(version).validate(),
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
             staleness_limit=staleness_limit,
@@ -838,10 +842,6 @@ class Table:
             lifetimes=self.lifetimes,
             snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version), name=self.name),
         )
-
-    def _newest_snapshot(self, listing: Listing) -> Snapshot:
-        newest = self._format.version(listing.latest)
-        return Snapshot(self.path, self._format, newest, listing, name=self.name, readability=self._readability)
 
 
 def _checked_versions(versions: object) -> Sequence[int]:
