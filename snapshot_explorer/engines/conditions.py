@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.engines import data_skipping, file_skipping
+from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError
@@ -158,10 +159,13 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     Raises:
         InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
             of one row (a subquery, another table, an aggregate).
+        UnsupportedFeatureError: It reads a column with a collation.
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
-    return _condition(text, schema)
+    found = _condition(text, schema)
+    check_condition(found.columns, schema)
+    return found
 
 
 @lru_cache(maxsize=256)

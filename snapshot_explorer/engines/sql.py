@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.engines import duckdb_files, pushdown
+from snapshot_explorer.engines.collations import check_query
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import planning_cursor, query_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -97,7 +98,7 @@ def run(
 
     Raises:
         InvalidArgumentError: DuckDB refuses the query, or fails to run it.
-        UnsupportedFeatureError: The result has a type that Arrow does not have.
+        UnsupportedFeatureError: The result has a type that Arrow does not have, or may depend on a collation.
     """
     import duckdb
 
@@ -128,7 +129,7 @@ def _result_of(
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
     """Return the result of a query from the rows that its plan reads; from all rows without one."""
-    required = [view.required(plan) for view in views]
+    required = [view.required(plan, query) for view in views]
     if before is not None:
         before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
     files = [view.files(what) for view, what in zip(views, required, strict=True)]
@@ -220,16 +221,19 @@ class _RelationView:
         connection.register(f"{self.name}__rows", marked.empty_table())
         self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
 
-    def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
-        """Return what the plan reads; everything without a plan, None if it reads nothing."""
+    def required(self, plan: Sequence[pushdown.Scan] | None, query: str) -> RequiredRows | None:
+        """Return what the plan of a query reads; everything without a plan, None if it reads nothing."""
         if plan is None:
+            check_query(query, self._plan_names.values(), self._relation.schema, self._relation.what)
             return RequiredRows(columns=tuple(self._plan_names.values()))
         mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
         if not mine:
             return None
         read = frozenset(column for scan in mine for column in scan.columns)
+        columns = tuple(column for name, column in self._plan_names.items() if name in read)
+        check_query(query, columns, self._relation.schema, self._relation.what)
         return RequiredRows(
-            columns=tuple(column for name, column in self._plan_names.items() if name in read),
+            columns=columns,
             where=pushdown.condition_of(mine, self._comparable_names, self._relation.schema),
             limit=pushdown.limit_of(mine),
         )

@@ -168,3 +168,29 @@ RECURSIVE_AVRO = _refused(
 
 AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)
 """The features of formats with metadata in Avro."""
+
+COLLATED_CONDITIONS = _refused(
+    name="conditions on columns with a collation",
+    area="rows",
+    condition="a field of the schema has __COLLATIONS, and a condition reads its column",
+    checked=("engines.collations.check_condition",),
+    message=(
+        "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
+        "their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
+        "them then, or filter them with the format's own engines."
+    ),
+)
+COLLATED_QUERIES = _refused(
+    name="SQL that computes with columns with a collation",
+    area="rows",
+    condition="a field of the schema has __COLLATIONS, and a query does more with its column than return it",
+    checked=("engines.collations.check_query",),
+    message=(
+        "The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
+        "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands "
+        "for its bytes. Otherwise leave it out, or use the format's own engines."
+    ),
+)
+
+COLLATIONS: tuple[Feature, ...] = (COLLATED_CONDITIONS, COLLATED_QUERIES)
+"""The features of formats whose texts may have a collation."""

@@ -68,6 +68,10 @@ _RAISED = {
         delta.DIFFERENCE: "test_the_mode_diff_is_refused_with_what_there_is_instead",
         delta.TAKEN_CHANGE_COLUMNS: "test_a_column_of_the_tables_own_called_like_ours_is_refused",
     },
+    "formats/delta/test_collations.py": {
+        shared.COLLATED_CONDITIONS: "test_conditions_on_a_column_with_a_collation_are_refused_everywhere",
+        shared.COLLATED_QUERIES: "test_sql_that_may_compare_texts_with_a_collation_is_refused",
+    },
     "formats/delta/test_columns.py": {
         delta.FILES_OF_OTHER_TYPES: "test_another_type_is_refused",
         delta.OLD_CALENDARS: "test_timestamps_before_1900_by_the_clocks_of_another_zone_are_refused",
@@ -95,7 +99,6 @@ _RAISED = {
         delta.PARTITION_TYPES: "test_a_struct_is_no_partition",
     },
     "formats/delta/test_planning.py": {
-        delta.COLLATIONS: "test_a_condition_on_a_column_with_a_collation_is_refused",
         delta.OTHER_READER_FEATURES: "test_what_can_not_be_read_is_refused_before_anything_is_planned",
     },
     "formats/delta/test_schema.py": {
@@ -268,11 +271,12 @@ UNTESTED = {
 
 def sites() -> Iterator[tuple[str, str, ast.Call]]:
     """Yield each call that makes a refusal: module, function and call."""
-    for path in sorted((PACKAGE / "formats").rglob("*.py")):
+    for path in [*sorted((PACKAGE / "formats").rglob("*.py")), PACKAGE / "engines" / "collations.py"]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for function, call in _calls(tree, ""):
             if _name(call.func) in ("refusal", "UnsupportedFeatureError"):
-                yield path.relative_to(PACKAGE / "formats").as_posix(), function, call
+                home = PACKAGE if path.parent.name == "engines" else PACKAGE / "formats"
+                yield path.relative_to(home).as_posix(), function, call
 
 
 def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:

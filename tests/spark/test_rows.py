@@ -608,3 +608,17 @@ def test_paimon_files_without_the_columns_of_their_schema_are_refused_as_locally
 
     with pytest.raises(Exception, match="has no column 'name' of schema/schema-0"):
         open_table(str(tmp_path)).current.to_spark(spark).collect()
+
+
+def test_spark_compares_texts_by_their_collation(spark, tmp_path):
+    lower = {"__COLLATIONS": {"c.c": "spark.UTF8_LCASE"}}
+    built = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("c.c", "string", lower)])
+    built.append([(1, "A"), (2, "a"), (3, "b")])
+    table = open_table(built.url)
+
+    rows = table.at(1).to_spark(spark)
+    found = table.sql("select count(distinct `c.c`) as n from this where `c.c` >= 'B'", engine="spark", spark=spark)
+
+    assert rows.schema["c.c"].dataType.simpleString() == "string collate UTF8_LCASE"
+    assert rows.select("`c.c`").distinct().count() == 2
+    assert found.collect()[0].n == 1

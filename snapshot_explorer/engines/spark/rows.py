@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.spark import native
-from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
+from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
 from snapshot_explorer.engines.spark.tasks import on_executors, packs
 
@@ -102,8 +103,18 @@ def _check_there(version: TableVersion, splits: Sequence[Split]) -> None:
                 deque(version.read(piece, []), maxlen=0)
 
 
+def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
+    """Return the rows with the collations of columns of text, by which Spark then compares them."""
+    from pyspark.sql.functions import col, collate
+
+    named = {field.name: collation_of(field) for field in wanted if pa.types.is_string(field.type)}
+    columns = {name: collate(col(quoted(name)), found.rpartition(".")[2]) for name, found in named.items() if found}
+    return rows.withColumns(columns) if columns else rows
+
+
 def _plain(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
-    return rows if wanted.names else rows.select()
+    """Return the rows without a placeholder column, and with the collations of columns of text."""
+    return _collated(rows, wanted) if wanted.names else rows.select()
 
 
 def read(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@ Source: delta PROTOCOL.md, "Table Features", "Requirements for Readers".
 
 from functools import partial
 
-from snapshot_explorer.formats.features import SHARED, Feature
+from snapshot_explorer.formats.features import COLLATIONS, SHARED, Feature
 
 _ADVICE = "Its history, schema and files can still be read; read the rows with Delta's own engines."
 _read = partial(Feature, status="read", since="0.1.0")
@@ -154,17 +154,6 @@ OLD_CALENDARS = _refused(
     message=(
         "it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
         "which are not supported"
-    ),
-)
-COLLATIONS = _refused(
-    name="conditions on columns with a collation",
-    area="rows",
-    condition="a field of the schema has __COLLATIONS, and a condition reads its column",
-    checked=("delta.scan.planning._check_collations",),
-    message=(
-        "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
-        "their bytes, so they are not supported on it. Read the rows without a condition on this column, or filter "
-        "them with Delta's own engines."
     ),
 )
 
@@ -339,7 +328,7 @@ FEATURES: tuple[Feature, ...] = (
     OTHER_DELETION_VECTORS,
     LARGE_DELETION_VECTORS,
     OLD_CALENDARS,
-    COLLATIONS,
+    *COLLATIONS,
     UNKNOWN_TYPES,
     UNREAD_TYPES,
     TYPE_CHANGES,

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 
+LACKING = "no such column"
+"""Why a version has no numbers of a column."""
+UNORDERED = "min, max: unknown, since the texts have a collation"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """The numbers of a column, a value per version; null is unknown."""

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.profiling.column_numbers import FileRanges, is_sortable
+from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
 from snapshot_explorer.rows.source import UNREADABLE, column_names
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def read_ranges(
                     why[place] = f"cannot be read: {error}"
             else:
                 for name, there in names.items():
-                    whys[name][place] = "no such column" if there is None else None
+                    whys[name][place] = LACKING if there is None else reader.unordered.get(name)
             reading.advance()
     return reader.ranges(len(versions)), whys
 
@@ -64,6 +65,8 @@ class _Reader:
 
     def __init__(self, reference: TableVersion, columns: Sequence[str]) -> None:
         self._fields = [reference.arrow_schema.field(name) for name in columns]
+        self.unordered = {one.name: UNORDERED for one in self._fields if collation_of(one) is not None}
+        """Why the least and greatest value of some columns are unknown."""
         self._numbers: dict[Hashable, int] = {}
         self._rows: list[int | None] = [None]
         """By number; number 0 is what cannot be read."""

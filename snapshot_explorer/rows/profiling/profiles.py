@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
@@ -21,7 +22,7 @@ from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
-from snapshot_explorer.rows.profiling.column_numbers import is_sortable, ranges_of
+from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, is_sortable, ranges_of
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 from snapshot_explorer.rows.source import column_names
 
@@ -184,7 +185,6 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-_LACKING = "no such column"
 _OF_BRANCHES = "unknown: the table also has rows of another branch"
 
 
@@ -198,7 +198,7 @@ def unrecorded_note(columns: Mapping[str, pa.Table]) -> str | None:
 
 def _is_unrecorded(rows: pa.Table) -> bool:
     nothing = reduce(pc.and_, (pc.is_null(rows[name]) for name in ("null_count", "min", "max")))
-    lacks = pc.fill_null(pc.equal(rows["bounds"], _LACKING), False)  # noqa: FBT003 - pyarrow's
+    lacks = pc.fill_null(pc.equal(rows["bounds"], LACKING), False)  # noqa: FBT003 - pyarrow's
     found = pc.and_not(pc.and_(nothing, pc.greater(rows["rows"], 0)), lacks)
     return bool(pc.any(found).as_py())
 
@@ -213,10 +213,11 @@ def _of_column(
     """Return the numbers of a column at each version."""
     numbers = ranges.numbers(name)
     bounds = pa.array(why, pa.string())
-    unknown = pc.is_in(bounds, pa.array([_LACKING, _OF_BRANCHES]))
-    nulls, least, greatest = (
-        pc.if_else(unknown, pa.scalar(None, values.type), values)
-        for values in (numbers.null_count, numbers.least, numbers.greatest)
+    unknown = pc.is_in(bounds, pa.array([LACKING, _OF_BRANCHES]))
+    has_no_ends = pc.is_in(bounds, pa.array([LACKING, _OF_BRANCHES, UNORDERED]))
+    nulls = pc.if_else(unknown, pa.scalar(None, pa.int64()), numbers.null_count)
+    least, greatest = (
+        pc.if_else(has_no_ends, pa.scalar(None, values.type), values) for values in (numbers.least, numbers.greatest)
     )
     rows = pc.if_else(pc.is_in(bounds, pa.array([_OF_BRANCHES])), pa.scalar(None, pa.int64()), ranges.rows)
     some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
@@ -255,7 +256,8 @@ def _why(
     """
     if of_table == _OF_BRANCHES:
         return [of_table] * ranges.count
-    kind = newest.arrow_schema.field(name).type
+    field = newest.arrow_schema.field(name)
+    kind = field.type
     is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
     fixed = "; ".join(reason for reason in (of_table, is_cut) if reason) or None
     whys: list[str | None] = [fixed] * ranges.count
@@ -264,8 +266,10 @@ def _why(
     if not of_table and is_cut is None and is_sortable(kind):
         for place in np.flatnonzero(ranges.has_vectors).tolist():
             whys[place] = "min, max: of rows too that deletion vectors remove"
+    if collation_of(field) is not None:
+        whys = [UNORDERED] * ranges.count
     for begin, end in lacking:
-        whys[begin:end] = [_LACKING] * (end - begin)
+        whys[begin:end] = [LACKING] * (end - begin)
     return whys
 
 

@@ -304,8 +304,10 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
 
 def arrow_field(field: Field) -> pa.Field:
-    """Return the Arrow field of a column."""
-    return pa.field(field.name, arrow_type(field.type), nullable=field.nullable)
+    """Return the Arrow field of a column; its metadata has the collation of its texts, if they have one."""
+    collation = collation_of(field)
+    more = None if collation is None else {"collation": collation}
+    return pa.field(field.name, arrow_type(field.type), nullable=field.nullable, metadata=more)
 
 
 def field_ids(kind: DataType, stored: str | None = None) -> FieldIds:

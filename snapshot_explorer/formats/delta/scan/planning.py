@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.data_files import DataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.log.data_types import DataType, collation_of
+from snapshot_explorer.formats.delta.log.data_types import DataType
 from snapshot_explorer.formats.delta.log.locations import is_absolute
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import State
@@ -21,7 +20,6 @@ from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.partitions import Partitions, partitions_of
 from snapshot_explorer.formats.delta.scan.plans import Plan, RowTracking
 from snapshot_explorer.formats.delta.scan.row_tracking import row_tracking
-from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
@@ -45,7 +43,6 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
         CorruptTableError: The schema, a partition value or the description of a deletion vector is damaged.
     """
     schema = check_readable(state.protocol, state.metadata)
-    _check_collations(schema, predicate)
     partitions = partitions_of(state.adds, schema)
     rows = statistics.rows_of(state.adds)
     reasons = _reasons(state.adds, rows, schema, partitions, predicate)
@@ -74,15 +71,6 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
         ),
         skipped=skipped,
     )
-
-
-def _check_collations(schema: Schema, predicate: Predicate | None) -> None:
-    """Refuse a condition on a column with a collation, since conditions compare texts by their bytes."""
-    read = frozenset[str]() if predicate is None else predicate.columns
-    for field in schema.fields:
-        collation = collation_of(field) if field.name in read else None
-        if collation is not None:
-            raise refusal(features.COLLATIONS, column=field.name, collation=collation)
 
 
 def _reasons(
