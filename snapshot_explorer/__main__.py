@@ -8,19 +8,23 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from snapshot_explorer import __version__
-from snapshot_explorer.discovery import find_tables
-from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.opening import open_table
-from snapshot_explorer.render import Drawing, Pairs, text
-from snapshot_explorer.table import Table
+_INTERRUPTED = 130
+"""The exit status of a program that Ctrl-C ends, as shells write it."""
+
+try:
+    from snapshot_explorer import __version__
+    from snapshot_explorer.discovery import find_tables
+    from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
+    from snapshot_explorer.frames import Frame
+    from snapshot_explorer.opening import open_table
+    from snapshot_explorer.render import Drawing, Pairs, text
+    from snapshot_explorer.table import Table
+except KeyboardInterrupt:  # loading them takes half a second
+    sys.exit(_INTERRUPTED)
 
 _DRAWN = 20
 _WIDTHS = 40, 120
 """The narrowest and the widest text."""
-_INTERRUPTED = 130
-"""The exit status of a program that Ctrl-C ends, as shells write it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import signal
 import socket
 import subprocess
@@ -84,6 +85,20 @@ def test_an_interrupt_ends_it_while_a_server_does_not_answer():
             connection.close()
 
     assert (process.returncode, said) == (130, "")
+
+
+def test_an_interrupt_ends_it_while_it_loads(monkeypatch):
+    class Interrupts:
+        def find_spec(self, name, *_):
+            if name == "snapshot_explorer.discovery":
+                raise KeyboardInterrupt
+
+    for name in ("snapshot_explorer.discovery", "snapshot_explorer.__main__"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
+
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module("snapshot_explorer", run_name="__main__")
 
 
 def test_the_version_is_printed(capsys):
