@@ -81,6 +81,7 @@ class SnapshotManagement(Generic[S]):
         self._validate = validate
         self._log_name = log_name
         self._table_id: str | None = None
+        self._notes: set[str] = set()
         self._clock = clock
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
@@ -118,7 +119,9 @@ class SnapshotManagement(Generic[S]):
         """Return a new snapshot and the table id."""
         validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
         for note in (*listing.notes, *validation.notes):
-            log.warning("%s", note)
+            if note not in self._notes:  # most hold for the table as a whole, and so for every version
+                self._notes.add(note)
+                log.warning("%s", note)
         snapshot = self._make_snapshot(listing)
         log.info("Created snapshot %s", snapshot)
         return snapshot, validation.table_id

@@ -95,15 +95,21 @@ def test_a_hint_that_is_neither_is_refused(table):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n"])
-def test_without_a_hint_the_greatest_number_counts(table, content):
+def test_without_a_hint_the_greatest_number_counts_and_one_warning_says_so(table, content, caplog):
+    table.hints = False
     for number in range(1, 12):
         table.commit([(number, "a")])
-    table.filesystem.rm(f"{table.root}/metadata/version-hint.text")
     if content is not None:
         hint(table, content)
 
-    assert opened(table).current.version == 11
-    assert any("no catalog was asked: v11.metadata.json is taken" in note for note in notes(table)) == (content is None)
+    found = opened(table)
+    table.commit([(12, "a")])
+
+    assert (found.current.version, found.update().version) == (11, 12)
+    asked = [
+        one for one in caplog.messages if "no catalog was asked: the metadata file with the greatest number" in one
+    ]
+    assert len(asked) == (content is None)
 
 
 def test_of_files_of_one_number_the_one_written_last_counts(table):
@@ -118,6 +124,7 @@ def test_of_files_of_one_number_the_one_written_last_counts(table):
     table.write("metadata/00002-ffff.metadata.json", late)
 
     assert opened(table).current.version == 2
+    assert "00002-aaaa.metadata.json is taken, the newest of 2 candidates" in notes(table)[0]
 
 
 def test_one_metadata_file_is_opened_by_its_path(table):

@@ -175,13 +175,17 @@ class MetadataFiles:
         if not tied:
             raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
         chosen = self._chosen(tied[-_MOST_TIED:])
-        count = sum(map(is_metadata_file, names))
+        if has_hint and len(tied) == 1:
+            return Found(metadata=chosen, notes=())
+        hint, taken = "an empty" if has_hint else "no", "the metadata file with the greatest number is taken"
+        if len(tied) > 1:
+            taken = f"{chosen.path.rpartition('/')[2]} is taken, the newest of {len(tied):,} candidates,"
         note = (
-            f"{self._storage.root} has {'an empty' if has_hint else 'no'} version hint, and no catalog was asked: "
-            f"{chosen.path.rpartition('/')[2]} is taken as the current one of {count:,} metadata files. A "
-            "commit that lost its race can look like this. To read another one, open it by its own path."
+            f"{self._storage.root} has {hint} version hint, and no catalog was asked: {taken} as the current one. A "
+            "commit that its catalog did not accept can look the same. To read another one, open it by its own path, or "
+            "the table through its catalog."
         )
-        return Found(metadata=chosen, notes=() if has_hint and len(tied) == 1 else (note,))
+        return Found(metadata=chosen, notes=(note,))
 
     def _unlisted(self, names: Sequence[str]) -> list[str]:
         """Return the file that was read last if a listing lacks it: a storage may list later than it reads."""
