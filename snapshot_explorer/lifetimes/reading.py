@@ -231,15 +231,18 @@ def _with_first_state_and_changes(
     if not later or not isinstance(table_format, SupportsConcurrentReads):
         return *_with_first_state(table_format, base, run, commitless), None
 
-    def changes() -> _Changes | None:
+    def changes() -> _Changes | SnapshotExplorerError:
         try:
             return _changes(table_format, later)
         except SnapshotExplorerError as error:
-            log.debug("read again: %s", error)
-            return None
+            return error
 
     read, (found, rest) = table_format.together(changes, lambda: _with_first_state(table_format, base, run, commitless))
-    return found, rest, read if rest[: len(later)] == later else None
+    if rest[: len(later)] != later:
+        return found, rest, None  # the first state is that of a later version
+    if isinstance(read, SnapshotExplorerError):
+        raise read
+    return found, rest, read
 
 
 def _with_later_changes(

@@ -483,3 +483,14 @@ def test_a_commit_whose_files_are_gone_for_good_is_named(table):
 
     with pytest.raises(SnapshotNotFoundError, match="The changes of version 2 cannot be read"):
         lifetimes_of(opened(table))
+
+
+def test_what_cannot_be_read_beside_the_first_state_is_not_read_twice(table, counted):
+    for _ in range(3):
+        table.commit()
+    damaged = f"{table.root}/manifest/manifest-list-3-1"
+    table.filesystem.pipe_file(damaged, b"no list")
+
+    with pytest.raises(CorruptTableError, match="manifest-list-3-1"):
+        lifetimes_of(Paimon(Storage(f"counted:/{table.root}")))
+    assert [one.kind for one in counted.requests if one.path == damaged.strip("/")].count("get") == 1
