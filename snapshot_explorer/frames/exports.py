@@ -1,11 +1,41 @@
-"""Rows of any type as JSON text, and as columns that a CSV file can have."""
+"""Rows of any type as JSON text, and as columns that a CSV file can have; the path of a file to write."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+_IN_TABLES = ("_delta_log", "metadata/*.metadata.json", "schema/schema-[0-9]*")
+"""What the folder of a table contains, by format."""
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def output_path(path: str | PathLike[str]) -> str:
+    """Return the path of a file to write; `~` is the home folder.
+
+    Raises:
+        InvalidArgumentError: It is not a path of the local disk, or in the folder of a table, which is only read.
+    """
+    try:
+        target = Path(path).expanduser()
+    except (TypeError, RuntimeError) as error:
+        raise InvalidArgumentError(f"path must be the path of a file, got {path!r}: {error}.") from error
+    if "://" in str(path):
+        raise InvalidArgumentError(f"{path} is a URL, but files are written to the local disk. Choose a path there.")
+    for folder in target.resolve().parents:
+        if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
+            raise InvalidArgumentError(
+                f"{path} is in the table {folder}, which is only read. Choose a file outside of it."
+            )
+    return str(target)
 
 
 def json_text(rows: pa.Table) -> str:

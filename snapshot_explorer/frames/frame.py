@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.frames.exports import flat, json_text
+from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
 if TYPE_CHECKING:
@@ -117,24 +116,26 @@ class Frame:
         """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text, binary hex.
 
         Raises:
+            InvalidArgumentError: The path is a URL, or in the folder of a table.
             OSError: The file cannot be written.
         """
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - only where a file is written
 
-        rows = self._rows
+        target, rows = output_path(path), self._rows
         while any(pa.types.is_struct(field.type) for field in rows.schema):
             rows = rows.flatten()
-        pa_csv.write_csv(flat(rows), os.fspath(path))
+        pa_csv.write_csv(flat(rows), target)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the rows to a parquet file.
 
         Raises:
+            InvalidArgumentError: The path is a URL, or in the folder of a table.
             OSError: The file cannot be written.
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - the same
 
-        pq.write_table(self._rows, os.fspath(path))
+        pq.write_table(self._rows, output_path(path))
 
     def picture(self, *, y: str = "rows") -> Picture:
         """Return the rows as a figure with a table beside it, for terminals and pages that show no figures.

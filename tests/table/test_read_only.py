@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+from pathlib import Path
 
 import pytest
 
@@ -75,11 +76,28 @@ def test_a_delta_table_is_not_written_to_either(readonly, tmp_path):
 
 @pytest.mark.parametrize("name", samples.names())
 def test_the_whole_public_interface_works_where_every_write_is_refused(readonly, name, tmp_path):
-    from pathlib import Path
-
     folder = Path(samples.path(name))
     before = digest(folder)
 
     use_everything(open_table(f"readonly://{folder}"))
 
     assert digest(folder) == before
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_no_file_is_written_into_the_folder_of_any_table(name, tmp_path):
+    folder = Path(samples.path(name))
+    before, rows = digest(folder), open_table(str(folder)).history(limit=1)
+
+    for path in (folder / "log.csv", str(folder / "new" / "log.csv"), folder / "metadata" / ".." / "log.csv"):
+        for write in (rows.to_csv, rows.to_parquet):
+            with pytest.raises(InvalidArgumentError, match=f"log.csv is in the table {folder}, which is only read"):
+                write(path)
+    with pytest.raises(InvalidArgumentError, match="s3://lake/log.csv is a URL, but files are written to the local"):
+        rows.to_csv("s3://lake/log.csv")
+    with pytest.raises(InvalidArgumentError, match="path must be the path of a file, got None"):
+        rows.to_csv(None)
+    rows.to_csv(tmp_path / "log.csv")
+
+    assert digest(folder) == before
+    assert (tmp_path / "log.csv").exists()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
-from snapshot_explorer.frames.exports import flat, json_text
+from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
@@ -250,7 +250,7 @@ class RowDiff:
         """
         from pyarrow import csv  # noqa: PLC0415 - loaded where it is used: it takes time
 
-        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(self._outside(path), "wb")
+        sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(output_path(path), "wb")
         with sink:
             with csv.CSVWriter(sink, flat(self.changed.schema.empty_table()).schema) as writer:
                 for part in self.changed.parts():
@@ -264,22 +264,15 @@ class RowDiff:
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
 
-        with pq.ParquetWriter(self._outside(path), self.changed.schema) as writer:
+        with pq.ParquetWriter(output_path(path), self.changed.schema) as writer:
             for part in self.changed.parts():
                 writer.write_table(part)
 
     def _returned_or_written(self, found: str, path: str | PathLike[str] | None) -> str | None:
         if path is None:
             return found
-        Path(self._outside(path)).write_text(found, encoding="utf-8")
+        Path(output_path(path)).write_text(found, encoding="utf-8")
         return None
-
-    def _outside(self, path: str | PathLike[str]) -> str:
-        """Return a path as text, unless it is in the table, which is never written to."""
-        target, root = Path(path).resolve(), Path(self.plan.path)
-        if root.is_dir() and target.is_relative_to(root.resolve()):
-            raise InvalidArgumentError(f"{path} is in the table {self.plan.path}. Choose a file outside of it.")
-        return str(path)
 
     def showing(self, rows: int) -> RowDiff:
         """Return the same diff, drawn with up to `rows` rows."""
