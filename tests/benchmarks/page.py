@@ -32,7 +32,10 @@ _BLOCK = re.compile(r"(<!-- measured[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def pages() -> dict[Path, str]:
-    """Return the text of the guide's page and of README with the tables that the file gives."""
+    """Return the text of the guide's page and of README with the tables that the file gives.
+
+    A benchmark that was never run has no row.
+    """
     runs = json.loads(MEASURED.read_text("utf-8"))
     return {PAGE: _replaced(PAGE, _guide(runs)), README: _replaced(README, _readme(runs))}
 
@@ -76,7 +79,11 @@ def _readme(runs: list[dict[str, Any]]) -> str:
         for run in runs
         for result in run["results"]
     }
-    table = ["| work | seconds | compared with | command |", "|---|---|---|---|", *(rows[work] for work in IN_README)]
+    table = [
+        "| work | seconds | compared with | command |",
+        "|---|---|---|---|",
+        *(rows[work] for work in IN_README if work in rows),
+    ]
     return "\n".join(table) + "\n"
 
 
