@@ -252,16 +252,20 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
 
 
 def _is_of_commits(grid: Grid) -> bool:
-    return any(name == "kind" or name.startswith(tuple(_SIDES)) for name in grid.rows.column_names)
+    return any(name == "kind" or name in _SIDES for name in grid.rows.column_names)
 
 
-_SIDES = {"added_": "sx-plus", "removed_": "sx-minus"}
-"""CSS classes of columns that count what was added or removed, by how their names begin."""
+_SIDES = {
+    f"{side}_{counted}": css
+    for side, css in (("added", "sx-plus"), ("removed", "sx-minus"))
+    for counted in ("files", "rows", "bytes")
+}
+"""CSS classes of columns that count what was added or removed."""
 
 
 def _parts(column: ShownColumn) -> list[int]:
     """Return the length of the bar of each cell, in percent of the longest; empty for a column without bars."""
-    if not column.is_number or not column.name.startswith(tuple(_SIDES)) or not column.values:
+    if not column.is_number or column.name not in _SIDES or not column.values:
         return []
     most = max((value for value in column.values if value is not None), default=0)
     return [round(100 * (value or 0) / most) if most > 0 else 0 for value in column.values]
@@ -273,7 +277,7 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
     style = ""
     if part:
-        names.append(next(css for start, css in _SIDES.items() if column.name.startswith(start)))
+        names.append(_SIDES[column.name])
         style = f' style="--sx-part:{part}%"'
     if column.name == "kind" and shown.text in KIND_COLOURS:
         names.append("sx-kind")

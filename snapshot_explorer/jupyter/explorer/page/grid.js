@@ -215,8 +215,8 @@ class Rows {
     if (column.name === "change" && value) made.classList.toggle("sx-plus", value.text.startsWith("+"));
     if (column.name === "change" && value) made.classList.toggle("sx-minus", value.text.startsWith("-"));
     if (value && value.text !== "-" && value.text !== "0" && column.number) {
-      made.classList.toggle("sx-added", column.name.startsWith("added_"));
-      made.classList.toggle("sx-removed", column.name.startsWith("removed_"));
+      const side = /^(added|removed)_(files|rows|bytes)$/.exec(column.name)?.[1];
+      if (side) made.classList.add(`sx-${side}`);
     }
     const colour = column.colours?.[value?.text];
     if (colour) {
