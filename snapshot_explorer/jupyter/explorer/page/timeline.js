@@ -343,15 +343,21 @@ class Timeline {
           byKind[way][bar * kinds + data.kind[i]] += side[i];
           heights[way][bar] += side[i];
         });
-    return { starts, name, count, kinds, byKind, heights, end: plot.to, tops: heights.map((one) => this.top(one)) };
+    return { starts, name, count, kinds, byKind, heights, end: plot.to, tops: this.tops(heights) };
   }
 
-  /** Return how high bars are drawn: a few that are far higher than all others are cut. */
-  top(heights) {
-    const sorted = heights.filter((one) => one > 0).sort(), most = sorted[sorted.length - 1] ?? 0;
-    const usual = sorted[Math.floor((sorted.length - 1) * USUAL)] ?? 0;
-    const isCut = !this.isFull && sorted.length >= FEWEST_BARS && most > OUTLIER * usual;
-    return { most: isCut ? ROOM * usual : most, isCut };
+  /**
+   * Return how high bars are drawn up and down: a few that are far higher than all others are cut. On a side with few
+   * bars the others are those of the other side, so that one compaction does not flatten all appends.
+   */
+  tops(heights) {
+    const sides = heights.map((side) => side.filter((one) => one > 0).sort());
+    return sides.map((side, way) => {
+      const most = side[side.length - 1] ?? 0, others = side.length < FEWEST_BARS ? sides[1 - way] : side;
+      const usual = others[Math.floor((others.length - 1) * USUAL)] ?? 0;
+      const isCut = !this.isFull && others.length >= FEWEST_BARS && most > OUTLIER * usual;
+      return isCut ? ROOM * usual : most;
+    });
   }
 
   axes({ at, share, from, to, left, right, bottom }, low, high) {
@@ -362,7 +368,7 @@ class Timeline {
       if (data.total[i] < least) least = data.total[i];
     }
     if (least === most || least < most * FLAT) least = Math.min(least, 0);
-    const [{ most: up }, { most: down }] = this.stacks.tops;
+    const [up, down] = this.stacks.tops;
     const zero = -1.05 * down, top = up || down ? zero + (1.03 * up - zero) / data.room : 1;
     this.bar = (value) => share(BARS + ((value - zero) / (top - zero)) * (1 - BARS));
     const peak = most || least ? most + 0.05 * (most - least) : 1;
@@ -412,7 +418,7 @@ class Timeline {
       const width = Math.max(2, last - first - gap), x = (first + last - width) / 2;
       [1, -1].forEach((sign, way) => {
         let sum = 0;
-        const { most } = tops[way], height = heights[way][bar];
+        const most = tops[way], height = heights[way][bar];
         for (let kind = 0; kind < kinds; kind += 1) {
           const value = byKind[way][bar * kinds + kind];
           if (!value || sum >= most) continue;
