@@ -54,7 +54,7 @@ def test_it_is_part_of_the_package(tmp_path):
 def test_the_head_tells_what_the_table_is(explorer, orders):
     assert f"<b>orders</b> paimon {orders.path}" in explorer._head.value
     assert re.search("newest commit (in the future|just now|[0-9]+ (day|hour|minute)s? ago)", explorer._head.value)
-    assert "versions 1 to 18, 18 of them" in explorer._head.value
+    assert "18 versions (1 to 18)" in explorer._head.value
     assert "41 rows in files" in explorer._head.value
     assert "2 files, 4.9 kB" in explorer._head.value
 
@@ -364,6 +364,7 @@ def test_a_table_without_versions_says_so(memory_root):
 
     assert explorer.state.b == 1
     assert explorer._views.panes["health"].error == ""
+    assert re.search("1 version \\(1\\) · 1 row in files · 1 file, [0-9]", explorer._head.value)
     explorer.close()
 
 
@@ -417,7 +418,7 @@ def test_the_newest_commits_are_shown_before_the_others_are_read(growing, monkey
     explorer = Explorer(opened, variables={})
     assert explorer._work.wait(30, but_for=["older"])
     assert drawn(explorer) == [5, 6]
-    assert "versions 1 to 6, 6 of them" in explorer._head.value
+    assert "6 versions (1 to 6)" in explorer._head.value
     assert "the newest 2 are shown" in explorer._head.value
     table.commit([(9, "e")])
     explorer._poll()

@@ -73,7 +73,7 @@ def test_the_lens_turned_round_shows_what_is_added_as_removed(explorer, orders):
     lines = shown_text(explorer, "manifests").splitlines()
 
     assert "2 added, 3 removed." in lines[1]
-    assert lines[1].endswith("= carried over   + added   - removed")
+    assert lines[1].endswith("Signs: = carried over, + added, - removed.")
     assert lines[2].startswith("Back from version 18 (A) to the older version 9 (B): ")
     left, right = lines[5][:59], lines[5][59:].strip()
     assert left.startswith("- manifest-6c59a41e")

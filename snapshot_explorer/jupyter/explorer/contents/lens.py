@@ -31,8 +31,8 @@ _LISTS = ("base", "delta", "changelog", "index")
 _ALWAYS = _LISTS[:3]
 _FEW = 5
 """Manifests of a lane that are shown though they are carried over."""
-_LEGEND = "= carried over   + added   - merged away, or left behind   ~ rewritten"
-_LEGEND_BACK = "= carried over   + added   - removed"
+_LEGEND = "Signs: = carried over, + added, - merged away or left behind, ~ rewritten."
+_LEGEND_BACK = "Signs: = carried over, + added, - removed."
 
 
 def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -64,7 +64,7 @@ def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     drawing = Drawing(
         title=f"Manifests of version {a} and version {b}",
         parts=(
-            Line(f"{summary or 'Neither version has a manifest'}.   {legend}"),
+            Line(f"{summary or 'Neither version has a manifest'}. {legend}"),
             Line(direction(a, b)),
             Lanes(heads=(f"A: version {a}", f"B: version {b}"), lanes=tuple(lanes), noun="manifests"),
         ),

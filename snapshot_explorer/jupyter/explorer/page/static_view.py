@@ -11,7 +11,7 @@ import numpy as np
 
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.render import Drawing, Grid, Line, html, text
-from snapshot_explorer.render.cells import cut, size
+from snapshot_explorer.render.cells import counted, cut, size
 from snapshot_explorer.render.figures import INK, numbers
 from snapshot_explorer.render.palette import BLUE, GREEN, VERMILLION
 
@@ -42,6 +42,7 @@ STYLE = (
     f"{_CONTROLS}{{border:1px solid var(--sx-outline)!important;box-sizing:border-box}}"
     f".{LIVE} .noUi-handle{{border-color:#767676!important}}"
     f".{LIVE} .widget-html-content{{min-width:0}}"  # wide tables scroll by themselves
+    f".{LIVE} .widget-hbox>.widget-label{{flex-shrink:0}}.{LIVE} .widget-hbox>.widget-checkbox{{margin-left:10px}}"
     f".{LIVE} .jupyter-button{{line-height:calc(var(--jp-widgets-inline-height,28px) - 2px)}}"
     f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}</style>"
 )
@@ -74,15 +75,15 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     if not state.versions:
         return [*lines, "no version yet"]
     first, last, lost = state.versions[0], state.versions[-1], len(state.versions) - len(state.readable)
+    span = f"({first} to {last})" if len(state.versions) > 1 else f"({first})"
     lines.append(
-        f"versions {first} to {last}, {len(state.versions):,} of them"
-        + (f", {lost:,} cannot be loaded any more" if lost else "")
+        f"{counted(len(state.versions), 'version')} {span}" + (f", {lost:,} cannot be loaded any more" if lost else "")
     )
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
-    lines += [f"{total[0]:,} rows in files"] if total and total[0] is not None else []
-    lines += [f"{table_size.files:,} files, {size(table_size.size_bytes)}"] if table_size is not None else []
+    lines += [f"{counted(total[0], 'row')} in files"] if total and total[0] is not None else []
+    lines += [f"{counted(table_size.files, 'file')}, {size(table_size.size_bytes)}"] if table_size is not None else []
     lines += [_branches(log.branches)] if log.branches else []
     return lines
 
