@@ -107,8 +107,10 @@ class _Reader:
                     following = self._state(known[place])
                     changes = self._compared(state, following)
                 except UNREADABLE as error:
+                    self.reading.unreadable += 1
                     self.reading.notes.append(
-                        f"Version {known[place]} cannot be read: {error} The next lines have what it changed."
+                        f"Version {known[place]} cannot be read: {error} What is left of its changes is shown with the "
+                        "next version that can be read; rows that were gone by then are not shown."
                     )
                     continue
                 finally:

@@ -27,6 +27,7 @@ EXISTING = "existing"
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
 _WIDEST_CELL = 40
+_NAMED_VERSIONS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,8 @@ class BlameReading:
     """The data files that were opened."""
     compared: int = 0
     """The versions that were compared."""
+    unreadable: int = 0
+    """The versions that might have changed matching rows and could not be read."""
     notes: list[str] = field(default_factory=list)
     """Notes; a sentence each."""
 
@@ -89,6 +92,8 @@ class Blame(FrameExports):
     """The first and the last of them with their times."""
     compared: int
     """How many of them were compared because they might have changed matching rows."""
+    unreadable: int
+    """How many might have changed matching rows and could not be read; the notes name them."""
     files: int
     """The data files of all versions."""
     admitted_files: int
@@ -114,17 +119,27 @@ class Blame(FrameExports):
     def drawing(self) -> Drawing:
         """Return the lines as a drawing. A changed cell has the values before and after, with an arrow between them."""
         where = "" if self.request.where is None else f" where {self.request.where}"
-        facts = (
+        lacking = f", {self.unreadable:,} could not be read" if self.unreadable else ""
+        compared = f"{self.compared:,} of {len(self.versions):,} versions{lacking}"
+        facts = [
             ("format", self.format),
             ("versions", self.span),
-            ("compared", f"{self.compared:,} of {len(self.versions):,} versions: no other can have changed such rows"),
+            ("compared", f"{compared}: no other can have changed such rows"),
             ("files", self._read_files()),
-        )
+            *([("changes", self._counts())] if len(self) > _DRAWN_LINES else []),
+        ]
         rows, marked = _drawn(self.lines.slice(0, _DRAWN_LINES))
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
         title = f"What happened to rows of {self.name}{where}"
-        return Drawing(title=title, parts=(Pairs(facts), *notes, grid, Code(self.call)))
+        return Drawing(title=title, parts=(Pairs(tuple(facts)), *notes, grid, Code(self.call)))
+
+    def _counts(self) -> str:
+        """Return how many changes each version made, oldest first, up to a number of versions."""
+        counted = self.lines["version"].value_counts().to_pylist()
+        named = [f"{one['counts']:,} at version {one['values']}" for one in counted[:_NAMED_VERSIONS]]
+        more = len(counted) - len(named)
+        return ", ".join(named) + (f", others at {more:,} more" if more else "")
 
     def _read_files(self) -> str:
         ruled_out = self.files - self.admitted_files
@@ -160,6 +175,7 @@ def blame_of(
         versions=tuple(versions),
         span=source.span(versions),
         compared=reading.compared,
+        unreadable=reading.unreadable,
         files=touched.files,
         admitted_files=touched.admitted,
         opened_files=len(reading.files),

@@ -197,6 +197,19 @@ def test_versions_that_cannot_be_read_are_named_and_never_blamed(memory_root):
     assert [(row["version"], row["change"]) for row in found.to_arrow().to_pylist()] == [(0, "insert"), (2, "update")]
     assert found.notes[0].startswith("Version 1 cannot be read: ")
     assert "Version 1 cannot be read" in repr(found)
+    assert "compared  2 of 3 versions, 1 could not be read: no other can have changed such rows" in repr(found)
+    assert "rows that were gone by then are not shown" in found.notes[0]
+
+
+def test_a_blame_of_more_lines_than_it_shows_counts_those_of_each_version(memory_root):
+    table = DeltaTable(*memory_root)
+    for version in range(1, 13):
+        table.append([(20 * version + one, "ann") for one in range(version + 1)])
+
+    found = open_table(table.url).blame("name = 'ann'")
+
+    counts = ", ".join(f"{version + 1} at version {version}" for version in range(1, 9))
+    assert f"changes   {counts}, others at 4 more" in repr(found)
 
 
 def test_a_blame_says_what_it_opened_and_exports(tmp_path):
