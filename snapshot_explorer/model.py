@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, text
+from snapshot_explorer.render.stored_details import stored_details
 
 Readable = Literal["yes", "metadata", "no"]
 Kind = Literal[
@@ -81,12 +82,10 @@ class Commit:
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
-        """Return the commit as a drawing: a name and a value per line."""
+        """Return the commit as a drawing: a name and a value per line, then what its writer stored."""
         names = [name for name in self.__slots__ if name not in ("version", "details")]
-        return Drawing(
-            title=f"version {self.version}",
-            parts=(Pairs(tuple((name, getattr(self, name)) for name in names)),),
-        )
+        known = Pairs(tuple((name, getattr(self, name)) for name in names))
+        return Drawing(title=f"version {self.version}", parts=(known, *stored_details(self.details)))
 
 
 def commit_of(commits: pa.Table) -> Commit:

@@ -21,6 +21,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
 from snapshot_explorer.overview import SupportsFormatVersion
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
@@ -328,14 +329,15 @@ class Snapshot:
         self._cache.keep_nothing()
 
     def drawing(self) -> Drawing:
-        """Return the snapshot as a drawing: its commit, files and schema."""
+        """Return the snapshot as a drawing: its commit, files and schema, and what the writer stored of the commit."""
         if self.version is None:
             return Drawing(
                 title=f"{self._name} has no version yet",
                 parts=(Line("Nothing has been committed. The schema is:"), *self.schema.drawing().parts),
             )
         try:
-            parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts)
+            stored = stored_details(self.commit.details)
+            parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts, *stored)
         except SnapshotExplorerError as error:
             parts = (Line(str(error)),)
         return Drawing(title=f"{self._name} at version {self.version}", parts=parts)

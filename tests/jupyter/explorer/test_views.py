@@ -14,6 +14,7 @@ from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
+from snapshot_explorer.render import text
 from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -35,6 +36,9 @@ def test_what_an_operation_counted_stands_by_itself():
 
     assert "What the operation counted:" in said
     assert re.search(r"numDeletedRows +11\n", said)
+    stored = said.partition("What the operation counted:")[2].partition("payments.at(18)")[0].split()
+    assert " ".join(stored) in " ".join(str(explorer.table.at(18).commit).split())
+    assert " ".join(stored) in " ".join(text(explorer.table.at(18).drawing()).split())
     explorer.close()
 
 

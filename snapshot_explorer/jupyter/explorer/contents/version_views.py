@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,18 +12,12 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import cut
+from snapshot_explorer.render.stored_details import stored_details
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
 
-_SHOWN_DETAILS = 60
-_LONGEST_DETAILS = 1_000_000
-_LONGEST_VALUE = 300
-_METRICS = "operationMetrics"
 _MOST_VALUES = 24
 """Columns of statistics that are shown of files."""
 
@@ -36,49 +29,15 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if rows is None or not len(rows):
         rows = cache.table.history(f"{version}..{version}").to_arrow()
     values = rows.drop_columns(["details"]).to_pylist()[0]
-    details = _details(rows["details"][0].as_py())
+    details = stored_details(rows["details"][0].as_py())
     local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
     values = {"version": values["version"], **({"local time": local} if local else {}), **values}
-    metrics = [(name[len(_METRICS) + 1 :], value) for name, value in details if name.startswith(f"{_METRICS}.")]
-    rest = [pair for pair in details if not pair[0].startswith(f"{_METRICS}.")]
-    parts: list[Part] = [Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))]
-    for heading, pairs in (("What the operation counted:", metrics), ("As it is stored:", rest)):
-        if pairs:
-            cut_off = len(pairs) - _SHOWN_DETAILS
-            notes = (
-                [Line(f"{cut_off:,} more are not shown; the commit's details have them all.")] if cut_off > 0 else []
-            )
-            parts += [Line(heading), Pairs(tuple(pairs[:_SHOWN_DETAILS])), *notes]
+    known = Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))
     return ViewResult(
-        drawing=Drawing(title=f"Version {version}", parts=tuple(parts)),
+        drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
         code=f"{request.name}.at({version}).commit",
         source=cache.cited(version),
     )
-
-
-def _details(text: str | None) -> list[tuple[str, object]]:
-    """Return JSON as names and values, nested names joined by dots; numbers as they are spelled."""
-    if not text:
-        return []
-    if len(text) > _LONGEST_DETAILS:
-        return [("details", cut(text, _LONGEST_VALUE))]
-    try:
-        found = json.loads(text, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError):
-        return [("details", cut(text, _LONGEST_VALUE))]
-    return [(name or "details", value) for name, value in _flat("", found)]
-
-
-def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict) and value and name.count(".") < 3:  # noqa: PLR2004 - deeper levels are JSON
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{cut(key, 80)}" if name else cut(key, 80), inner)
-    elif isinstance(value, str):
-        yield name, cut(value, _LONGEST_VALUE)
-    elif value is None or isinstance(value, bool):
-        yield name, value
-    else:
-        yield name, cut(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
