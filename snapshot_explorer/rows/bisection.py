@@ -256,7 +256,11 @@ class _Found:
 def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Found:
     holds = condition.holds(source, versions)
     found = _Found(dict(zip(versions, holds, strict=True)), {})
-    found.notes = {version: "its files are not known" for version, value in found.answers.items() if value is None}
+    found.notes = {
+        version: "its files, or statistics of them, are not known"
+        for version, value in found.answers.items()
+        if value is None
+    }
     found.first = next((version for version, value in found.answers.items() if value), None)
     return found
 

@@ -14,10 +14,12 @@ from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.profiling.column_numbers import ranges_of, rows_over
+from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.rows.source import Source
@@ -69,19 +71,21 @@ class MetadataCondition:
     """The columns whose null counts it names."""
 
     def holds(self, source: Source, versions: Sequence[int]) -> list[bool | None]:
-        """Return for each version whether it holds; None if the files of the version are unknown.
+        """Return for each version whether it holds; None if its files, or numbers that decide it, are unknown.
 
         One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
 
         Raises:
             InvalidArgumentError: The condition cannot be evaluated.
         """
-        lifetimes, more = source.lifetimes(), {}
+        lifetimes, more, lacking = source.lifetimes(), {}, {}
         if self.named:
-            found = read_statistics(source.format, sorted(self.named), versions[-1])
+            names = sorted(self.named)
+            found = read_statistics(source.format, names, versions[-1])
             lifetimes = found.lifetimes
             ranges = ranges_of(found)
-            more = {name: ranges.numbers(name).null_count for name in sorted(self.named)}
+            more = {name: ranges.numbers(name).null_count for name in names}
+            lacking = lacking_columns(source, found, source.format.version(versions[-1]), names)
         asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
         is_known = np.isin(asked, known)
         places = pa.array(np.searchsorted(known, asked[is_known]))
@@ -91,16 +95,40 @@ class MetadataCondition:
             rows = pa.table([values[name] for name in columns], schema=self._schema(columns))
             return rows.take(places)
 
-        answers = iter(self._answers(read, len(places)))
-        return [next(answers) if there else None for there in is_known.tolist()]
+        answers = self._answers(read, len(places))
+        # SQL returns null where a number that it needs is unknown, and also for a rate of no rows, which is no answer.
+        unknown = self._unknown(self._values(source, lifetimes, (), more), more, lacking)[places.to_numpy()].tolist()
+        kept = (
+            False if answer is None and not is_open else answer
+            for answer, is_open in zip(answers, unknown, strict=True)
+        )
+        return [next(kept) if there else None for there in is_known.tolist()]
+
+    def _unknown(
+        self,
+        totals: Mapping[str, pa.Array | pa.ChunkedArray],
+        nulls: Mapping[str, pa.Array],
+        lacking: Mapping[str, Sequence[tuple[int, int]]],
+    ) -> npt.NDArray[np.bool_]:
+        """Return at which versions a number that is named is unknown; nulls of a column only where it exists."""
+        found = np.zeros(len(totals["version"]), np.bool_)
+        needed = {*self.names, *(["rows"] if "null_rate" in self.names else [])}
+        for name in needed & set(_TOTALS):
+            found |= totals[name].is_null().to_numpy(zero_copy_only=False)
+        for name, known in nulls.items():
+            of_column = known.is_null().to_numpy(zero_copy_only=False).copy()
+            for begin, end in lacking[name]:
+                of_column[begin:end] = False
+            found |= of_column
+        return found
 
     def check(self) -> None:
         """Raise InvalidArgumentError if the condition does not fit. Reads nothing."""
         self._answers(lambda columns, _where, _limit: self._schema(columns).empty_table(), 0)
 
-    def _answers(self, read: sql.Read, count: int) -> list[bool]:
+    def _answers(self, read: sql.Read, count: int) -> list[bool | None]:
         relation = sql.Relation(what="the metadata", schema=self._schema(self.names), read=read, count=lambda: count)
-        expression = f"coalesce(CAST((\n{self.text}\n) AS BOOLEAN), false)"
+        expression = f"CAST((\n{self.text}\n) AS BOOLEAN)"
         found = sql.run(
             f"SELECT version, {expression} AS holds FROM {QUALIFIER}",  # noqa: S608 - one expression
             {QUALIFIER: relation},
@@ -110,7 +138,7 @@ class MetadataCondition:
             ),
             whole=True,
         )
-        holds: list[bool] = found.sort_by("version").column("holds").to_pylist()
+        holds: list[bool | None] = found.sort_by("version").column("holds").to_pylist()
         return holds
 
     def _schema(self, names: Sequence[str]) -> pa.Schema:

@@ -223,6 +223,24 @@ def test_a_condition_that_does_not_fit_is_refused_before_any_row_is_read(table, 
         table.bisect(condition)
 
 
+def test_a_condition_on_numbers_that_the_metadata_lacks_is_unknown_and_not_false(memory_root):
+    table = DeltaTable(*memory_root)
+    table.append([(1, None), (2, None)], stats='{"numRecords":2}')
+    table.append([(3, None)], stats="{}")
+    opened = open_table(table.url)
+
+    def answers(condition):
+        return [row["holds"] for row in opened.bisect(condition).evaluated.to_dict()]
+
+    assert answers("null_rate.name > 0.1") == answers("null_count.name = 0 and version > 0") == [False, None, None]
+    assert answers("null_count.name > 0 or version = 1") == [False, True, None]
+    assert answers("rows > 9") == [False, False, None]
+    assert answers("files > 1") == [False, False, True]
+    shown = repr(opened.bisect("rows > 9"))
+    assert "rows > 9 does not hold at version 1" in shown
+    assert "its files, or statistics of them, are not known" in shown
+
+
 def test_good_must_come_before_bad_and_the_condition_hold_at_bad(table):
     first, second = table.model.versions[:2]
 

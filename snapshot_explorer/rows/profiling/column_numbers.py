@@ -13,11 +13,16 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.extremes import greatest_over
 from snapshot_explorer.model import Bounds
+from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
+    from snapshot_explorer.rows.source import Source
 
     Ints = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.bool_]
@@ -155,3 +160,19 @@ def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:
     no_level = single_chunk(rows.column("level")).is_null()
     deleted = pc.if_else(no_level, single_chunk(rows.column("deleted_rows")), pa.scalar(None, pa.int64()))
     return FileRanges(first=first, last=np.minimum(last, count), count=count, bounds=bounds, deleted=deleted)
+
+
+def lacking_columns(
+    source: Source, known: FileStatistics, reference: TableVersion, names: Sequence[str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return for each column the ranges of positions of versions whose schema lacks it."""
+    versions = np.asarray(known.lifetimes.versions, np.int64)
+    starts = [start for start, _ in known.schemas]
+    places = [*np.searchsorted(versions, starts).tolist(), len(versions)]
+    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    called = column_names(source.format, starts, reference, names)
+    for start, begin, end in zip(starts, places, places[1:], strict=False):
+        for name, there in called.at(start).items():
+            if there is None:
+                found[name].append((begin, end))
+    return found

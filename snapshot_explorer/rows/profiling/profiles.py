@@ -22,9 +22,8 @@ from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
-from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, is_sortable, ranges_of
+from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, is_sortable, lacking_columns, ranges_of
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
-from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.lifetimes import FileStatistics
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
     from snapshot_explorer.rows.profiling.column_numbers import FileRanges
     from snapshot_explorer.rows.source import Source
@@ -163,7 +161,7 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     ranges = ranges_of(known)
-    lacking = _lacking(source, known, newest, names)
+    lacking = lacking_columns(source, known, newest, names)
     deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
@@ -291,22 +289,6 @@ def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
     if "deletion vectors" in modifiers:
         return "rows, null_count, min, max: with rows that deletion vectors remove"
     return "rows, null_count, min, max: with rows that are spread over files" if modifiers else None
-
-
-def _lacking(
-    source: Source, known: FileStatistics, reference: TableVersion, names: Sequence[str]
-) -> dict[str, list[tuple[int, int]]]:
-    """Return for each column the ranges of positions of versions whose schema lacks it."""
-    versions = np.asarray(known.lifetimes.versions, np.int64)
-    starts = [start for start, _ in known.schemas]
-    places = [*np.searchsorted(versions, starts).tolist(), len(versions)]
-    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    called = column_names(source.format, starts, reference, names)
-    for start, begin, end in zip(starts, places, places[1:], strict=False):
-        for name, there in called.at(start).items():
-            if there is None:
-                found[name].append((begin, end))
-    return found
 
 
 _DIGITS = 6

@@ -289,8 +289,8 @@ def _holders(history: History, reached: _Reached, kept: _Kept) -> pa.Table:
     named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MOST_HOLDERS]
     of_refs = {ref.snapshot_id for ref in named if not ref.is_branch}
     in_history = [one for one in kept.snapshots if one in history.numbers and one not in of_refs]
-    held: dict[tuple[str, str | None], tuple[Mask, int]] = {
-        ("kept versions", None): (reached.files(in_history), history.versions[-1])
+    held: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
+        ("kept versions", None): (reached.files(in_history), None)
     }
     for ref in named:
         number = history.metadata.snapshots[ref.snapshot_id].sequence_number
