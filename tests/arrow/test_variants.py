@@ -109,7 +109,7 @@ def test_fields_come_in_the_order_of_their_names_whatever_their_numbers():
 @pytest.mark.parametrize(
     "value", [b"", b"\x14\1", b"\2\1", b"\2\1\7\0\1\0", b"\x40\xff\xff\xff\xff", b"\xfc", b"\3\1\0\7"]
 )
-def test_bytes_that_are_no_variant_are_an_error(value):
+def test_bytes_that_are_not_a_variant_are_an_error(value):
     with pytest.raises(ValueError, match="variant"):
         json_text(NAMES, value)
 

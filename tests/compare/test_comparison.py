@@ -346,7 +346,7 @@ def test_where_commits_between_have_expired_a_new_manifest_of_the_base_has_no_st
     assert found["manifest-5"] == ("added", None, "delta")
 
 
-def test_entries_of_a_manifest_are_read_when_they_are_asked_for(table):
+def test_entries_of_a_manifest_are_read_when_they_are_requested(table):
     table.commit()
     table.commit()
     table.commit([(1, "x")] * 3, removed=["data-1.parquet"], kind="OVERWRITE")
@@ -463,7 +463,7 @@ def test_of_a_version_whose_files_have_expired_the_rest_is_still_reported():
         _ = comparison.files
 
 
-def test_parts_are_drawn_as_they_are_asked_for(table):
+def test_parts_are_drawn_as_they_are_requested(table):
     table.commit()
     table.commit()
     comparison = compared(opened(table), 1, 2)
@@ -499,7 +499,7 @@ def reads(work, caplog):
     return [record.getMessage().split()[1] for record in caplog.records if record.getMessage().startswith("read ")]
 
 
-def test_parts_are_read_only_when_they_are_asked_for(table, caplog):
+def test_parts_are_read_only_when_they_are_requested(table, caplog):
     for _ in range(6):
         table.commit()
     comparison = compared(opened(table), 1, 6)

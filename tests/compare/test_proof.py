@@ -35,7 +35,7 @@ def bound_of(sentence):
 
 
 @pytest.mark.parametrize("name", ["dv", "dv_append", "aggregation", "append_bucketed", "first_row", "many_levels"])
-def test_no_more_rows_differ_than_is_said(name):
+def test_no_more_rows_differ_than_the_proof_states(name):
     table = open_table(str(TABLES / name))
     versions = table.versions()
     rows = {version: table.at(version).to_arrow().to_pylist() for version in versions}

@@ -161,7 +161,7 @@ def test_a_parenthesis_that_is_not_closed_is_not_reported_by_the_one_that_we_add
 
 
 @pytest.mark.parametrize("text", ["id > 1, 2", "(id > 1, 2)", "row(id)"])
-def test_a_list_of_values_is_no_condition(text):
+def test_a_list_of_values_is_not_a_condition(text):
     with pytest.raises(InvalidArgumentError, match="is a list of values, not a condition. Write a WHERE clause"):
         condition(text, ROWS.schema)
 

@@ -69,7 +69,7 @@ def test_rows_come_in_the_order_of_the_splits_however_long_each_takes():
     assert found.schema == SCHEMA
 
 
-def test_columns_come_in_the_order_asked_for_and_with_their_nullability():
+def test_columns_come_in_the_order_requested_and_with_their_nullability():
     found = read(Numbers(), splits(2), columns=["part", "id"])
 
     assert found.schema == pa.schema([SCHEMA.field("part"), SCHEMA.field("id")])

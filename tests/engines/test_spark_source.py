@@ -50,7 +50,7 @@ def test_an_invalid_option_is_refused(options, kind, message):
     assert "hush" not in str(caught.value)
 
 
-def test_a_path_is_asked_for():
+def test_a_path_is_required():
     with pytest.raises(InvalidArgumentError, match="needs a path to one table"):
         describe({}, {})
 

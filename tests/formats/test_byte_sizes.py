@@ -25,7 +25,7 @@ def test_a_size_is_read(text, size):
 
 
 @pytest.mark.parametrize("text", ["", "mb", "0", "-1", "1.5 gb", "12 parsecs", "9" * 19, "999999999999 tb", "1 2", "٣"])
-def test_what_is_no_size_is_none(text):
+def test_what_is_not_a_size_is_none(text):
     assert parse_bytes(text) is None
 
 

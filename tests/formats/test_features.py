@@ -64,7 +64,7 @@ RAISED_BELOW = {
 _RAISED = {
     "formats/delta/test_change_data.py": {
         delta.CHANGES_ACROSS_PARTITIONS: "test_files_of_another_partitioning_are_refused",
-        delta.CHANGES_ACROSS_SCHEMAS: "test_a_range_that_no_schema_tells_is_refused",
+        delta.CHANGES_ACROSS_SCHEMAS: "test_a_range_without_a_common_schema_is_refused",
         delta.DIFFERENCE: "test_the_mode_diff_is_refused_with_what_there_is_instead",
         delta.TAKEN_CHANGE_COLUMNS: "test_a_column_of_the_tables_own_called_like_ours_is_refused",
     },
@@ -96,7 +96,7 @@ _RAISED = {
         ),
     },
     "formats/delta/test_partitions.py": {
-        delta.PARTITION_TYPES: "test_a_struct_is_no_partition",
+        delta.PARTITION_TYPES: "test_a_struct_is_not_a_partition",
     },
     "formats/delta/test_planning.py": {
         delta.OTHER_READER_FEATURES: "test_what_can_not_be_read_is_refused_before_anything_is_planned",
@@ -110,7 +110,7 @@ _RAISED = {
     },
     "formats/iceberg/test_columns.py": {
         iceberg.ENCRYPTED_DATA: "test_encrypted_files_and_other_formats_are_refused_by_name",
-        iceberg.FILES_OF_OTHER_TYPES: "test_a_type_that_is_no_form_of_the_tables_is_refused_by_name",
+        iceberg.FILES_OF_OTHER_TYPES: "test_a_type_that_is_not_a_form_of_the_tables_is_refused_by_name",
         iceberg.FILES_WITHOUT_IDS: "test_files_without_ids_are_refused_where_the_schema_was_changed",
         iceberg.OTHER_FILE_FORMATS: "test_encrypted_files_and_other_formats_are_refused_by_name",
         iceberg.SHREDDED_VARIANTS: "test_a_variant_in_a_type_that_variants_do_not_have_is_refused",
@@ -130,7 +130,7 @@ _RAISED = {
         shared.RECURSIVE_AVRO: "test_a_schema_that_refers_to_itself_is_refused",
     },
     "formats/paimon/test_binary_aggregates.py": {
-        paimon.OTHER_THETA_SKETCHES: "test_bytes_that_are_no_sketch_are_refused",
+        paimon.OTHER_THETA_SKETCHES: "test_bytes_that_are_not_a_sketch_are_refused",
     },
     "formats/paimon/test_binary_row.py": {
         paimon.TIMESTAMPS_OUT_OF_RANGE: "test_a_timestamp_too_far_away_is_refused_or_unknown",
@@ -172,7 +172,7 @@ _RAISED = {
     "formats/paimon/test_merge_rules.py": {
         paimon.AGGREGATE_FUNCTIONS: "test_a_function_that_is_not_read_exactly_is_refused_by_name",
         paimon.BLANK_STRINGS: "test_blank_texts_that_releases_join_in_different_ways_are_refused",
-        paimon.INVALID_COUNT_LIMITS: "test_a_limit_that_is_no_number_of_rows_is_refused",
+        paimon.INVALID_COUNT_LIMITS: "test_a_limit_that_is_not_a_number_of_rows_is_refused",
         paimon.FIRST_ROW_BY_SEQUENCE: "test_first_rows_by_sequence_fields_are_refused",
         paimon.FUNCTIONS_OUTSIDE_GROUPS: "test_partial_updates_that_paimon_refuses_are_refused",
         paimon.INVALID_REMOVE_FIELDS: "test_partial_updates_that_paimon_refuses_are_refused",

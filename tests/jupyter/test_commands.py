@@ -195,7 +195,7 @@ def test_log_chooses_commits(orders, words, expected):
     assert versions(orders.ok(f"%snapshot log {words}").result) == expected
 
 
-def test_log_shows_as_many_commits_as_were_asked_for(orders, written):
+def test_log_shows_as_many_commits_as_were_requested(orders, written):
     for _ in range(25):
         written.commit()
 

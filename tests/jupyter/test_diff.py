@@ -27,7 +27,7 @@ def test_a_side_that_is_missing_is_the_nearest_that_makes_sense(orders, words, p
 
 
 @pytest.mark.parametrize("flag", DIFF_PARTS)
-def test_one_part_that_is_asked_for_is_a_frame(orders, flag):
+def test_one_part_that_is_requested_is_a_frame(orders, flag):
     frame = orders.ok(f"%snapshot diff 1..3 --{flag}").result
 
     assert isinstance(frame, Frame)
@@ -43,7 +43,7 @@ def test_several_parts_are_drawn_alone(orders):
     assert "commits between" not in cell.shown["text/plain"]
 
 
-def test_what_is_no_range_is_said_in_a_line(orders):
+def test_what_is_not_a_range_is_said_in_a_line(orders):
     assert orders.fails("%snapshot diff 1..99").startswith("Version 99 does not exist.")
     assert "is not a valid ref" in orders.fails("%snapshot diff nonsense")
 

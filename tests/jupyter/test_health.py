@@ -40,7 +40,7 @@ def test_a_version_and_a_range_at_once_are_refused_in_a_line(orders):
     )
 
 
-def test_what_is_no_range_is_said_in_a_line(orders):
+def test_what_is_not_a_range_is_said_in_a_line(orders):
     assert "is not a valid ref" in orders.fails("%snapshot health nonsense")
     assert "is not a range of versions" in orders.fails("%snapshot health --over 3")
 

@@ -65,7 +65,7 @@ def test_variables_are_put_in(text: str, expanded: str) -> None:
         "100$",
     ],
 )
-def test_what_is_no_variable_stays(text: str) -> None:
+def test_what_is_not_a_variable_stays(text: str) -> None:
     assert expand(text, VARIABLES) == text
 
 

@@ -92,7 +92,7 @@ def test_a_file_that_is_restored_lives_twice():
     ]
 
 
-def test_a_file_that_came_back_between_two_versions_is_no_difference_of_theirs():
+def test_a_file_that_came_back_between_two_versions_is_not_a_difference_of_theirs():
     lifetimes = reported(0, [file("a"), file("b")], [(1, "remove", file("a")), (2, "add", file("a"))], 2)
 
     assert lifetimes.difference(0, 2).num_rows == 0

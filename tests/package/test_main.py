@@ -34,7 +34,7 @@ def test_the_card_and_the_newest_commits_are_printed():
     assert "3 of 18 versions" in answer.stdout
 
 
-def test_of_a_folder_that_is_no_table_the_tables_below_it_are_printed():
+def test_the_tables_below_a_folder_that_is_not_a_table_are_printed():
     answer = run(str(Path(samples.path("orders")).parent))
 
     assert answer.returncode == 0

@@ -25,7 +25,7 @@ def outputs(notebook):
     return [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
 
 
-def test_it_is_small(notebook):
+def test_a_notebook_is_small(notebook):
     assert notebook.stat().st_size < 300_000
 
 

@@ -104,7 +104,7 @@ def test_the_files_that_are_called_refused_are_refused_by_name(name):
         file_format(f"data-1.{name}", 1)
 
 
-def test_it_is_short():
+def test_the_readme_is_short():
     assert len(TEXT.splitlines()) <= LONGEST
 
 

@@ -65,7 +65,7 @@ def test_a_table_is_called_as_its_folder_and_this(tables):
         assert orders.sql(f"select count(*) n from {name} version as of 3")["n"].tolist() == [orders.at(3).count()]
 
 
-def test_a_folder_whose_name_is_no_word_is_quoted(tmp_path):
+def test_a_folder_whose_name_is_not_a_word_is_quoted(tmp_path):
     shutil.copytree(samples.path("orders"), tmp_path / "my orders-2")
     orders = open_table(tmp_path / "my orders-2")
 

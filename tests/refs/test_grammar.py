@@ -211,7 +211,7 @@ def test_a_near_miss_says_what_may_be_meant(text, meant):
         ("x" * 5000, " is not a valid ref: it has 5,000 characters. Refs look like"),
     ],
 )
-def test_a_text_that_is_no_ref(text, said):
+def test_a_text_that_is_not_a_ref_is_refused(text, said):
     with pytest.raises(InvalidArgumentError) as caught:
         parse_ref(text)
 
@@ -230,7 +230,7 @@ def test_a_bare_word_that_is_a_tag_says_how_a_tag_is_written():
         parse_ref("what", tags=lambda: tags)
 
 
-def test_tags_are_not_asked_for_while_the_text_is_a_ref():
+def test_tags_are_not_requested_while_the_text_is_a_ref():
     def never():
         raise AssertionError
 
@@ -273,7 +273,7 @@ def test_a_range_has_two_sides(text, first, last):
         ("1..version 5", "'version 5' is not a valid ref. Did you mean 5?"),
     ],
 )
-def test_one_ref_is_no_range(text, said):
+def test_one_ref_is_not_a_range(text, said):
     with pytest.raises(InvalidArgumentError) as caught:
         parse_range(text)
 

@@ -73,6 +73,6 @@ def test_a_wide_gap_costs_nothing():
         span(1, 10**15, 1, 10**15)
 
 
-def test_the_order_matters():
+def test_the_earlier_version_comes_first():
     with pytest.raises(InvalidArgumentError, match="Version 3 comes before 5. Put the earlier version first."):
         span(5, 3, 3, 4, 5)

@@ -64,7 +64,7 @@ def test_kinds_differ_by_colour_and_by_pattern():
 
 
 @pytest.mark.parametrize(("y", "up"), [("rows", 10), ("files", 1), ("bytes", 1_000)])
-def test_bars_count_what_is_asked_for(y, up):
+def test_bars_count_what_is_requested(y, up):
     made = figure(commits({}), y)
 
     assert list(traces(made)["+ append"].y) == [up]

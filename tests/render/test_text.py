@@ -76,7 +76,7 @@ def test_a_grid_without_columns_is_drawn() -> None:
     assert text(Drawing(title="t", parts=(Grid(pa.table({})),))) == "t\nno rows"
 
 
-def test_twenty_rows_are_drawn_unless_something_else_is_asked_for() -> None:
+def test_twenty_rows_are_drawn_unless_something_else_is_requested() -> None:
     rows = pa.table({"n": list(range(30))})
 
     assert text(Drawing(title="t", parts=(Grid(rows),))).endswith("\n19\n20 of 30 rows")

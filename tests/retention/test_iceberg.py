@@ -113,7 +113,7 @@ def test_a_table_that_forbids_expiry_is_refused(table):
         opened(table).retention()
 
 
-def test_a_setting_that_is_no_number_is_refused_by_name(table):
+def test_a_setting_that_is_not_a_number_is_refused_by_name(table):
     table.metadata["properties"] = {"history.expire.min-snapshots-to-keep": "few"}
     table.commit([(1, "a")])
 

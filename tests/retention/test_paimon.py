@@ -259,7 +259,7 @@ def test_a_rule_that_keeps_all_frees_nothing(written, keep, keep_last):
     assert "0 files, 0 B" in str(result)
 
 
-def test_a_commit_that_lands_meanwhile_is_not_heeded(written):
+def test_a_commit_that_lands_meanwhile_is_ignored(written):
     more = written()
     table = open_table(f"memory://{more.root}")
     known = table.lifetimes()
@@ -272,7 +272,7 @@ def test_a_commit_that_lands_meanwhile_is_not_heeded(written):
     assert freed(result) == [str(number) for number in range(1, 10)]
 
 
-def test_one_version_stays(written):
+def test_the_only_version_is_kept(written):
     result = retention(written(1), keep="0d", keep_last=1)
 
     assert lost(result) == freed(result) == []
@@ -324,7 +324,7 @@ def test_an_invalid_setting_is_named(written, options, message):
 
 
 @pytest.mark.parametrize("keep", ["7", "", "d", "-1d", "1x", "7d!", "1.5d", timedelta(days=-1), "9" * 16 + "d"])
-def test_a_keep_that_is_no_duration_is_refused_with_examples(written, keep):
+def test_a_keep_that_is_not_a_duration_is_refused_with_examples(written, keep):
     with pytest.raises(
         InvalidArgumentError, match=r"is not a duration\. Use a whole number with a unit: 0d, 36h, 7d, 2w"
     ):
@@ -349,7 +349,7 @@ def test_a_keep_may_be_written_in_several_ways(written, keep):
     assert "keep           1 day 12 hours (as asked)" in str(retention(written(1), keep=keep))
 
 
-def test_settings_that_only_writers_heed_are_said(written):
+def test_settings_that_only_apply_to_writers_are_noted(written):
     longer = {"changelog.time-retained": "30 d", "consumer.changelog-only": "true"}
 
     said = " ".join(str(retention(written(3, **longer))).split())

@@ -54,7 +54,7 @@ def test_lifetimes_keep_no_unknown_time_of_a_commit_that_was_answered_wrongly(st
     assert opened(store).lifetimes(cache_dir=tmp_path).totals().equals(expected)
 
 
-def test_a_commit_is_counted_that_could_not_be_when_it_was_first_asked_for(stored):
+def test_a_commit_is_counted_that_could_not_be_when_it_was_first_requested(stored):
     store = stored("paimon/dv_append")
     pattern = "read .*/manifest/manifest-list-"
     snapshot = _plant(store, "missing", pattern, lambda one: one.current.commit, lasts=True).current

@@ -85,7 +85,7 @@ def test_a_dictionary_is_measured_before_it_is_unfolded(table):
     assert pa.total_allocated_bytes() - before < 8 * MiB
 
 
-def test_a_long_value_in_one_row_of_many_is_no_bomb(table):
+def test_a_long_value_in_one_row_of_many_is_not_a_bomb(table):
     schema = table_builder.schema_json([("id", "long"), *((f"column {number}", "string") for number in range(5_000))])
     state = [one if "metaData" not in one else table_builder.metadata(schema) for one in table.state()]
     checkpoint(table, [*state, *swollen(300, 1)])
@@ -204,12 +204,12 @@ def test_limits_may_be_text():
 @pytest.mark.parametrize(
     "text", ["", "5", "bytes=5", "value_bytes=-5", "value_bytes=5,value_bytes=6", f"value_bytes={'9' * 5000}"]
 )
-def test_text_that_is_no_limit_is_refused(text):
+def test_text_that_is_not_a_limit_is_refused(text):
     with pytest.raises(InvalidArgumentError, match="limits must be NAME=NUMBER, separated by commas, got "):
         parse_limits(text)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "1", True, None])
-def test_what_is_no_limit_is_refused(value):
+def test_what_is_not_a_limit_is_refused(value):
     with pytest.raises(InvalidArgumentError, match="limits: value_bytes must be a whole number of 1 or more, got"):
         Limits(value_bytes=value)

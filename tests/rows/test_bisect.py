@@ -152,7 +152,7 @@ def test_a_function_of_a_snapshot_is_a_condition(table):
     assert found.call == f"open_table({table.path!r}).bisect(<lambda>)"
 
 
-def test_a_result_exports(table, tmp_path):
+def test_a_result_is_exported_to_files_and_json(table, tmp_path):
     found = table.bisect("max(id) > 5")
 
     found.to_csv(tmp_path / "found.csv")

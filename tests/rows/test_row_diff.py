@@ -139,7 +139,7 @@ def test_changed_cells_are_marked_and_escaped(orders):
     assert "1.0 → 1.5" in repr(diff)
 
 
-def test_what_is_not_drawn_is_said(orders):
+def test_what_is_not_drawn_is_noted(orders):
     diff = orders.diff_rows(1, 2, key="id").showing(1)
 
     assert "1 of 3 changed rows" in repr(diff)
@@ -362,7 +362,7 @@ def test_a_side_that_cannot_be_read_is_named_before_rows_are_read(orders, tmp_pa
         orders.diff_rows(1, 2)
 
 
-def test_a_version_that_is_not_there_is_said(orders):
+def test_a_missing_version_is_named(orders):
     with pytest.raises(SnapshotNotFoundError, match="Version 9 does not exist"):
         orders.diff_rows(1, 9)
 

@@ -110,7 +110,7 @@ def test_a_refusal_of_the_catalog_is_not_a_missing_table():
 
 
 @pytest.mark.parametrize("name", ["", "a b", "shop.", "orders; drop table orders", "'orders'", "/data/orders"])
-def test_what_is_no_name_is_never_sent(name):
+def test_what_is_not_a_name_is_never_sent(name):
     spark = DescribingSession([])
 
     with pytest.raises(InvalidArgumentError, match="is not the name of a table"):

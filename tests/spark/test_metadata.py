@@ -306,7 +306,7 @@ def partitioned(tmp_path):
     return table
 
 
-def test_a_file_that_came_back_has_two_stays(spark, partitioned):
+def test_a_file_that_is_added_again_has_two_intervals(spark, partitioned):
     reported = open_table(partitioned.root).lifetimes(engine="spark", spark=spark)
 
     rows = (
@@ -342,7 +342,7 @@ def test_a_table_without_versions_has_no_rows(spark, tmp_path):
         assert rows(engine="spark", spark=spark).collect() == []
 
 
-def test_the_log_is_read_when_rows_are_asked_for_and_each_time_anew(spark, partitioned):
+def test_the_log_is_read_again_each_time_that_rows_are_requested(spark, partitioned):
     rows = open_table(partitioned.root).at(1).files(engine="spark", spark=spark)
     assert rows.count() == 3
 

@@ -145,7 +145,7 @@ def test_columns_of_orc_files_are_found_by_name_whatever_spark_takes_the_names_f
     assert canonical_rows(found.toArrow()) == canonical_rows(snapshot.to_arrow(columns=columns))
 
 
-def test_nothing_is_read_and_nothing_is_kept_until_rows_are_asked_for(classic, numbers):
+def test_nothing_is_read_and_nothing_is_kept_until_rows_are_requested(classic, numbers):
     spark = classic
     spark.sparkContext.setJobGroup("lazy", "lazy")
 
@@ -247,7 +247,7 @@ def test_times_in_milliseconds_are_found_by_times_between_them(spark, tmp_path, 
     assert (scans(found), found.count()) == ({"parquet"}, 2)
 
 
-def test_columns_come_in_the_order_asked_for_hidden_ones_too(spark):
+def test_columns_come_in_the_order_requested_hidden_ones_too(spark):
     snapshot = open_table(str(DATA / "delta" / "row_tracking")).current
 
     frame = snapshot.to_spark(spark, columns=["_row_id", "id"])

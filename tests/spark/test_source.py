@@ -43,7 +43,7 @@ def table(tmp_path):
     return PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "table"), by_name=True)
 
 
-def test_the_session_is_of_the_kind_that_was_asked_for(spark, spark_mode):
+def test_the_session_is_of_the_kind_that_was_requested(spark, spark_mode):
     kind = type(spark).__module__
 
     assert ("connect" in kind) == (spark_mode == "connect")

@@ -164,7 +164,7 @@ def test_bad_options_are_an_error_of_the_storage(register):
     assert "SECRET" not in "".join(traceback.format_exception(caught.value.__cause__))
 
 
-def test_a_local_file_that_may_not_be_read_is_no_missing_file(tmp_path, monkeypatch):
+def test_a_local_file_that_may_not_be_read_is_not_a_missing_file(tmp_path, monkeypatch):
     import os
 
     def refuse(path, *_):
@@ -270,7 +270,7 @@ def test_what_a_storage_raises_while_it_is_made_is_our_error_and_holds_no_secret
 
 
 @pytest.mark.parametrize("error", [MemoryError("full"), KeyboardInterrupt(), SystemExit(3)])
-def test_what_is_no_failure_of_the_storage_passes_through(register, error):
+def test_what_is_not_a_failure_of_the_storage_passes_through(register, error):
     register(filesystems.failing(error))
 
     with pytest.raises(type(error)):

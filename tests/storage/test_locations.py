@@ -52,7 +52,7 @@ def test_a_location_is_shown_without_its_secrets(given_path, shown):
 
 
 @pytest.mark.parametrize("path", ["", "   ", "a\0b", None, 17, b"bytes"])
-def test_what_is_no_path_is_refused(path):
+def test_what_is_not_a_path_is_refused(path):
     with pytest.raises(InvalidArgumentError, match="is not a path. Give the table's folder, such as"):
         Storage(path)
 
@@ -165,7 +165,7 @@ def test_the_refusal_names_the_location_and_the_table():
 
 
 @pytest.mark.parametrize("location", ["", "x", "a/b", "file:x", "file://../x", "/mnt/../etc", "/a\0b", "~/x"])
-def test_what_is_no_full_location_is_refused(location):
+def test_what_is_not_a_full_location_is_refused(location):
     with pytest.raises(
         CorruptTableError, match="is not a full location of a file. The metadata that names it is corrupt"
     ):

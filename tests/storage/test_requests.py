@@ -90,7 +90,7 @@ def test_many_files_are_read_at_once(register, memory_root):
     assert 8 < counted.most_at_once <= 32
 
 
-def test_after_the_first_failure_no_new_file_is_asked_for(register):
+def test_after_the_first_failure_no_new_file_is_requested(register):
     kind = register(filesystems.failing(PermissionError("no")))
 
     with pytest.raises(StorageError, match="Could not read f0 in"):

@@ -152,7 +152,7 @@ def test_each_request_of_opening_and_loading_may_fail_once(stored, proxy, kind):
         assert proxy.faults in ([], [kind])  # some requests are made at once, and not always as many
 
 
-def test_a_range_that_is_answered_with_a_page_or_cut_is_asked_for_again(s3, proxy):
+def test_a_range_that_is_answered_with_a_page_or_cut_is_requested_again(s3, proxy):
     client, bucket, options = s3
     content = os.urandom(3 << 20)
     client.put_object(Bucket=bucket, Key="t/data", Body=content)

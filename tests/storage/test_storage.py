@@ -59,7 +59,7 @@ def test_every_character_of_a_name_stands_for_itself(store):
     assert [entry.name for entry in storage.list(LITERAL.rsplit("/", 1)[0])] == ["f.bin"]
 
 
-def test_a_star_in_a_name_is_no_pattern(store):
+def test_a_star_in_a_name_is_literal(store):
     storage = store({"abc": b"", "d/abc": b""})
 
     assert not storage.exists("a*")
@@ -68,7 +68,7 @@ def test_a_star_in_a_name_is_no_pattern(store):
         storage.read("a*")
 
 
-def test_many_files_come_in_the_order_asked_for(store):
+def test_many_files_come_in_the_order_requested(store):
     storage = store({f"f{i}": str(i).encode() for i in range(100)})
 
     read = storage.read_many([f"f{i}" for i in reversed(range(100))])
@@ -123,7 +123,7 @@ def test_a_folder_that_is_not_there_lists_nothing(store):
     assert [entry.name for entry in storage.list_many(["nope", ""])[1]] == ["a"]
 
 
-def test_a_file_is_no_folder_and_a_folder_no_file(store):
+def test_a_file_is_not_a_folder_and_a_folder_is_not_a_file(store):
     storage = store({"a/file": b"x"})
 
     assert not storage.exists("a")
@@ -201,7 +201,7 @@ def test_a_path_that_leaves_the_root_is_refused(store, path):
 
 
 @pytest.mark.parametrize("path", ["a..b", "..a", "a...", "...", "x\\y"])
-def test_dots_in_a_name_are_no_way_out(store, path):
+def test_dots_in_a_name_do_not_lead_out_of_the_root(store, path):
     if os.name == "nt":
         pytest.skip("a backslash is a separator here")
     assert store({path: b"1"}).read(path) == b"1"
@@ -436,7 +436,7 @@ def test_a_storage_has_no_way_to_write():
     assert public == {*listing, *reading, "is_local", "local_address", "outside", "resolve_external"}
 
 
-def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_path):
+def test_files_of_this_machine_are_read_one_by_one_as_they_are_requested(tmp_path):
     (tmp_path / "a").write_bytes(b"1")
 
     contents = Storage(tmp_path).read_each(["a", "gone"])
@@ -446,7 +446,7 @@ def test_files_of_this_machine_are_read_one_by_one_as_they_are_asked_for(tmp_pat
         next(contents)
 
 
-def test_files_of_another_machine_are_read_at_once_in_the_order_asked_for():
+def test_files_of_another_machine_are_read_at_once_in_the_order_requested():
     storage = Storage("memory://each")
     with fsspec.open_files(["memory://each/a", "memory://each/b"], "wb") as files:
         for file, content in zip(files, [b"1", b"2"], strict=True):
@@ -457,7 +457,7 @@ def test_files_of_another_machine_are_read_at_once_in_the_order_asked_for():
         storage.read_each(["a", "gone"])
 
 
-def test_many_files_are_asked_for_in_order(tmp_path):
+def test_many_files_are_requested_in_order(tmp_path):
     (tmp_path / "a").write_bytes(b"1")
     (tmp_path / "folder").mkdir()
 

@@ -26,26 +26,26 @@ def url(written):
     return f"memory://{written.root}"
 
 
-def test_a_missing_path(tmp_path):
+def test_a_missing_path_is_refused(tmp_path):
     with pytest.raises(TableNotFoundError, match="missing or empty. Check the path"):
         open_table(tmp_path / "nowhere")
 
 
-def test_a_folder_that_is_no_table(tmp_path):
+def test_a_folder_that_is_not_a_table_is_refused_with_what_it_contains(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
 
     with pytest.raises(TableNotFoundError, match=r"Found: notes.txt. Use the path of the table's own folder"):
         open_table(tmp_path)
 
 
-def test_a_path_that_is_a_file(tmp_path):
+def test_a_path_that_is_a_file_is_refused_by_name(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
 
     with pytest.raises(SnapshotExplorerError, match="notes.txt"):
         open_table(tmp_path / "notes.txt")
 
 
-def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
+def test_a_delta_table_is_refused_as_a_paimon_table(tmp_path):
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("{}")
 
@@ -55,18 +55,18 @@ def test_a_delta_path_opened_as_a_paimon_table(tmp_path):
         open_table(tmp_path, format="paimon")
 
 
-def test_an_unknown_format(url):
+def test_an_unknown_format_is_refused(url):
     with pytest.raises(InvalidArgumentError, match="No format is called 'hudi'. Formats: paimon"):
         open_table(url, format="hudi")
 
 
-def test_an_unknown_branch(url):
+def test_an_unknown_branch_is_refused(url):
     with pytest.raises(TableNotFoundError, match="dev"):
         open_table(url, branch="dev")
 
 
 @pytest.mark.parametrize("ref", [99, "99", "99~1", "latest~10", "tag:nope", "@2020-01-01", 0])
-def test_an_unknown_version(url, ref):
+def test_an_unknown_version_is_refused(url, ref):
     with pytest.raises(SnapshotNotFoundError):
         open_table(url).at(ref)
 
@@ -77,12 +77,12 @@ def test_an_unknown_version_says_which_exist(url):
 
 
 @pytest.mark.parametrize("ref", ["", "seventeen", "17..18", "@someday", "latest~x", "--1", -1])
-def test_text_that_is_no_ref(url, ref):
+def test_text_that_is_not_a_ref_is_refused(url, ref):
     with pytest.raises(SnapshotExplorerError):
         open_table(url).at(ref)
 
 
-def test_a_version_expired_by_now(written, url):
+def test_a_version_that_has_expired_is_refused_with_those_left(written, url):
     table = open_table(url)
     written.expire(3)
 
@@ -90,7 +90,7 @@ def test_a_version_expired_by_now(written, url):
         table.at(1)
 
 
-def test_a_snapshot_file_cut_short(written, url):
+def test_a_truncated_snapshot_file_is_named(written, url):
     content = written.filesystem.cat_file(f"{written.root}/snapshot/snapshot-4")
     written.write("snapshot/snapshot-4", content[: len(content) // 2])
 
@@ -99,7 +99,7 @@ def test_a_snapshot_file_cut_short(written, url):
 
 
 @pytest.mark.parametrize("path", ["manifest/manifest-2", "manifest/manifest-list-4-0", "manifest/manifest-list-4-1"])
-def test_a_manifest_that_is_missing(written, url, path):
+def test_a_missing_manifest_is_named(written, url, path):
     table = open_table(url)
     written.remove(path)
 

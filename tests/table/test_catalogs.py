@@ -136,7 +136,7 @@ def test_the_name_of_a_catalog_is_looked_up_in_the_configuration_of_pyiceberg(mo
 @pytest.mark.parametrize(
     "name", ["", "orders", "shop.", "a b.c", "shop.orders; drop", "/data/orders", "../shop.orders"]
 )
-def test_what_is_no_name_is_never_sent(name):
+def test_what_is_not_a_name_is_never_sent(name):
     with served(loaded(HERE)) as (uri, requests), pytest.raises(InvalidArgumentError, match="such as shop."):
         open_table(name, catalog=uri)
 
@@ -155,7 +155,7 @@ def test_what_is_no_name_is_never_sent(name):
         ({"catalog": "http://host", "spark": object()}, "catalog and spark both name a catalog"),
     ],
 )
-def test_what_is_no_catalog_is_refused(arguments, said):
+def test_what_is_not_a_catalog_is_refused(arguments, said):
     with pytest.raises(InvalidArgumentError, match=said) as caught:
         open_table(NAME, **arguments)
 

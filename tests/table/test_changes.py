@@ -146,7 +146,7 @@ def test_the_delta_of_a_version_that_expired_is_refused(expired):
         expired.row_changes(4, 6, mode="delta")
 
 
-def test_no_version_is_no_change(plain):
+def test_without_a_version_there_is_no_change(plain):
     assert plain.row_changes(2, 2).num_rows == 0
     assert plain.row_changes(2, 2).column_names == ["rowkind", "id", "name"]
 

@@ -319,7 +319,7 @@ def test_every_inspection_gives_a_frame_of_the_version_it_tells_of(table, versio
         assert one.name in frame.title
 
 
-def test_an_inspection_that_nobody_knows_is_refused_with_those_there_are(table):
+def test_an_unknown_inspection_is_refused_with_the_known_ones(table):
     with pytest.raises(InvalidArgumentError, match=f"is called 'nothing'.*: {table.inspections[0].name}, "):
         table.inspect("nothing")
 

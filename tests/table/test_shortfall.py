@@ -142,7 +142,7 @@ def test_a_table_that_comes_back_is_read_on(written):
 
 
 @pytest.mark.parametrize("written", ["paimon", "delta"], indirect=True)
-def test_an_answer_that_is_behind_once_is_asked_for_again(written, register):
+def test_an_answer_that_is_behind_once_is_requested_again(written, register):
     slow = register(blocking())
     table = open_table(f"blocking://{written.root}")
     table.versions()
@@ -191,7 +191,7 @@ def test_a_table_that_was_rolled_back_is_followed_and_a_warning_says_so(memory_r
     assert "recreated: version 4, the newest before, is gone. The newest version is 2 now." in warned
 
 
-def test_a_rollback_that_is_under_way_is_no_rollback_yet(memory_root):
+def test_a_rollback_that_is_under_way_is_not_a_rollback_yet(memory_root):
     written = write("paimon", *memory_root)
     table = opened(written)
     written.write("snapshot/LATEST", b"2")
@@ -237,7 +237,7 @@ def test_a_delta_table_that_was_made_anew_is_followed_and_reported(tmp_path, cap
     assert "Change in the table id detected" in caplog.text
 
 
-def test_a_hint_to_snapshots_that_are_not_listed_is_no_empty_table(memory_root):
+def test_a_hint_to_snapshots_that_are_not_listed_is_not_an_empty_table(memory_root):
     written = write("paimon", *memory_root)
     for version in range(1, 5):
         written.remove(f"snapshot/snapshot-{version}")
@@ -248,7 +248,7 @@ def test_a_hint_to_snapshots_that_are_not_listed_is_no_empty_table(memory_root):
         open_table(f"memory://{written.root}")
 
 
-def test_a_listing_that_ends_late_is_no_shorter_one(written, register):
+def test_a_listing_that_ends_late_is_not_a_shorter_one(written, register):
     slow = register(blocking())
     table = open_table(f"blocking://{written.root}")
     found = []

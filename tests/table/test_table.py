@@ -138,7 +138,7 @@ def test_the_newest_version_is_found_whatever_the_hint_says(written, hint):
     assert open_table(f"memory://{written.root}").current.version == 5
 
 
-def test_files_that_are_no_snapshots_are_ignored(written):
+def test_files_that_are_not_snapshots_are_ignored(written):
     written.remove("snapshot/LATEST")
     written.write("snapshot/snapshot-7.tmp", b"{")
     written.write("snapshot/snapshot-x", b"{")

@@ -180,7 +180,7 @@ def test_the_same_protocol_twice_is_one_but_two_that_differ_are_refused():
         (b'{"domainMetadata":{}}', "a domainMetadata without domain"),
     ],
 )
-def test_what_is_no_commit_is_refused_with_the_name_of_its_file(content, message):
+def test_what_is_not_a_commit_is_refused_with_the_name_of_its_file(content, message):
     with pytest.raises(CorruptTableError) as raised:
         parse_commits([(6, "_delta_log/6.json", lines(add("fine"))), (7, NAME, content)])
 

@@ -87,7 +87,7 @@ def test_change_data_counts_where_it_was_written(table):
     ]
 
 
-def test_what_only_rearranges_rows_is_no_change(table):
+def test_what_only_rearranges_rows_is_not_a_change(table):
     table.append([(1, "a")], name="a.parquet")
     table.commit(
         remove("a.parquet", data_change=False),
@@ -116,7 +116,7 @@ def test_an_action_that_does_not_say_whether_it_changes_data_does(table):
         (None, True),
     ],
 )
-def test_a_merge_that_found_nothing_to_do_is_no_change(table, metrics, is_reported):
+def test_a_merge_that_found_nothing_to_do_is_not_a_change(table, metrics, is_reported):
     table.append([(1, "a")], name="a.parquet")
     table.commit(
         remove("a.parquet"),
@@ -189,7 +189,7 @@ def test_change_data_files_have_partitions_too(memory_root):
     assert changes(table, 0, 1) == [("-D", 7, "x")]
 
 
-def test_what_delta_calls_the_columns_is_given_when_asked_for(table):
+def test_the_change_columns_of_delta_are_returned_on_request(table):
     table.append([(1, "a")])
     table.commit(change_file(table, "c.parquet", [("update_preimage", 1, "a"), ("update_postimage", 1, "b")]))
     columns = ["_commit_version", "_change_type", "name", "_commit_timestamp"]
@@ -224,7 +224,7 @@ def test_changes_of_a_commit_of_unknown_time_have_no_time(table):
         changes(table, 0, 1, columns=["_commit_timestamp"])
 
 
-def test_a_condition_may_read_what_is_not_asked_for(table):
+def test_a_condition_may_read_what_is_not_requested(table):
     table.append([(1, "a")])
     table.append([(2, "b")])
     opened = open_table(table.url)
@@ -276,7 +276,7 @@ def test_rows_of_before_a_column_was_added_lack_it(table):
     ],
 )
 @pytest.mark.parametrize("mode", ["auto", "changelog", "delta"])
-def test_a_range_that_no_schema_tells_is_refused(table, fields, what, mode):
+def test_a_range_without_a_common_schema_is_refused(table, fields, what, mode):
     table.append([(1, "a")])
     table.commit(metadata(fields, configuration=RECORDED))
 
@@ -392,7 +392,7 @@ def test_a_missing_file_is_named(table):
 
 
 @pytest.mark.parametrize("said", ["upsert", None, ""])
-def test_a_change_that_nobody_knows_is_refused(table, said):
+def test_an_unknown_change_is_refused(table, said):
     table.commit(change_file(table, "c.parquet", [("insert", 1, "a"), (said, 2, "b")]))
 
     with pytest.raises(

@@ -56,7 +56,7 @@ def test_the_vector_that_delta_wrote_is_read(storage):
     assert of(storage, reported, 50) == [0]
 
 
-def test_no_description_is_no_vector(storage):
+def test_without_a_description_there_is_no_vector(storage):
     assert vector_of(None, storage, PATH) is None
 
 
@@ -255,7 +255,7 @@ def test_a_folder_before_the_name_may_not_leave_the_table(storage):
         native(bitmap_32([(0, [1])]) + b"\0"),
     ],
 )
-def test_bytes_that_are_no_bitmap_are_damage(body):
+def test_bytes_that_are_not_a_bitmap_are_damage(body):
     with pytest.raises(CorruptTableError, match="inline in the log, cannot be read"):
         of(Storage("memory://any"), inline(body, 1))
 

@@ -78,7 +78,7 @@ def test_files_say_since_when_they_are_live_and_what_was_deleted(table):
     assert rows_of(open_table(table.root).at(1).files(), "added_version", "data_change") == [(1, True)]
 
 
-def test_changes_of_any_versions_come_in_the_order_asked_for(table):
+def test_changes_of_any_versions_come_in_the_order_requested(table):
     opened = open_table(table.root)
     frame = opened._format.changes([4, 1, 3]).to_pylist(maps_as_pydicts="strict")
 
@@ -140,7 +140,7 @@ def test_partition_columns_of_changes_are_those_in_force_then(tmp_path):
     assert [row["partition"] for row in found] == [{"name": "x"}, {"id": "7"}]
 
 
-def test_changes_asked_for_one_after_the_other_are_those_asked_for_at_once(tmp_path):
+def test_changes_requested_one_after_the_other_are_those_requested_at_once(tmp_path):
     written = DeltaTable(None, tmp_path, partition_by=["name"])
     for number in range(4):
         written.commit(add(f"{number}", partition={"name": "x", "id": "7"}))
@@ -186,14 +186,14 @@ def test_other_formats_are_distinguished(table, tmp_path_factory):
     ("name", "message"),
     [("_delta_log/.keep", "contains no commit"), (f"_delta_log/{0:020d}.crc", "contains no commit")],
 )
-def test_a_log_without_a_commit_is_no_table(tmp_path, name, message):
+def test_a_log_without_a_commit_is_not_a_table(tmp_path, name, message):
     DeltaTable(None, tmp_path, first=None).write(name, b"")
 
     with pytest.raises(TableNotFoundError, match=f"is not a Delta table: its folder _delta_log {message}"):
         open_table(tmp_path)
 
 
-def test_an_empty_log_is_no_table(tmp_path):
+def test_an_empty_log_is_not_a_table(tmp_path):
     (tmp_path / "_delta_log").mkdir()
 
     with pytest.raises(TableNotFoundError, match="its folder _delta_log is empty"):
@@ -376,7 +376,7 @@ def test_a_table_that_vanished_is_an_error_and_its_snapshot_stays(tmp_path, capl
     assert f"No delta log found for the Delta table at {tmp_path}" in caplog.messages
 
 
-def test_a_new_checkpoint_alone_is_no_new_snapshot(table):
+def test_a_new_checkpoint_alone_is_not_a_new_snapshot(table):
     opened = open_table(table.root)
     before = opened.current
     table.checkpoint()

@@ -73,7 +73,7 @@ def test_a_commit_without_an_operation_is_described_by_its_actions(table):
     ]
 
 
-def test_rows_come_in_the_order_asked_for_also_twice(table):
+def test_rows_come_in_the_order_requested_also_twice(table):
     table.commit(add("a"))
     table.commit(add("b"))
 
@@ -89,7 +89,7 @@ def test_counts_are_those_of_the_actions(table):
     assert counts(table, 2) == (1, 1, 9, 10, 30, 100, 14)
 
 
-def test_what_a_remove_does_not_say_its_add_says(table):
+def test_counts_that_a_remove_lacks_are_those_of_its_add(table):
     table.commit(add("a", size=100, rows=10))
     table.commit(remove("a"))
 

@@ -91,7 +91,7 @@ def test_history_is_newest_first_and_complete(table):
     assert newest["job"] is None
 
 
-def test_what_is_no_text_is_shown_as_json_and_null_stays_null(table):
+def test_what_is_not_text_is_shown_as_json_and_null_is_null(table):
     table.commit(
         info={
             "operationParameters": {"mode": "Append", "n": 5, "flag": True, "none": None, "deep": {"x": [1]}},
@@ -174,7 +174,7 @@ def test_the_history_is_read_whatever_a_writer_records_of_its_commit(info, opera
     assert opened.row_changes(0, 1).num_rows == 0
 
 
-def test_history_tells_of_no_version(table):
+def test_history_describes_no_single_version(table):
     with pytest.raises(
         InvalidArgumentError, match="history describes the table as a whole, not one version. Leave 0 out"
     ):

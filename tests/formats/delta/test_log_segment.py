@@ -112,7 +112,7 @@ def test_a_gap_is_refused_and_the_missing_file_is_named():
         for_version(listing(*commits(0, 2)))
 
 
-def test_a_gap_before_the_checkpoint_is_no_concern_of_newer_versions():
+def test_a_gap_before_the_checkpoint_does_not_affect_newer_versions():
     found = listing(*commits(0, 2, 3, 10, 11), classic(10))
 
     assert shown(for_version(found)) == (11, 10, [11])

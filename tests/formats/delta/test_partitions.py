@@ -114,7 +114,7 @@ def test_a_text_of_another_type_names_a_file_that_has_it(kind, text):
         partitions_of(adds, schema_of(table_metadata_of(kind)))
 
 
-def test_a_struct_is_no_partition():
+def test_a_struct_is_not_a_partition():
     nested = {"type": "struct", "fields": []}
 
     with pytest.raises(UnsupportedFeatureError, match="Partition columns of type struct<> are not supported"):

@@ -210,7 +210,7 @@ def test_a_column_that_is_not_there_is_reported():
         list(read.read(Storage(table.url), split, ["colour"]))
 
 
-def test_splits_travel():
+def test_splits_can_be_pickled():
     table = new(fields=[("id", "long"), ("p", "date")], partition_by=["p"], features=["deletionVectors"])
     table.commit(put(table, "f", pa.table({"id": [1, 2]}), partition={"p": "2020-01-01"}, vector=inline_vector([0])))
     (split,) = pickle.loads(pickle.dumps(plan_of(table).splits))

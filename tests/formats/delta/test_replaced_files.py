@@ -81,7 +81,7 @@ def test_a_commit_that_is_something_else_is_refused_by_name(table, call, instead
 
 
 @pytest.mark.parametrize("instead", INSTEAD)
-def test_a_commit_behind_a_checkpoint_is_refused_where_it_is_asked_for(table, instead):
+def test_a_commit_behind_a_checkpoint_is_refused_where_it_is_requested(table, instead):
     content, why = INSTEAD[instead]
     table.checkpoint()
     table.write(commit_name(3), content)

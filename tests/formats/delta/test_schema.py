@@ -125,7 +125,7 @@ def test_columns_are_mapped_where_the_property_says_so(mode):
         '{"type":"struct","fields":[{"name":"a","type":"long"},{"name":"a","type":"long"}]}',
     ],
 )
-def test_what_is_no_schema_is_damage(text):
+def test_what_is_not_a_schema_is_damage(text):
     with pytest.raises(CorruptTableError, match="The schema in the table's metaData action is not readable"):
         schema_of(metadata(text))
 

@@ -31,7 +31,7 @@ def test_rows_of_removed_files_are_deleted_and_those_of_added_files_inserted(tab
     assert changed(table, 1, 3, mode="delta") == [("+I", 2), ("+I", 3), ("+I", 3), ("-D", 2), ("-D", 3)]
 
 
-def test_a_compaction_changes_no_row_and_is_no_change_of_data(table):
+def test_a_compaction_changes_no_row_and_is_not_a_change_of_data(table):
     table.commit([(1, "a")])
     table.commit([(2, "b")])
     table.commit([(1, "a"), (2, "b")], removed=["data-1.parquet", "data-2.parquet"], operation="replace")
@@ -54,7 +54,7 @@ def test_changes_carry_the_columns_of_icebergs_changelog(table):
     ]
 
 
-def test_delete_files_are_no_changes_of_data_files_but_deletions_of_them(table):
+def test_delete_files_are_not_changes_of_data_files_but_deletions_of_them(table):
     table.commit([(1, "a")])
     table.sequence += 1
     snapshot_id = next(table.ids)

@@ -80,7 +80,7 @@ def test_initial_defaults_fill_files_without_the_column_at_every_depth(tmp_path)
     ]
 
 
-def test_a_stored_null_is_no_missing_column(tmp_path):
+def test_a_stored_null_is_not_a_missing_column(tmp_path):
     version = Version(tmp_path, field(1, "a", "int", **{"initial-default": 7}), format_version=3)
     version.data("a.parquet", {"a": [None]})
 
@@ -155,7 +155,7 @@ def test_promoted_columns_keep_their_values(tmp_path, before, after, value, expe
 @pytest.mark.parametrize(
     ("before", "after"), [("long", "int"), ("double", "float"), ("string", "int"), ("decimal(9,2)", "decimal(9,3)")]
 )
-def test_a_type_that_is_no_form_of_the_tables_is_refused_by_name(tmp_path, before, after):
+def test_a_type_that_is_not_a_form_of_the_tables_is_refused_by_name(tmp_path, before, after):
     version = Version(tmp_path, field(1, "a", after))
     version.data("a.parquet", {"a": [None]}, schema=schema_of(field(1, "a", before)))
 

@@ -174,7 +174,7 @@ def test_a_manifest_without_row_ids_gives_none(table):
         ({"data_file": {"content": 2}}, "an entry has another content than its manifest"),
     ],
 )
-def test_an_entry_that_is_no_entry_names_the_manifest(table, changed, message):
+def test_an_invalid_entry_is_refused_with_its_manifest(table, changed, message):
     head = table.commit([(1, "a")])
     (one,) = table.entries[table.manifests[head][0]["manifest_path"]]
     data_file = one["data_file"] | changed.pop("data_file", {})

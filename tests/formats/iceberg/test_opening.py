@@ -272,7 +272,7 @@ def test_a_table_with_iceberg_metadata_beside_its_own_opens_as_either(memory_roo
     assert open_table(f"{url}/metadata/v1.metadata.json").format == "iceberg"
 
 
-def test_a_folder_that_is_no_table_is_refused_with_what_tables_have(memory_root):
+def test_a_folder_that_is_not_a_table_is_refused_with_what_tables_have(memory_root):
     filesystem, root = memory_root
     filesystem.pipe_file(f"{root}/metadata/other.txt", b"")
 

@@ -72,7 +72,7 @@ def test_bounds_of_before_a_promotion_count_and_those_of_no_value_do_not(tmp_pat
     assert version.plan("id > 5").skipped().num_rows == 0
 
 
-def test_nan_is_no_bound(tmp_path):
+def test_nan_is_not_a_bound(tmp_path):
     version = Version(tmp_path, SHARE)
     rows = {"share": [math.nan, 1.0]}
     version.data("a.parquet", rows, **statistics(rows, (3,), ("share",)))

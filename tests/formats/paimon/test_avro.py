@@ -290,7 +290,7 @@ def test_of_several_files_the_broken_one_is_named():
         (b"Obj\x01", "manifest/manifest-0 cannot be read as an Avro file"),
     ],
 )
-def test_what_is_no_metadata_is_named(content, found):
+def test_what_is_not_metadata_is_named(content, found):
     with pytest.raises(CorruptTableError, match=found):
         read(content)
 

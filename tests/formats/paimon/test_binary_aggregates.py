@@ -81,7 +81,7 @@ def test_a_wide_bitmap_that_nothing_was_added_to_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("content", [b"", b"\x3a\x30", b"no bitmap"])
-def test_bytes_that_are_no_bitmap_are_refused(content):
+def test_bytes_that_are_not_a_bitmap_are_refused(content):
     with pytest.raises(CorruptBytesError):
         fold(binary_aggregates.bitmap, [content, serialised({})])
     with pytest.raises(CorruptBytesError):
@@ -98,7 +98,7 @@ def test_without_its_package_a_sketch_is_refused_with_the_command_that_installs_
         getattr(binary_aggregates, function)(pa.array([b""], pa.binary()))
 
 
-def test_bytes_that_are_no_sketch_are_refused():
+def test_bytes_that_are_not_a_sketch_are_refused():
     pytest.importorskip("datasketches")
 
     with pytest.raises(CorruptBytesError, match="a sketch that cannot be read"):

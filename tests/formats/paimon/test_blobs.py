@@ -130,7 +130,7 @@ def test_a_changed_entry_is_damaged(place, said):
         blobs.parse(bytes(content), 1).value(0)
 
 
-def test_paimon_wrote_blobs():
+def test_blobs_that_paimon_wrote_are_read():
     assert len(BY_PAIMON) == 4
 
 
@@ -212,7 +212,7 @@ def test_descriptors_say_where_paimon_says_that_the_values_are(version, expected
             assert content[place[1] : place[1] + place[2]] == row["b"]
 
 
-def test_descriptors_are_given_only_if_they_are_asked_for_and_of_blob_columns_alone():
+def test_descriptors_are_returned_only_on_request_and_only_for_blob_columns():
     snapshot = snapshot_explorer.open_table(str(DATA / "paimon" / "blobs")).at("latest")
 
     assert snapshot.to_arrow().column_names == ["k", "b"]

@@ -100,7 +100,7 @@ def test_a_column_comes_from_the_newest_file_that_has_it_also_as_null():
     assert (split.raw, split.rows, split.counted) == (False, 2, 2)
 
 
-def test_only_files_with_a_column_asked_for_are_opened():
+def test_only_files_with_a_requested_column_are_opened():
     store = Files(STORE.files)
     (split,) = splits(TABLE, [part("a.parquet", None), part("b.orc", ["v"], sequence=2)], options=EVOLVING)
 
@@ -183,7 +183,7 @@ def test_vectors_of_newer_files_of_rows_in_parts_are_refused():
         splits(TABLE, files, options=options, vectors=vectors)
 
 
-def test_rows_without_any_id_are_broken_when_it_is_asked_for():
+def test_rows_without_any_id_are_broken_when_it_is_requested():
     (split,) = splits(TABLE, [part("a.parquet", None, first=None)], options={"row-tracking.enabled": "true"})
 
     assert rows(STORE, split, ["k", "_SEQUENCE_NUMBER"]).to_pydict() == {"k": [1, 2], "_SEQUENCE_NUMBER": [1, 1]}

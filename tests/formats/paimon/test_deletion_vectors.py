@@ -57,7 +57,7 @@ def test_vectors_of_every_kind_of_container_hold_what_paimon_put_into_them(path)
     assert found.tolist() == list(POSITIONS[name])
 
 
-def test_paimon_wrote_vectors():
+def test_vectors_that_paimon_wrote_are_read():
     assert len(BY_PAIMON) == 2 * len(POSITIONS)
 
 

@@ -120,7 +120,7 @@ def test_few_values_that_paimon_casts_are_refused(source, target):
     assert len(refused) <= REFUSED[source, target], refused
 
 
-def test_text_that_is_no_number_is_named():
+def test_text_that_is_not_a_number_is_named():
     with pytest.raises(NotCastableError, match="'12x' is not cast from STRING to INT"):
         cast(pa.array(["1", "12x"]), parse_type("STRING"), parse_type("INT"))
 

@@ -187,7 +187,7 @@ def merged(table, rules, sequence, kinds, levels=None):
         lambda number: "customer-" * (number % 4) + "\0" * (number % 3),
     ],
 )
-def test_many_keys_of_text_are_told_apart_however_long_they_are(text):
+def test_many_keys_of_text_are_distinguished_however_long_they_are(text):
     files = [sorted(text(number) for number in range(start, start + 800)) for start in (0, 400)]
     last = {key: place for place, key in enumerate(key for file in files for key in file)}
     rows = pa.table({"k": pa.chunked_array(files), "j": pa.array(np.zeros(1600, np.int64))})

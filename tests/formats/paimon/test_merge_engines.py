@@ -273,7 +273,7 @@ def test_ignored_deletes_in_sequence_groups_still_begin_a_row(history):
         max_size=6,
     ),
 )
-def test_aggregation(history, lookup, removes, names):
+def test_an_aggregation_equals_folding_row_by_row(history, lookup, removes, names):
     columns = ["a", "g", "b", "h", "i", "d"]
     named = {
         name: Function(name=function, ignore_retract=not removes) for name, function in zip(columns, names, strict=True)

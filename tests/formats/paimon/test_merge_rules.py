@@ -107,7 +107,7 @@ def test_options_of_nested_functions_are_read():
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "many"])
-def test_a_limit_that_is_no_number_of_rows_is_refused(limit):
+def test_a_limit_that_is_not_a_number_of_rows_is_refused(limit):
     options = {"fields.table.aggregate-function": "nested_update", "fields.table.count-limit": limit}
 
     assert f"fields.table.count-limit={limit}" in refusal({**AGGREGATION, **options})
@@ -253,7 +253,7 @@ def test_a_sum_that_overflows_is_refused_but_the_other_columns_and_the_count_are
 
 
 @pytest.mark.parametrize("function", ["rbm32", "rbm64"])
-def test_bytes_that_are_no_bitmap_are_refused_with_column_and_files_named(function):
+def test_bytes_that_are_not_a_bitmap_are_refused_with_column_and_files_named(function):
     table = schema([("k", "INT NOT NULL"), ("b", "BYTES")], keys=["k"])
     raw = pa.table({"_SEQUENCE_NUMBER": [1], "_VALUE_KIND": pa.array([0], pa.int8()), "k": [1], "b": [b"\x01none"]})
     files = {"bucket-0/a.parquet": parquet(raw), "bucket-0/b.parquet": parquet(raw)}

@@ -143,7 +143,7 @@ def test_times_and_decimals_inside_of_nested_types_are_read(form):
     ]
 
 
-def test_only_the_columns_asked_for_come_back_in_their_order():
+def test_only_the_requested_columns_are_returned_in_their_order():
     fields = [field("string", "STRING"), field("int", "INT")]
 
     table = read((PROBES / "all.parquet").read_bytes(), "all.parquet", 4, fields)
@@ -369,7 +369,7 @@ def test_an_encrypted_file_is_refused():
         read(b"PARE" + bytes(100) + b"PARE", "f.parquet", 1, [field("a", "INT")])
 
 
-def test_text_in_an_orc_file_that_is_no_text_is_damage():
+def test_bytes_in_an_orc_file_that_are_not_text_are_damage():
     content = orc_file(pa.table({"t": ["before", "MARKED", "behind"], "n": [1, 2, 3]}), compression="uncompressed")
     assert content.count(b"MARKED") >= 1
     damaged = content.replace(b"MARKED", b"MA\xff\xfeED")

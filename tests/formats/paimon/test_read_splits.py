@@ -278,7 +278,7 @@ def keyed_rows(values, **constants):
     )
 
 
-def test_a_section_is_merged_and_only_the_columns_asked_for_come_back():
+def test_a_section_is_merged_and_only_the_requested_columns_are_returned():
     store = Files(
         {
             "bucket-0/a.parquet": parquet(keyed_rows([(1, 1, 0, "a"), (2, 2, 0, "b"), (3, 3, 0, "c")])),

@@ -124,7 +124,7 @@ def test_types_that_are_not_read_are_refused_by_name(text):
         "INT;",
     ],
 )
-def test_what_is_no_type_is_broken(text):
+def test_what_is_not_a_type_is_broken(text):
     raw = DOCUMENTED | {"fields": [{"id": 0, "name": "x", "type": text}]}
 
     with pytest.raises(CorruptTableError, match="schema/schema-1 is not a readable Paimon schema"):

@@ -106,7 +106,7 @@ def test_an_invalid_field_is_broken(change, found):
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"7"])
-def test_what_is_no_snapshot_is_named(content):
+def test_what_is_not_a_snapshot_is_named(content):
     with pytest.raises(CorruptTableError, match="snapshot/snapshot-7 is not a readable Paimon snapshot"):
         parse_snapshot(content, "snapshot/snapshot-7")
 

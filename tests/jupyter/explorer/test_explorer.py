@@ -160,7 +160,7 @@ def test_a_ref_is_typed_or_chosen_from_the_list(explorer):
     assert explorer.state.b == 5
 
 
-def test_what_is_no_ref_is_reported_and_the_marker_stays(explorer):
+def test_what_is_not_a_ref_is_reported_and_the_marker_stays(explorer):
     explorer._controls.markers["b"].value = "newest"
     explorer.wait()
 

@@ -143,7 +143,7 @@ def test_a_page_sorts_filters_scrolls_and_opens(pane):
         {"arrange": {"sort": "x", "column": 99, "text": 5, "descending": "yes"}},
     ],
 )
-def test_what_is_no_message_of_a_page_changes_nothing(pane, message):
+def test_what_is_not_a_message_of_a_page_changes_nothing(pane, message):
     before = pane.grid
 
     pane._handle_custom_msg(message, [])

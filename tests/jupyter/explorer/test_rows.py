@@ -166,7 +166,7 @@ def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders,
     explorer.close()
 
 
-def test_comparing_rows_is_cancelled_and_can_be_asked_for_again(orders, shell, monkeypatch):
+def test_comparing_rows_is_cancelled_and_can_be_requested_again(orders, shell, monkeypatch):
     shell.ok("%config SnapshotMagics.load_row_limit = 10")
     compare, is_slow = view_requests.row_diff, [True]
 
@@ -348,7 +348,7 @@ def test_what_cannot_be_bisected_is_reported_in_a_line(explorer, where, said):
     assert explorer.state.b == 18
 
 
-def test_a_bisection_that_reads_much_is_announced_and_asked_for_again(orders, shell):
+def test_a_bisection_that_reads_much_is_announced_and_requested_again(orders, shell):
     shell.ok("%config SnapshotMagics.load_size_limit = 1000")
     explorer = Explorer(orders, name="orders").wait()
     explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10

@@ -239,7 +239,7 @@ def test_all_is_shown_again():
     assert shown(state) == [2, 1]
 
 
-def test_what_is_no_time_is_refused():
+def test_what_is_not_a_time_is_refused():
     state = knowing(1)
 
     with pytest.raises(TraitError):
@@ -249,7 +249,7 @@ def test_what_is_no_time_is_refused():
 
 
 @pytest.mark.parametrize("name", ["1df", "a b", "", "class", "df.x", "__import__('os')"])
-def test_what_is_no_name_is_no_variable(name):
+def test_what_is_not_a_name_is_not_a_variable(name):
     with pytest.raises(TraitError, match="cannot be the name of a variable. Use letters, digits and _."):
         ExplorerState().variable = name
 
