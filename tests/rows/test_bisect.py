@@ -239,6 +239,7 @@ def test_a_condition_on_numbers_that_the_metadata_lacks_is_unknown_and_not_false
     shown = repr(opened.bisect("rows > 9"))
     assert "rows > 9 does not hold at version 1" in shown
     assert "its files, or statistics of them, are not known" in shown
+    assert opened.anomalies().title == f"Anomalies of {opened.name}; the metadata has no statistics of id, name"
 
 
 def test_good_must_come_before_bad_and_the_condition_hold_at_bad(table):

@@ -98,8 +98,10 @@ class Profile(FrameExports):
         """Return the profile as a drawing: its facts, its frame, and the call that returns it."""
         shown = self.frame.drawing()
         facts = Pairs((("format", self.format), ("versions", self.span)))
-        note = unrecorded_note(self.columns)
-        lines = (Line(note),) if note else ()
+        unrecorded = unrecorded_columns(self.columns, everywhere=False)
+        where = "" if unrecorded == unrecorded_columns(self.columns, everywhere=True) else " at some versions"
+        note = f"The metadata has no statistics of {unrecorded}{where}: exact=True reads the rows."
+        lines = (Line(note),) if unrecorded else ()
         return Drawing(title=shown.title, parts=(facts, *shown.parts, *lines, Code(self.call)))
 
     def __len__(self) -> int:
@@ -186,19 +188,23 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
 _OF_BRANCHES = "unknown: the table also has rows of another branch"
 
 
-def unrecorded_note(columns: Mapping[str, pa.Table]) -> str | None:
-    """Return a sentence that names the columns without statistics at a version with rows; None without such columns."""
-    names = [name for name, rows in columns.items() if _is_unrecorded(rows)]
+def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> str:
+    """Return the names of columns that have rows, but no number of them, as text; empty if there are none.
+
+    Args:
+        columns: The numbers of each column over versions.
+        everywhere: Whether to name only those without a number at any version, rather than at one.
+    """
+    names = [name for name, rows in columns.items() if _is_unrecorded(rows, everywhere=everywhere)]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    listed = f"{', '.join(names[:_NAMED])}{more}"
-    return f"The metadata has no statistics of {listed}: exact=True reads the rows." if names else None
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
-def _is_unrecorded(rows: pa.Table) -> bool:
+def _is_unrecorded(rows: pa.Table, *, everywhere: bool) -> bool:
     nothing = reduce(pc.and_, (pc.is_null(rows[name]) for name in ("null_count", "min", "max")))
     lacks = pc.fill_null(pc.equal(rows["bounds"], LACKING), False)  # noqa: FBT003 - pyarrow's
-    found = pc.and_not(pc.and_(nothing, pc.greater(rows["rows"], 0)), lacks)
-    return bool(pc.any(found).as_py())
+    of_rows = nothing.filter(pc.and_not(pc.greater(rows["rows"], 0), lacks))
+    return bool((pc.all if everywhere else pc.any)(of_rows).as_py()) and len(of_rows) > 0
 
 
 _NAMED = 5

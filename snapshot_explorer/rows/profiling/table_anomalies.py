@@ -13,6 +13,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.rows.profiling.anomalies import jumps
 from snapshot_explorer.rows.profiling.column_numbers import rows_over
+from snapshot_explorer.rows.profiling.profiles import unrecorded_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +42,11 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     if len(marked):
         marked = _with_commits(source, marked)
     rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
+    unrecorded = unrecorded_columns(profile.columns, everywhere=True)
     return Frame(
         rows,
-        title=f"Anomalies of {source.name}",
+        title=f"Anomalies of {source.name}"
+        + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
         noun="anomalies",
         drawn=frames.non_empty_columns(rows),
         limit=len(rows),
