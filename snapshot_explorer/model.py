@@ -263,6 +263,10 @@ class Inspection:
 
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]
 """How to find the rows that changed between two versions."""
+ROW_KIND = "rowkind"
+"""The first column of changed rows: one of the next four."""
+INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
+"""A row that was inserted, updated (before and after the update) or deleted."""
 RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
 """Why the rows of a version are not those of its files, each read alone: deletion vectors that change while their files
 remain, rows that are spread over several files, or rows of another branch. Lifetimes do not contain any of them."""

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.diffs.row_changes import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.rows.frame_exports import FrameExports
 
 if TYPE_CHECKING:

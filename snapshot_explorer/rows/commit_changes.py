@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.model import ROW_KIND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from snapshot_explorer.model import RowChanges
-
-_ROW_KIND = "rowkind"
 
 
 def read_changes(
@@ -29,13 +28,13 @@ def read_changes(
         where: A condition in SQL on `rowkind`, the columns of the schema and the metadata columns.
         limit: Return at most the first rows, this many.
     """
-    if _ROW_KIND in changes.schema.names:
+    if ROW_KIND in changes.schema.names:
         changes.splits(None)  # the format raises for a column of that name
-    known = {_ROW_KIND, *changes.schema.names}
+    known = {ROW_KIND, *changes.schema.names}
     more = [field for field in changes.metadata_columns if field.name not in known]
-    schema = pa.schema([pa.field(_ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
-    shown = [_ROW_KIND, *changes.schema.names]
+    schema = pa.schema([pa.field(ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
+    shown = [ROW_KIND, *changes.schema.names]
     is_list = isinstance(columns, Iterable) and not isinstance(columns, str)
-    wanted = shown if columns is None else [_ROW_KIND, *columns] if is_list else columns
+    wanted = shown if columns is None else [ROW_KIND, *columns] if is_list else columns
     scan = scan_of(schema, wanted, where, limit)
     return local.to_arrow(changes.reader, changes.splits(scan.condition), scan)

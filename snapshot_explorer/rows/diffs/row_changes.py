@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, changed_cells, matched, taken, unmatched
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.rows.diffs.row_matching import Places
 
-INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 _KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 """Places in `_KINDS`."""
@@ -25,7 +25,7 @@ _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
     """Return the names of the two columns before those of the rows, with underscores if the rows have such columns."""
     found = []
-    for name in ("rowkind", "changed_columns"):
+    for name in (ROW_KIND, "changed_columns"):
         while name in schema.names:
             name += "_"  # noqa: PLW2901 - until the name is unique
         found.append(name)

@@ -18,14 +18,11 @@ from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
-    AFTER,
-    BEFORE,
-    DELETED,
-    INSERTED,
     changes_schema,
     kinds_of,
     of_kinds,

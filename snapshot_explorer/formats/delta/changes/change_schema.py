@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.changes.events import HIDDEN, ROW_KIND
+from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_widening
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import Schema, mapping_mode
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.model import ROW_KIND
 
 RECORDED = ("delta.enableChangeDataFeed", "delta.enableChangeDataCapture")
 """The properties that make writers record changes, new name first."""

@@ -16,10 +16,9 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector, deleted
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
-ROW_KIND = "rowkind"
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
@@ -34,7 +33,7 @@ HIDDEN = pa.schema(
 STORED_CHANGE = Field(name="_change_type of the file", type=DataType(root="string"), stored=CHANGE_TYPE)
 """The column of change data files with the kind of change."""
 _CHANGES = pa.array(["insert", "update_preimage", "update_postimage", "delete"])
-_KINDS = pa.array(["+I", "-U", "+U", "-D"])
+_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
 _UNKNOWN_ROWS = 1 << 40
 """Assumed row count of a file without one in the log; reading checks it."""
 

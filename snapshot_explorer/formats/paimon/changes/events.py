@@ -16,11 +16,10 @@ from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerged
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
-ROW_KIND = "rowkind"
-_KINDS = pa.array(["+I", "-U", "+U", "-D"])
+_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
 _BATCH_ROWS = 65_536
 
 Mask = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, Difference, Events
+from snapshot_explorer.formats.paimon.changes.events import Difference, Events
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
@@ -36,7 +36,7 @@ from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import Plan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
-from snapshot_explorer.model import ChangeMode, Predicate, Split
+from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 

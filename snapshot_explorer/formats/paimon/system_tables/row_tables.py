@@ -12,14 +12,14 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.changes.events import ROW_KIND, LastEvents, read_events
+from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_events
 from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.scans import scan
-from snapshot_explorer.model import Split
+from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
 _NUMBERED = "table-read.sequence-number.enabled"

@@ -12,9 +12,9 @@ from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.jupyter.explorer.environment import load_limits
+from snapshot_explorer.model import AFTER, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.render.cells import counted
-from snapshot_explorer.rows.diffs.row_changes import AFTER, DELETED, INSERTED
 from snapshot_explorer.rows.diffs.row_diff import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
