@@ -38,6 +38,8 @@ _LARGEST_BUCKET = 16
 """Hashes in a bucket that are compared one by one."""
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF, _TWO = np.uint64(32), np.uint64(2)
+_BYTE, _IN_BYTE = np.uint64(3), np.uint8(7)
+"""Of the number of a bit, how many bits are its place in a byte, and these bits."""
 _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
 
 
@@ -309,13 +311,14 @@ class _HashTable:
     """
 
     def __init__(self, hashes: _Hashes) -> None:
-        self._order = np.argsort(hashes, kind="stable")
+        self._order = np.argsort(hashes)
         self._hashes = hashes[self._order]
         self.is_distinct = bool(np.all(self._hashes[1:] != self._hashes[:-1]))
         bits = min(_MAX_FILTER_BITS, max(_MIN_FILTER_BITS, len(hashes).bit_length() + 5))
         self._filter_shift, self._shift = np.uint64(64 - bits), np.uint64(64 - bits + 4)
-        self._filter = np.zeros(1 << bits, np.bool_)
-        self._filter[self._hashes >> self._filter_shift] = True
+        is_there = np.zeros(1 << bits, np.bool_)
+        is_there[self._hashes >> self._filter_shift] = True
+        self._filter = np.packbits(is_there, bitorder="little")  # that much less of the processor's cache
         self._second = np.zeros(1 << (bits - 2), np.bool_)
         self._second[self._second_places(self._hashes)] = True
         sizes = np.bincount((self._hashes >> self._shift).view(np.int64), minlength=1 << (bits - 4))
@@ -343,7 +346,14 @@ class _HashTable:
     def _candidates(self, hashes: Callable[[int, int], _Hashes], start: int, end: int) -> tuple[Codes, _Hashes]:
         """Return which values might be there, and their hashes. Of few at once, memory is used again."""
         found = hashes(start, end)
-        rows = np.flatnonzero(self._filter.take((found >> self._filter_shift).view(np.int64)))
+        bits = found >> self._filter_shift
+        places = bits.astype(np.uint8)
+        places &= _IN_BYTE
+        bits >>= _BYTE
+        might_be_there = self._filter.take(bits.view(np.int64))
+        might_be_there >>= places
+        might_be_there &= 1
+        rows = np.flatnonzero(might_be_there.view(np.bool_))
         found = found.take(rows)
         left = np.flatnonzero(self._second.take(self._second_places(found)))
         return rows.take(left) + start, found.take(left)
