@@ -214,8 +214,10 @@ def _lookup(values: pa.Array) -> "tuple[_Numbers | _Values, Codes]":
     if pa.types.is_integer(values.type):
         numbers = _Numbers(values)
         return numbers, numbers.codes(values)
-    encoded = values.dictionary_encode(null_encoding="encode")
     is_text = values.type in (pa.string(), pa.binary())
+    if is_text and not values.null_count and _TextHashes(values, both=True).are_distinct():
+        return _Texts(values), np.arange(len(values))
+    encoded = values.dictionary_encode(null_encoding="encode")
     lookup = _Texts(encoded.dictionary) if is_text else _Values(encoded.dictionary)
     return lookup, encoded.indices.to_numpy().astype(np.int64)
 
@@ -404,6 +406,11 @@ class _TextHashes:
             last ^= self._first(starts, lengths) * _SPREAD
         last *= _SPREAD
         return last
+
+    def are_distinct(self) -> bool:
+        """Return whether no two texts have one hash: then no two are equal."""
+        hashes = np.sort(self(0, len(self._starts)))
+        return bool(np.all(hashes[1:] != hashes[:-1]))
 
     def words(self, rows: Codes) -> tuple[npt.NDArray[np.int32], _Hashes, _Hashes]:
         """Return the length, the last and the first eight bytes of some of the texts, which are in order."""
