@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from snapshot_explorer import catalogs
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
@@ -126,12 +127,17 @@ def _in_catalog(
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
     """Return a suggestion for a missing folder: the one with the most similar name, and how many more the parent has.
 
-    Or the URL that a path such as `s3:/lake/orders` probably means, or how to open a table by its name in a catalog.
-    Empty without a suggestion. One listing of the parent folder, or of the one above it if that is missing too.
+    Or what a path such as `s3:/lake/orders`, `$LAKE/orders` or `my%20orders` probably means, or how to open a table by
+    its name in a catalog. Empty without a suggestion. One listing of the parent folder, or of the one above it if that
+    is missing too.
     """
     url = missing_slash(path)
     if url is not None:
         return f"Did you mean {url}?"
+    if os.path.expandvars(path) != path:
+        return "Variables of the environment are not replaced: os.path.expandvars(path) does that."
+    if unquote(path) != path:
+        return "Paths and URLs are taken as they are, not percent-encoded: write a space for %20."
     found = _nearest(path.rstrip("/"), storage_options)
     if _CATALOG_NAME.fullmatch(path) and not found.startswith("Did you mean"):
         return f"If {path} is a name in a catalog, give spark= or catalog= too."

@@ -176,7 +176,7 @@ class Snapshot:
             InvalidArgumentError: `partition` names a column that is not a partition key, or the engine is unknown.
             UnsupportedFeatureError: Statistics are requested on Spark.
         """
-        self._check_partition(partition or {})
+        self._check_partition({} if partition is None else partition)
         if metadata.is_spark(engine):
             return metadata.files(self._format, self.version, spark, partition=partition, statistics=statistics)
         key = "files with statistics" if statistics else "files"

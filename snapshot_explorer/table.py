@@ -846,7 +846,7 @@ class Table:
 
 def _checked_versions(versions: object) -> Sequence[int]:
     """Return versions as a list. Raises InvalidArgumentError if something else was given."""
-    if isinstance(versions, str) or not isinstance(versions, Iterable):
+    if isinstance(versions, str | bytes) or not isinstance(versions, Iterable):
         raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
     found = list(versions)
     wrong = [version for version in found if not isinstance(version, Integral)]

@@ -63,7 +63,7 @@ def check_limit(limit: object, what: str) -> None:
 def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if columns is None:
         return schema.remove_metadata()
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{str(columns)!r}].")
     known, seen = set(schema.names), set[str]()
     given: Iterable[object] = columns

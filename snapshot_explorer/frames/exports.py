@@ -26,11 +26,14 @@ def output_path(path: str | PathLike[str]) -> str:
     """
     try:
         target = Path(path).expanduser()
-    except (TypeError, RuntimeError) as error:
+        resolved = target.resolve()
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidArgumentError(f"path must be the path of a file, got {path!r}: {error}.") from error
     if "://" in str(path):
         raise InvalidArgumentError(f"{path} is a URL, but files are written to the local disk. Choose a path there.")
-    for folder in target.resolve().parents:
+    if target.is_dir():
+        raise InvalidArgumentError(f"{target} is a folder. Give the path of a file in it.")
+    for folder in resolved.parents:
         if any(any(folder.glob(pattern)) for pattern in _IN_TABLES):
             raise InvalidArgumentError(
                 f"{path} is in the table {folder}, which is only read. Choose a file outside of it."

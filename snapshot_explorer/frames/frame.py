@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.variant_texts import with_texts
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.render import Drawing, Grid, mimebundle, text
 
@@ -89,7 +89,14 @@ class Frame:
         return self.to_pandas()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column."""
+        """Return one column.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+        """
+        if name not in self._rows.column_names:
+            listed = ", ".join(self._rows.column_names)
+            raise InvalidArgumentError(f"Unknown column {name!r}. {self.title} has the columns {listed}.")
         return self._rows.column(name)
 
     def to_arrow(self) -> pa.Table:

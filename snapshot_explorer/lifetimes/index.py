@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes.intervals import (
     OPEN,
@@ -271,6 +272,11 @@ class FileLifetimes:
         return np.where(several, codes, -1) if several.any() else None
 
     def _position(self, version: int) -> int:
+        given: object = version
+        if not isinstance(given, Integral):
+            raise InvalidArgumentError(
+                f"A version must be a whole number, got {version!r}. table.at(ref).version resolves a ref."
+            )
         place = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
         if place < len(self.versions) and self.versions[place] == version:
             return place

@@ -39,7 +39,10 @@ def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> P
     Raises:
         InvalidArgumentError: The folder is in the table, where nothing is ever written.
     """
-    folder = Path(cache_dir).expanduser().resolve()
+    try:
+        folder = Path(cache_dir).expanduser().resolve()
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"cache_dir must be the path of a folder, got {cache_dir!r}.") from error
     location = (table[0] or "").removeprefix("file://")
     if "://" not in location and folder.is_relative_to(Path(location).resolve()):
         raise InvalidArgumentError(

@@ -202,6 +202,8 @@ def bisect(
         single_pass: Whether to read rows in a single pass. By default, if that reads less.
     """
     _check_order(good, bad)
+    if announce is not None and not callable(announce):
+        raise InvalidArgumentError(f"announce must be a function of what will be read, got {announce!r}.")
     versions = source.versions(good, bad)
     newest = source.format.version(versions[-1])
     call = source.opened + _call(condition, good, bad)

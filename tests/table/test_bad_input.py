@@ -274,6 +274,17 @@ def test_a_condition_that_does_not_fit(url, where):
             "explore needs an open table, got str. Open it: explore(open_table(PATH)).",
         ),
         (lambda table: open_table(table.path, storage_options="key"), "storage_options must be a dict, got str."),
+        (lambda table: table.committed_at(b"3"), "versions must be a list of versions, got b'3'."),
+        (lambda table: table.at(3).to_arrow(b"id"), "columns must be a list of names, got b'id'."),
+        (lambda table: table.at(3).files([]), "partition must be a dict such as {'dt': '2026-11-01'}, got list."),
+        (lambda table: table.lifetimes(cache_dir=3), "cache_dir must be the path of a folder, got 3."),
+        (lambda table: table.lifetimes().files_at(None), "A version must be a whole number, got None. table.at(ref)"),
+        (lambda table: table.bisect("id < 0", announce=3), "announce must be a function of what will be read, got 3."),
+        (lambda table: table.diff_rows(2, 3).showing(None), "rows must be a whole number, 0 or more, got None."),
+        (lambda table: table.history()["kinds"], "Unknown column 'kinds'. History of"),
+        (lambda table: table.history().to_csv(""), ". is a folder. Give the path of a file in it."),
+        (lambda table: table.history().to_csv("a\0b"), "path must be the path of a file, got 'a\\x00b'"),
+        (lambda table: explore(table).wait(float("nan")), "seconds must be a number, 0 or more, got nan."),
         (lambda table: open_table(table.path, limits=8), "limits must be Limits, such as"),
         (lambda table: open_table(table.path, staleness_limit=3), "staleness_limit must be a timedelta, got int."),
     ],
@@ -298,6 +309,16 @@ def test_an_argument_of_another_type_says_what_it_must_be(url, call, message):
 def test_a_url_that_lacks_a_slash_is_suggested(call, path, url):
     with pytest.raises(TableNotFoundError, match=rf"Did you mean {url}\?$"):
         call(path)
+
+
+def test_a_path_that_is_encoded_or_has_a_variable_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAKE", str(tmp_path))
+
+    for path in (f"{tmp_path}/my%20orders", f"file://{tmp_path}/my%20orders"):
+        with pytest.raises(TableNotFoundError, match="taken as they are, not percent-encoded: write a space for %20"):
+            open_table(path)
+    with pytest.raises(TableNotFoundError, match=r"not replaced: os\.path\.expandvars\(path\) does that"):
+        open_table("$LAKE/orders")
 
 
 def test_a_name_of_a_catalog_says_what_else_it_needs(tmp_path, monkeypatch):

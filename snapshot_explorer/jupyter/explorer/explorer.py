@@ -155,7 +155,11 @@ class Explorer(Unsent, widgets.VBox):
 
         Raises:
             TimeoutError: It takes longer.
+            InvalidArgumentError: `seconds` is not a number, 0 or more.
         """
+        given: object = seconds
+        if not (isinstance(given, int | float) and given >= 0):  # which NaN is not
+            raise InvalidArgumentError(f"seconds must be a number, 0 or more, got {seconds!r}.")
         if not self._work.wait(seconds):
             raise TimeoutError(f"The explorer still reads after {seconds:g} seconds. Wait again, or press Cancel.")
         return self

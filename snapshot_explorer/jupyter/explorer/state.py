@@ -263,7 +263,10 @@ class ExplorerState(HasTraits):
     def _check_window(self, proposal: Bunch) -> tuple[int, int] | None:
         if proposal.value is None:
             return None
-        first, last = (int(one) for one in proposal.value)
+        try:
+            first, last = (int(one) for one in proposal.value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TraitError(f"window must be two versions, such as (3, 17), got {proposal.value!r}.") from error
         if first > last:
             raise TraitError(f"A window from version {first} to {last} is empty. It must begin before it ends.")
         return first, last

@@ -274,6 +274,8 @@ class RowDiff:
     def showing(self, rows: int) -> RowDiff:
         """Return the same diff, drawn with up to `rows` rows."""
         check_limit(rows, "rows")
+        if rows is None:
+            raise InvalidArgumentError("rows must be a whole number, 0 or more, got None. to_arrow() has all rows.")
         return replace(self, drawn_rows=rows)
 
     def drawing(self) -> Drawing:

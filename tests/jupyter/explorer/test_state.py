@@ -259,6 +259,9 @@ def test_a_window_that_ends_before_it_begins_is_refused():
 
     with pytest.raises(TraitError, match="A window from version 3 to 1 is empty."):
         state.window = (3, 1)
+    for window in (3, "x", (1,)):
+        with pytest.raises(TraitError, match="window must be two versions, such as"):
+            state.window = window
 
 
 def test_of_many_versions_the_newest_are_in_the_window():
