@@ -16,7 +16,7 @@ log = logger_of(__name__)
 try:
     from snapshot_explorer.jupyter import completion
 except ImportError as error:
-    # IPython before 8.6, as hosted notebooks still have it, completes otherwise: all works but completion.
+    # IPython before 8.6, still used by hosted notebooks, has another completer: everything else works.
     completion = None  # type: ignore[assignment]
     log.warning("Completion of %%snapshot lines is off: %s", error)
 
@@ -32,7 +32,7 @@ __all__ = ["SnapshotMagics", "load_ipython_extension", "unload_ipython_extension
 def load_ipython_extension(ip: InteractiveShell) -> None:
     """Register the magic under the names that are free, its settings, completion, progress, and how frames are drawn.
 
-    Loading twice leaves nothing twice. Open tables are found again by the variables that hold them.
+    Loading twice registers nothing twice. Open tables are found by the variables that hold them.
     """
     unload_ipython_extension(ip)
     taken = [name for name in NAMES if _is_taken(ip, name)]
@@ -61,7 +61,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(ip: InteractiveShell) -> None:
-    """Remove everything that `load_ipython_extension` registered, and nothing of others."""
+    """Remove everything that `load_ipython_extension` registered, and nothing else."""
     manager = ip.magics_manager
     for name in NAMES:
         for kind in _KINDS:

@@ -35,12 +35,12 @@ def parse(
     Args:
         command: The command, whose arguments and options are accepted.
         words: The words behind the command's own.
-        expand: Puts the user's variables into a value. What it returns is never taken for a flag.
+        expand: Replaces the user's variables in a value. Its result is never parsed as a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
-        variables: The user's variables. The bare name of one may stand where a ref, a number or a time is expected.
+        variables: The user's variables. The bare name of one may be given where a ref, a number or a time is expected.
 
     Raises:
-        UsageError: A flag is unknown, a value is missing, or there are too many arguments or too few.
+        UsageError: A flag is unknown, a value is missing, or there are too many or too few arguments.
     """
     return _Parser(command, words, expand, is_table, variables).parse()
 
@@ -105,7 +105,7 @@ class _Parser:
         if option is not None:
             return option
         flags = {text.lstrip("-"): text for known in self._command.all_options for text in known.flags}
-        # Without the dashes, which would make any two alike.
+        # Without the dashes, which make any two flags similar.
         near = get_close_matches(flag.lstrip("-"), flags, 1)
         hint = f"Did you mean {flags[near[0]]}?" if near else f"Options: {', '.join(flags.values())}."
         raise UsageError(f"%snapshot {self._command.name} has no option {flag}. {hint}")
@@ -247,7 +247,7 @@ def _looks_like_a_flag(text: str) -> bool:
 
 
 def _variable(option: Option, text: str) -> str:
-    """Return the name of a variable, also where it was written as `{name}` or `$name`; the value is not looked at."""
+    """Return the name of a variable, also where it was written as `{name}` or `$name`; the value is not read."""
     name = text.strip("{}$ ")
     if not name.isidentifier():
         raise UsageError(

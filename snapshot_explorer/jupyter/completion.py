@@ -44,8 +44,8 @@ _MOST_LOGGED = 20
 """Failures of a session that are logged."""
 _SHOWN_VERSIONS = 100
 _MOST_SHOWN = 1_000
-"""How many texts are offered at once, such as names of columns."""
-# JupyterLab breaks what a completion is at blanks and hyphens, over the line below.
+"""The most texts that are offered at once, such as names of columns."""
+# JupyterLab wraps the type of a completion at blanks and hyphens, over the next line.
 _UNBROKEN = str.maketrans({" ": "\u00a0", "-": "\u2011"})
 
 
@@ -62,8 +62,8 @@ class Suggestions:
 def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[CompletionContext], SimpleMatcherResult]:
     """Return the matcher for IPython's completer: it alone answers on `%snapshot` lines where it has an answer.
 
-    Where finding an answer fails it offers nothing, as IPython would print a traceback on each key; the first failure
-    of each kind is logged with its traceback.
+    If this fails, it offers nothing, since IPython would print a traceback at each keystroke; the first failure of each
+    kind is logged with its traceback.
     """
     failed: set[tuple[type[Exception], str]] = set()
 
@@ -93,7 +93,7 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
 
 
 def _in_a_cell(context: CompletionContext, tables: OpenTables) -> Suggestions | None:
-    """Return what may follow in the query of a cell; None outside of one. Frontends that pass a line only have none."""
+    """Return what may follow in the query of a cell; None outside of one, and in frontends that pass only a line."""
     lines = context.full_text.split("\n")
     head = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if context.cursor_line <= head or not _CELL.match(lines[head]):
@@ -312,7 +312,7 @@ def _times_of(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _paths(typed: str) -> Suggestions:
-    """Return the folders of the local disk whose path begins so; tables are marked. Nothing of a remote storage."""
+    """Return the local folders whose path begins with the text; tables are marked. None for a remote storage."""
     if "://" in typed:
         return Suggestions(typed, ())
     folder, slash, start = typed.rpartition("/")

@@ -53,7 +53,7 @@ class Cost:
         )
 
     def exceeds(self, limits: Limits) -> bool:
-        """Return whether it is more than the limits allow; of an unknown number of rows the bytes decide."""
+        """Return whether it is more than the limits allow; if the number of rows is unknown, only the bytes count."""
         return (self.rows or 0) > limits.rows or self.size_bytes > limits.size_bytes
 
     def __str__(self) -> str:

@@ -77,7 +77,7 @@ class SnapshotMagics(Magics):
     @no_var_expand
     @needs_local_scope
     def snapshot(self, line: str, local_ns: Mapping[str, object] | None = None) -> object:
-        """Stand for the list of commands, which is put here below."""
+        """Run a command. The list of commands, assigned below, replaces this docstring."""
         return self._run_line(line, None, local_ns)
 
     snapshot.__doc__ = overview(COMMANDS)  # type: ignore[assignment]  # as above
@@ -181,7 +181,7 @@ class SnapshotMagics(Magics):
         except SnapshotExplorerError as error:
             if self.debug or arguments.has("debug"):
                 raise
-            # UsageError itself: IPython shows the traceback of anything derived from it.
+            # UsageError itself: IPython shows a traceback for subclasses.
             raise UsageError(visible(" ".join(str(error).split()))) from error
 
     def _show_line(self, line: str) -> None:
@@ -195,7 +195,7 @@ class SnapshotMagics(Magics):
             self._show_line(line)
 
     def _is_shown(self, line: str) -> bool:
-        """Return whether the cell's use of the line would show its result: whether nothing is done with it.
+        """Return whether the cell would show the result of the line: whether its value is unused.
 
         A semicolon silences what would be shown, but `df = %snapshot load;` must still assign.
         """
@@ -206,7 +206,7 @@ class SnapshotMagics(Magics):
 
 
 def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
-    """Yield why a time with an hour names the version that it does, where the next one was committed soon after."""
+    """Yield why a time with an hour selects its version, where the next one was committed soon after."""
     ref, between = invocation.arguments.get("ref"), invocation.arguments.get("a..b")
     for text in [ref, *(between or "").split("..")] if command.accepts_table else []:
         if text and _TIME_OF_DAY.search(text) and (note := invocation.table()[1].time_note(text)):

@@ -1,7 +1,7 @@
-"""Progress of long work beneath a cell, or in a line of the terminal; nothing is left of it afterwards.
+"""Progress of long work beneath a cell, or in a line of the terminal; it is removed afterwards.
 
 It is HTML rather than a widget: that works wherever outputs are shown, without a connection of its own to the page, and
-can be taken away again from the cell and so from the saved notebook.
+can be removed from the cell and so from the saved notebook.
 """
 
 import sys
@@ -23,7 +23,7 @@ class CellProgress:
         self._id: str | None = None
 
     def show(self, progress: Progress) -> None:
-        """Show the bar, or move it on."""
+        """Show the bar, or update it."""
         limits = (
             "" if progress.total is None else f' max="{progress.total}" value="{min(progress.done, progress.total)}"'
         )
@@ -33,12 +33,12 @@ class CellProgress:
         if self._id is None:
             # Never saved: a notebook holds no display ids.
             self._id = uuid.uuid4().hex
-            # What does not follow updates, such as nbval, is to see nothing at all.
+            # Tools that ignore updates, such as nbval, must not see an output.
             self._publish({}, update=False)
         self._publish({"text/html": f"<div>{bar} {said}</div>", "text/plain": str(progress)}, update=True)
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._id is not None:
             self._publish({}, update=True)
         self._id = None
@@ -48,14 +48,14 @@ class CellProgress:
 
 
 class ShellProgress:
-    """Has progress shown while a shell runs cells."""
+    """Shows progress while a shell runs cells."""
 
     def __init__(self, shell: InteractiveShell, is_wanted: Callable[[], bool]) -> None:
         """Bind to a shell.
 
         Args:
             shell: The shell.
-            is_wanted: Whether progress is to be shown now.
+            is_wanted: Returns whether progress should be shown now.
         """
         self._shell = shell
         self._is_wanted = is_wanted
@@ -75,14 +75,14 @@ class ShellProgress:
         self.begin()
 
     def unregister(self) -> None:
-        """Leave nothing in the shell."""
+        """Remove the listener and the hooks from the shell."""
         self._shell.events.unregister("pre_run_cell", self.begin)
         self._shell.events.unregister("post_run_cell", self.end)
         self.end()
 
 
 def listener_of(shell: InteractiveShell) -> Listener | None:
-    """Return what shows progress in a shell: None where it could not be taken away again."""
+    """Return what shows progress in a shell: None where it could not be removed again."""
     if getattr(shell, "kernel", None) is not None:
         return CellProgress(shell)
     return TerminalLine(sys.stderr) if is_terminal(sys.stderr) else None

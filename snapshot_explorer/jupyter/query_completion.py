@@ -42,7 +42,7 @@ class Names:
 
 
 def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[str, str]]]:
-    """Return what is typed of the word before the cursor, and what it may become.
+    """Return the start of the word before the cursor, and its completions.
 
     Args:
         before: The query before the cursor.
@@ -92,7 +92,7 @@ def _columns(table: Table) -> Items:
 
 
 def _quoted(ref: str, *, is_open: bool) -> str:
-    """Return a ref as it stands after `version as of`: a number plain, other text in quotes unless one is open."""
+    """Return a ref as it is written after `version as of`: a number plain, other text in quotes unless one is open."""
     if is_open:
         return ref
     return ref if ref.isdigit() else f"'{ref}'"

@@ -1,4 +1,4 @@
-"""Lines as people write them, brought to the form of a command: `5`, `history`, `show tables`, `sql select ...`."""
+"""Lines as people write them, in the form of a command: `5`, `history`, `show tables`, `sql select ...`."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ ALIASES = MappingProxyType(
 )
 """Other names of commands, and the words that each stands for."""
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
-"""The first words of a query that `sql` may be left out before."""
+"""The first words of a query that needs no `sql` before it."""
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
 _TAKE_CONDITIONS = ("bisect", "blame")
 """Commands whose condition needs no quotes."""
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--engine", "--out")
-"""Options that may stand behind a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
+"""Options that may follow a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
 
 
 def _with_command(words: tuple[Token, ...], names: Sequence[str], is_table: Callable[[str], bool]) -> tuple[Token, ...]:
-    """Return the words with the command before them that they are the short form of."""
+    """Return the words of a short form, such as `5` or `3..4`, with its command first; others as they are."""
     first, *others = words
     text = first.text
     if text.endswith("?") and not others:
@@ -107,7 +107,7 @@ def _with_condition(
 
 
 def _is_option(word: Token) -> bool:
-    """Return whether a word is an option, and no number below zero or part of an expression."""
+    """Return whether a word is an option: not a negative number or a part of an expression."""
     return not word.quote and (word.text in ("-t", "-o", "-h") or bool(re.match("--[a-z]", word.text)))
 
 

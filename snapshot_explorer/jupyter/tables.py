@@ -35,7 +35,7 @@ class OpenTables:
 
     def all(self) -> Mapping[str, Table]:
         """Return the open tables by name, in the order they were opened."""
-        # A copy: a thread of the user's may add variables meanwhile. `_`, `_3` and such are IPython's own. The type,
+        # A copy: a thread of the user may add variables meanwhile. `_`, `_3` and such are IPython's own. The type,
         # as `isinstance` would have a variable that imports lazily import, which may fail.
         variables = {
             name: cast("Table", value)
@@ -93,7 +93,7 @@ class OpenTables:
         """Return a name for the table at a path: the path's last part, as far as it makes a variable's name.
 
         Raises:
-            UsageError: A variable of that name holds something else than a table.
+            UsageError: A variable of that name is not a table.
         """
         last = re.split(r"[/\\]", path.rstrip("/\\"))[-1].removesuffix(".db")
         name = _NOT_IN_A_NAME.sub("_", last).strip("_") or "table"

@@ -1,7 +1,7 @@
 """A magic's line, split into words.
 
-Quotes are for the words they stand around, and nothing else is special: a backslash is a letter (Windows
-paths), and a lone apostrophe is one too, so no line fails to be cut.
+Quotes group the words that they enclose, and nothing else is special: a backslash is a letter (Windows
+paths), and so is a lone apostrophe: every line can be split.
 """
 
 import re
@@ -27,7 +27,7 @@ class Token:
 def tokenize(line: str) -> tuple[Token, ...]:
     """Return the words of a line.
 
-    Blanks part words, but not within quotes, and not within `{...}`, which may hold an expression. A quote
+    Blanks separate words, but not within quotes, and not within `{...}`, which may contain an expression. A quote
     opens at the start of a word or of the value of `--flag=`, and closes where a blank or the end follows, so
     that the SQL in `'name = 'x''` keeps its own quotes. A quote that is never closed is a letter.
     """
@@ -66,7 +66,7 @@ def _word(line: str, at: int) -> tuple[Token, int]:
 
 
 def _closing_quote(line: str, opening: int, also_before: str = "") -> int | None:
-    """Return where the quote is that closes the one at a position: the first that a blank or the end follows."""
+    """Return the position of the quote that closes the one at a position: the first followed by a blank or the end."""
     at = line.find(line[opening], opening + 1)
     while at != -1 and at + 1 < len(line) and not (line[at + 1].isspace() or line[at + 1] in also_before):
         at = line.find(line[opening], at + 1)

@@ -1,8 +1,8 @@
 """The user's variables in a magic's words: `{expression}` and `$name`.
 
-IPython can expand a whole line before it is cut into words, but then a value with blanks falls apart, a value
-with quotes is cut again, and one brace in a condition that is no expression stops every expansion. So the words
-are expanded here, one by one, after the cut.
+IPython can expand a whole line before it is split into words, but then values with blanks or quotes are split too, and
+one brace in a condition that is not part of an expression prevents every expansion. So the words are expanded here,
+one by one, after the split.
 """
 
 import ast
@@ -28,9 +28,9 @@ _PATTERN = re.compile(
 def expand(text: str, variables: Mapping[str, object]) -> str:
     """Return the text with `{expression}` and `$name` replaced by the values of the user's variables.
 
-    What names no variable stays as it is written: braces and dollars are common in conditions and paths.
+    Text that names no variable remains as it is: braces and dollars are common in conditions and paths.
     `{{x}}` and `$$x` stand for `{x}` and `$x`. A list of texts becomes `a,b`, a time ISO 8601, an open table
-    its name. What an expression of known variables raises is the user's own error, and goes through.
+    its name. An error raised by an expression of known variables is the user's own, and is not caught.
     """
     return _PATTERN.sub(lambda found: _replacement(found, variables), text)
 
@@ -93,7 +93,7 @@ def _evaluated(expression: str, variables: Mapping[str, object]) -> str:
 
 
 def _dotted(name: str, variables: Mapping[str, object]) -> str | None:
-    """Return the value of `name.attribute`, with what is no attribute kept as text; None if there is no variable."""
+    """Return the value of `name.attribute`, followed by the text after the attributes; None without such a variable."""
     first, *attributes = name.split(".")
     if first not in variables:
         return None

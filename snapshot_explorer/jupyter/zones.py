@@ -1,4 +1,4 @@
-"""Times beside UTC: in a zone that the user chose, and as how long ago they were."""
+"""Times in addition to UTC: in a zone that the user chose, and as the time since then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def zone_of(name: str) -> tzinfo | None:
-    """Return the zone of that name; None for UTC, the machine's own for `local`.
+    """Return the zone of that name; None for UTC, the computer's own for `local`.
 
     Raises:
         InvalidArgumentError: There is none.

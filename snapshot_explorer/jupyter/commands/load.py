@@ -33,7 +33,7 @@ def _load(invocation: Invocation) -> object:
     name, table = invocation.table()
     snapshot = table.at(ref_of(invocation))
     columns, where = _column_names(invocation, snapshot), where_of(invocation, snapshot)
-    if engine == "spark":  # lazy: nothing is read yet, however much it is
+    if engine == "spark":  # lazy: nothing is read yet
         return snapshot.to_spark(
             sessions.session(notify=invocation.show_line), columns=columns, where=where, limit=limit
         )

@@ -1,4 +1,4 @@
-"""The explorer: a table's past to travel by hand, as a widget. `explore` is the way to get one."""
+"""The explorer: a widget to browse a table's history. `explore` returns one."""
 
 from snapshot_explorer.jupyter.explorer.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.state import ExplorerState

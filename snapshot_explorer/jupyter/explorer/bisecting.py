@@ -22,7 +22,7 @@ _PLACE = "bisect"
 
 
 class _MuchError(Exception):
-    """Ends a bisection that would read much, before it does; never raised to callers."""
+    """Ends a bisection before it reads much; never raised to callers."""
 
 
 class Bisector:
@@ -56,7 +56,7 @@ class Bisector:
         self.box = factory.column(self.busy.box, self.result)
 
     def bisect(self) -> None:
-        """Bisect; what reads much needs to be asked for again."""
+        """Bisect; a bisection that reads much must be requested twice."""
         condition, newest = self._state.where.strip(), self._state.versions[-1:]
         if not condition or self._state.b is None:
             self._fail("There is no condition to bisect. Write one under Where, such as amount < 0.")

@@ -1,4 +1,4 @@
-"""Blame rows: a condition, prefilled from the keys of the rows in front, and the versions that changed such rows."""
+"""Blame rows: a condition, prefilled from the keys of the rows shown, and the versions that changed such rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controls of an explorer, each bound to a trait of the state: what one shows the other holds. Nothing reads."""
+"""The controls of an explorer, each bound to a trait of the state: both have the same value. Reads nothing."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Controls:
         Args:
             factory: Makes widgets.
             state: What they show and set.
-            act: What the buttons do that need more than the state: refresh, load.
-            choose: Takes the text of a ref, and the marker for it, `a` or `b`.
+            act: The functions of buttons that need more than the state: refresh, load.
+            choose: Receives the text of a ref, and the marker for it, `a` or `b`.
         """
         self._factory = factory
         self._state = state
@@ -118,7 +118,7 @@ class Controls:
             box.options = ("latest", "earliest", *offered)
 
     def show_marker(self, marker: str) -> None:
-        """Let a marker's box show the version of the marker again, whatever was typed into it."""
+        """Show the version of a marker in its box again, in place of what was typed."""
         version = getattr(self._state, marker)
         self.markers[marker].value = "" if version is None else str(version)
 
@@ -159,7 +159,7 @@ class Controls:
         )
 
     def _stop(self) -> tuple[widgets.Button, widgets.Label]:
-        """Return the button that ends following, and how often is looked; seen only while it is followed."""
+        """Return the button that ends following, and the interval; visible only while the table is followed."""
         state = self._state
         stop = self._factory.button("Stop", "Stop looking for new commits", lambda: state.set_trait("follow", False))  # noqa: FBT003 - a trait's value
         often = self._factory.label()
@@ -175,7 +175,7 @@ class Controls:
         return stop, often
 
     def _folded(self, label: str, content: widgets.Widget, traits: Sequence[str]) -> widgets.VBox:
-        """Return a box below a button that shows and hides it, and says how many of its traits are set."""
+        """Return a box below a button that shows and hides it, and shows how many of its traits are set."""
         button = self._factory.make(widgets.ToggleButton, value=False, tooltip=f"Show or hide: {label}", width="auto")
         known = self._state.traits()
         box = self._factory.slot(content)
@@ -231,7 +231,7 @@ class Controls:
         )
 
     def shown_with_rows(self, *children: widgets.Widget) -> widgets.Widget:
-        """Return a column of widgets that is seen only while the comparison shows rows."""
+        """Return a column of widgets that is visible only while the comparison shows rows."""
         box = self._factory.slot(self._factory.column(*children))
 
         def show(_: object = None) -> None:
@@ -308,7 +308,7 @@ class Controls:
         )
 
         def typed(change: Bunch) -> None:
-            # A tag's name may hold blanks; what a list offers begins with a version.
+            # A tag's name may contain blanks; an entry of the list begins with a version.
             words = str(change.new).split("  ")
             text = words[0].strip()
             if text and text != str(getattr(self._state, marker)):
@@ -339,7 +339,7 @@ class Controls:
         return slider
 
     def _place(self, marker: str) -> int:
-        """Return which of the versions shown a marker is at, or the next one after it."""
+        """Return the index, among the versions shown, of a marker's version, or of the next one after it."""
         return max(0, min(bisect_left(self._shown, getattr(self._state, marker)), len(self._shown) - 1))
 
     def _follow_window(self) -> None:
@@ -368,7 +368,7 @@ class Controls:
         self._bound.append((handler, trait))
 
     def _bind(self, widget: Any, trait: str) -> Any:
-        """Let a widget's value and a trait be the same; a value that the state refuses shows an error and is reset."""
+        """Bind a widget's value to a trait; a value that the state rejects shows an error and is reset."""
         widget.value = getattr(self._state, trait)
 
         def typed(change: Bunch) -> None:
@@ -382,7 +382,7 @@ class Controls:
         widget.observe(typed, "value")
 
         def show(change: Bunch) -> None:
-            # A list of manifests shows what a cell has chosen once it offers it (`offer_manifests`).
+            # A list of manifests shows the one that a cell has set once it is in the list (`offer_manifests`).
             if trait != "manifest" or change.new in {value for _, value in widget.options}:
                 widget.value = change.new
 
@@ -428,7 +428,7 @@ class Controls:
 
 
 def _slide(slider: Any, most: int, value: object) -> None:
-    """Let a slider reach up to a number and stand at a value, without an event for the values between."""
+    """Set a slider's maximum and value, without an event for the values between."""
     with slider.hold_trait_notifications():
         slider.max = 2**31 - 1
         slider.value = value

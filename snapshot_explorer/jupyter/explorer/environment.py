@@ -1,4 +1,4 @@
-"""What runs around an explorer: the notebook's variables, and the page that shows it."""
+"""The environment of an explorer: the notebook's variables and settings, and whether a page shows it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def load_limits() -> Limits:
 
 
 def time_zone() -> str:
-    """Return the zone in which times are shown beside UTC: the setting of `%snapshot`."""
+    """Return the zone in which times are shown in addition to UTC: the setting of `%snapshot`."""
     shell = get_ipython()
     magics = None if shell is None else shell.magics_manager.registry.get("SnapshotMagics")
     return "UTC" if magics is None else str(magics.time_zone)
 
 
 def is_page_acting() -> bool:
-    """Return whether the kernel does what a page asked for, and not what a cell says."""
+    """Return whether the kernel handles a message from a page, and does not run a cell."""
     kernel = getattr(get_ipython(), "kernel", None)
     parent = {} if kernel is None else kernel.get_parent("shell")
     return bool(parent.get("header", {}).get("msg_type") == "comm_msg")

@@ -1,4 +1,4 @@
-"""`Explorer`: the widget for time travel. It joins the state, work off the main thread, and the view."""
+"""`Explorer`: the widget for time travel. It connects the state, the work on other threads, and the views."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SOON = 0.2
 _LATER = ("older", "totals")
 """Reads that the first picture does not need."""
 _STILL_DELAY = 1.0
-"""Seconds after what a page asked for, before the static picture shows it."""
+"""Seconds after a message from a page before the static picture is updated."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 
@@ -73,8 +73,8 @@ _STILL_SECONDS = 5.0
 class Explorer(Unsent, widgets.VBox):
     """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
 
-    `state` holds all that can be chosen: setting a trait does what a click does. Reading happens on other threads;
-    `wait` returns when nothing is being read. `close` ends all of it.
+    `state` contains every choice: setting a trait does what a click does. Reading happens on other threads;
+    `wait` returns when nothing is being read. `close` stops everything.
     """
 
     def __init__(self, table: Table, *, name: str = "table", variables: MutableMapping[str, Any] | None = None) -> None:
@@ -83,7 +83,7 @@ class Explorer(Unsent, widgets.VBox):
         Args:
             table: The table.
             name: The variable that holds it, for lines of code.
-            variables: Where rows are loaded into; without it they cannot be.
+            variables: The variables that rows are loaded into; without them, rows cannot be loaded.
         """
         self.table = table
         self.name = name
@@ -135,7 +135,7 @@ class Explorer(Unsent, widgets.VBox):
         self.refresh()
 
     def _forget_all(self) -> None:
-        """Hold nothing that was read."""
+        """Drop everything that was read."""
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
@@ -144,7 +144,7 @@ class Explorer(Unsent, widgets.VBox):
         self._is_closed = False
 
     def _fill_panes(self) -> None:
-        """Put what reads on request below what is shown."""
+        """Add the controls of reads on request below the content of the panes."""
         panes = self._views.panes
         panes["compare"].append(self._controls.shown_with_rows(self._blamer.box))
         panes["data"].append(self._blamer.box, self._controls.loading, self._loader.box)
@@ -181,7 +181,7 @@ class Explorer(Unsent, widgets.VBox):
         self._busy.expect(lambda: self._work.is_busy("log"))
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
-        """Set a marker to what a ref names; an error is shown.
+        """Set a marker to the version of a ref; an error is shown.
 
         Args:
             ref: A version, or the text of a ref such as latest~2, tag:v1 or @3d.
@@ -213,17 +213,17 @@ class Explorer(Unsent, widgets.VBox):
         return self._work.start(f"marker {marker}", job)
 
     def load(self) -> None:
-        """Load the rows of B into the variable; what is large, or takes another variable's place, is asked again."""
+        """Load the rows of B into the variable; a large read, or replacing another variable, must be confirmed."""
         self._loader.load(self._views.request("load", LOADS))
 
     @property
     def code(self) -> str:
-        """Return the line of code that returns what the tab in front shows."""
+        """Return the line of code that returns what the selected tab shows."""
         result = self._views.front.result
         return "" if result is None else result.code
 
     def close(self) -> None:
-        """End all that goes on, and free every widget."""
+        """Stop following and reading, and free every widget."""
         if getattr(self, "_is_closed", True):
             return
         self._is_closed = True
@@ -243,7 +243,7 @@ class Explorer(Unsent, widgets.VBox):
         super().close()
 
     def drawing(self) -> Drawing:
-        """Return the explorer as it stands, as text and tables: for terminals and pages without widgets."""
+        """Return the explorer's current content as text and tables: for terminals and pages without widgets."""
         pane = self._views.front
         lines = [*self._lines(), *(one for one in (self._problem, pane.error) if one)]
         lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
@@ -252,20 +252,20 @@ class Explorer(Unsent, widgets.VBox):
         return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.name}")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the widget, with a table and a picture for pages on which no widget lives."""
+        """Return the widget, with a table and a picture for pages without widgets."""
         static = self._static_bundle()
         return self._widget_bundle(**kwargs) | static
 
     def _ipython_display_(self) -> None:
-        """Show the widget, and behind it the table and the picture, which take its place where it does not live.
+        """Show the widget, then the table and the picture, which replace it on pages without widgets.
 
-        Two outputs, since of one that holds both JupyterLab shows no more than that the widget is not there, once the
-        notebook is opened again. The widget comes first: its bars do not wait for what is read for the picture.
+        Two outputs: of a single one with both, JupyterLab only shows that the widget is missing once the notebook is
+        opened again. The widget comes first: its bars do not wait for what is read for the picture.
         """
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
-        self._work.wait(_SOON, but_for=_LATER)  # what is read by then is sent once, with the widgets
+        self._work.wait(_SOON, but_for=_LATER)  # what has been read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
         self._still = display(about, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
         display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
@@ -279,7 +279,7 @@ class Explorer(Unsent, widgets.VBox):
         return bundle
 
     def _update_still(self) -> None:
-        """Show the present state in the picture that was displayed last, once nothing is being read."""
+        """Show the current state in the picture that was displayed last, once nothing is being read."""
         if not self._is_closed and self._still is not None:
             if self._work.wait(0):
                 self._still.update(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
@@ -296,7 +296,7 @@ class Explorer(Unsent, widgets.VBox):
         return f"Explorer(path={self.table.path!r}, a={self.state.a}, b={self.state.b})"
 
     def __str__(self) -> str:
-        """Return the explorer as it stands as text: `print(explorer)` draws it in a terminal."""
+        """Return the explorer's current content as text: `print(explorer)` draws it in a terminal."""
         self._work.wait(_STILL_SECONDS)
         return static_text(self.drawing())
 
@@ -346,7 +346,7 @@ class Explorer(Unsent, widgets.VBox):
         self._controls.show_marker(marker)
 
     def _draw(self) -> None:
-        """Draw the timeline where it has changed, else its markers."""
+        """Draw the timeline if it has changed, otherwise only its markers."""
         state = self.state
         if self._log is None or state.commits is not self._log.commits:
             return  # about to be known
@@ -376,7 +376,7 @@ class Explorer(Unsent, widgets.VBox):
             self._timeline_pane.mark(state.a, state.b)
 
     def _load_front(self) -> None:
-        """Load the view in front, once the versions have been read."""
+        """Load the view of the selected tab, once the versions have been read."""
         if self._log is not None:
             self._loader.show(self._views.request("load", LOADS))
             self._views.load_front(self._offer)
@@ -446,7 +446,7 @@ class Explorer(Unsent, widgets.VBox):
         self._work.start("older", Job(run=run, done=take, failed=self._fail_head))
 
     def _open_manifest(self, path: str) -> None:
-        """Show the entries of a manifest that is clicked."""
+        """Show the entries of a manifest that was clicked."""
         if path in {value for _, value in self._controls.manifest.options}:
             self.state.manifest = path
 
@@ -463,7 +463,7 @@ class Explorer(Unsent, widgets.VBox):
             self.state.note = f"The rows were not saved: {error}"
 
     def _row_opened(self, what: Opens, choice: str) -> None:
-        """Take what a row that is clicked opens."""
+        """Open what a row that was clicked contains: a condition or a version."""
         if what == "blame":
             self.state.blame = choice
         else:
@@ -501,7 +501,7 @@ class Explorer(Unsent, widgets.VBox):
 
 
 def explore(table: Table, *, name: str | None = None) -> Explorer:
-    """Return the explorer of a table: a widget for its past. Reads the log, and what is shown, on other threads.
+    """Return the explorer of a table: a widget for its history. Reads the log, and what is shown, on other threads.
 
     Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets; it loads anywidget,
     which draws the timeline, from the network. That has not been tried. Where no widget lives there is a table and a

@@ -42,7 +42,7 @@ class Ticker:
         self._schedule(running_loop())
 
     def stop(self) -> None:
-        """Call no more."""
+        """Stop calling."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.cancel()
@@ -69,20 +69,20 @@ class Delay:
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Call after the delay, which begins anew."""
+        """Call after the delay, which starts again."""
         self.stop()
         loop = running_loop()
         self._handle = None if loop is None else loop.call_later(self._seconds, self._act)
 
     def stop(self) -> None:
-        """Do not call."""
+        """Cancel the call."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.cancel()
 
 
 def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snapshot, Log | None]:
-    """Return the table's newest snapshot, and its log where something happened since.
+    """Return the table's newest snapshot, and its log if it has changed since.
 
     Args:
         table: The table.
@@ -90,7 +90,7 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
         known: The newest snapshot then.
 
     Raises:
-        SnapshotExplorerError: The storage does not answer, or shows less than before.
+        SnapshotExplorerError: The storage fails, or lists fewer versions than before.
     """
     table.update(staleness_acceptable=True)
     failed = table.management.last_background_error
@@ -101,7 +101,7 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
 
 
 def rollback_message(before: Log | None, log: Log) -> str:
-    """Return a sentence where the newest version is an older one than before; nothing where it is not."""
+    """Return a sentence if the newest version is older than before; otherwise empty text."""
     if before is None or not before.versions or log.versions[-1:] >= before.versions[-1:]:
         return ""
     newest = f"version {log.versions[-1]}" if log.versions else "none"
@@ -112,7 +112,7 @@ def rollback_message(before: Log | None, log: Log) -> str:
 
 
 class FollowErrors:
-    """Shows in the explorer's note why the table cannot be followed, until it can be again."""
+    """Shows in the explorer's note why the table cannot be followed, until a poll succeeds."""
 
     def __init__(self, state: ExplorerState) -> None:
         """Show nothing yet."""
@@ -120,7 +120,7 @@ class FollowErrors:
         self._sentence = ""
 
     def show(self, sentence: str) -> None:
-        """Show an error message; what is shown otherwise stays."""
+        """Show an error message; the rest of the explorer remains."""
         self._sentence = self._state.note = sentence
 
     def clear(self) -> bool:

@@ -1,4 +1,4 @@
-"""Load rows into a variable of the notebook; what is large needs confirmation."""
+"""Load rows into a variable of the notebook; a large read needs confirmation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Loader:
         self._line.value = code_html(rows.load_code(request))
 
     def load(self, request: ViewRequest) -> None:
-        """Load; what is large, or replaces a variable not made here, needs confirmation."""
+        """Load; a large read, or replacing a variable not set here, needs confirmation."""
         name = request["variable"]
         confirmed = self._confirmed if self._unconfirmed == request.values else frozenset()
         self._unconfirmed = None

@@ -85,7 +85,7 @@ def read_newest(table: Table, *, most: int = MOST_COMMITS) -> tuple[Snapshot, Lo
 def read_log(
     table: Table, before: Log | None = None, *, listing: Listing | None = None, most: int = MOST_COMMITS
 ) -> Log:
-    """Return the current versions. Reads only new commits if the log has only grown.
+    """Return the current log. Reads only new commits if the log has only grown.
 
     Args:
         table: The table.
@@ -115,7 +115,7 @@ def with_known_readability(table: Table, log: Log) -> Log:
 
 
 def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
-    """Return the commits known and the new ones; None where the newest one known is not what it was."""
+    """Return the known commits and the new ones; None if the newest known one has changed."""
     if not len(before.commits):
         return None
     newest = before.commits.slice(0, 1)
@@ -136,7 +136,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
 
 
 def read_totals(table: Table, log: Log) -> pa.Table | None:
-    """Return the size of the table at each version: version, files, rows, size_bytes; None where versions are many.
+    """Return the size of the table at each version: version, files, rows, size_bytes; None if there are many versions.
 
     Reads what `Table.lifetimes` reads.
     """

@@ -1,4 +1,4 @@
-"""What an explorer shows, as one object that needs no browser: the markers A and B, the tab, filters, what to load."""
+"""The state of an explorer, as one object that needs no browser: markers A and B, the tab, filters, what to load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DEPENDS = {
     "manifests": ("a", "b", "carried"),
     "health": ("b", "health", "keep", "keep_last"),
 }
-"""Places whose rows come in pages, and what they depend on: when that changes, the first page is shown."""
+"""Places whose rows have pages, and the traits that they depend on: when one changes, the first page is shown."""
 PAGED = tuple(_DEPENDS)
 
 
@@ -122,7 +122,7 @@ class ExplorerState(HasTraits):
             self.window = self._window(follows=was_open)
 
     def _window(self, *, follows: bool) -> tuple[int, int]:
-        """Return the window that the versions leave: where it reached to the newest one it still does."""
+        """Return the window within the versions; one that ended with the newest version still does."""
         known = self.versions
         if self.window is None:
             return known[-WINDOW:][0], known[-1]
@@ -184,7 +184,7 @@ class ExplorerState(HasTraits):
         self._step(1)
 
     def swap(self) -> None:
-        """Let A and B change places."""
+        """Exchange A and B."""
         with self.hold_trait_notifications():
             self.a, self.b = self.b, self.a
 
@@ -298,7 +298,7 @@ class ExplorerState(HasTraits):
         return name
 
     def values(self, *names: str) -> tuple[Any, ...]:
-        """Return the values of traits, as they can be compared and kept."""
+        """Return the values of traits in a form that can be compared and stored."""
         found = (getattr(self, name) for name in names)
         return tuple(tuple(value) if isinstance(value, list) else value for value in found)
 
@@ -309,7 +309,7 @@ def _spelled(text: str) -> str:
 
 
 def _time(name: str, text: str) -> datetime:
-    """Return the time of `since` or `until`, written as in refs; the @ may be left out.
+    """Return the time of `since` or `until`, written as in refs; the @ is optional.
 
     Raises:
         InvalidArgumentError: It is none.

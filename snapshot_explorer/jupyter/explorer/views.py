@@ -1,4 +1,4 @@
-"""The views of an explorer, a pane for each; loads the view in front unless it is shown already."""
+"""The views of an explorer, a pane for each; loads the view of the selected tab unless it is shown already."""
 
 from __future__ import annotations
 

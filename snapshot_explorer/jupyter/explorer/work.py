@@ -1,4 +1,4 @@
-"""Work off the main thread, whose results come back to the loop that started it: the kernel stays free meanwhile."""
+"""Work on other threads, whose results are delivered on the loop that started it, so that the kernel stays free."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -13,7 +13,7 @@ from snapshot_explorer.progress import Progress, listen
 from snapshot_explorer.visible import visible
 
 THREADS = "snapshot-explorer-work"
-"""How the names of the threads begin."""
+"""The prefix of the threads' names."""
 
 
 class _CancelledError(Exception):
@@ -49,7 +49,7 @@ class Job:
 class Work:
     """Runs the newest job of each place, a thread to a place; an older one is stopped and dropped.
 
-    A job ends early where it says how far it has come (see `progress`); otherwise its result is dropped. Without a
+    A stopped job ends where it reports progress (see `progress`); otherwise its result is dropped. Without a
     loop, as in scripts, `wait` delivers.
     """
 
@@ -87,7 +87,7 @@ class Work:
         """Wait until no job runs and all results are delivered; return False on a timeout.
 
         Args:
-            seconds: How long to wait at most.
+            seconds: The longest time to wait.
             but_for: Places whose jobs are not waited for.
         """
         until = monotonic() + seconds
@@ -187,7 +187,7 @@ class _Watch:
         self._work.hand_over(self._job, lambda: None if self._job.stop.is_set() else self._job.shown(text))
 
     def clear(self) -> None:
-        """Show nothing: the result, or what went wrong, follows."""
+        """Show nothing: the result or an error follows."""
 
 
 def _line(error: Exception) -> str:

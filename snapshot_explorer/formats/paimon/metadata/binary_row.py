@@ -179,8 +179,8 @@ def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Pl
 def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
     """Return byte strings, which are stored in the slot itself when they have at most seven bytes.
 
-    Each value lies in its own row, so the values are in order: their starts and ends are the offsets of an array whose
-    every second element is a value. It is built without a copy, and the values are selected with one `take`.
+    Each value is stored in its own row, so the values are in order: their starts and ends are the offsets of an array
+    whose every second element is a value. It is built without a copy, and the values are selected with one `take`.
     """
     if not len(at):
         return pa.array([], pa.binary())

@@ -74,11 +74,11 @@ def read_index_states(
 ) -> IndexStates | None:
     """Return the index manifests before and after commits; None if they cannot contain deletion vectors.
 
-    Reads nothing where no snapshot names an index manifest, and only their schemas, which are kept, where these allow
-    no deletion vectors, as for a table with dynamic buckets. Otherwise the snapshots before those given, of a run
-    without gaps one, and each index manifest once, all at once.
+    Reads nothing if no snapshot names an index manifest, and only their schemas, which are cached, if these do not
+    allow deletion vectors, as in a table with dynamic buckets. Otherwise reads the snapshots before those given (one
+    for a run without gaps), and each index manifest once, all concurrently.
 
-    An index manifest is carried on by each commit, so that a version without one comes after versions without one.
+    Each commit carries the index manifest over: no version before one without an index manifest has any.
 
     Source: paimon IndexManifestFileHandler.write.
     """

@@ -61,7 +61,7 @@ def safe_name(name: str, source: str) -> str:
     """Return a file name from the metadata if it cannot lead out of its folder.
 
     Raises:
-        CorruptTableError: The name holds a separator or two dots.
+        CorruptTableError: The name contains a separator or two dots.
     """
     if not name or re.search(_UNSAFE, name):
         raise CorruptTableError(
@@ -75,7 +75,7 @@ def check_names(names: pa.ChunkedArray, source: str) -> None:
     """Raise if a column of file names contains an unsafe one; see `safe_name`.
 
     Raises:
-        CorruptTableError: A name holds a separator or two dots.
+        CorruptTableError: A name contains a separator or two dots.
     """
     unsafe = pc.equal(pc.binary_length(names), 0)
     # Search all names as one text first: this is faster than matching a pattern on each.

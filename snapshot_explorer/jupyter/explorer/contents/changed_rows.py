@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
 
 _SMALL = Limits(rows=100_000, size_bytes=10_000_000)
-"""What is read at once; for more there is a button."""
+"""What is read without a click on a button."""
 _KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
 """The kinds in the order in which their rows are shown."""
 _MOST_COLUMNS = 50
 
 
 def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the rows that differ between A and B; where that reads much and is not confirmed, what it reads."""
+    """Return the rows that differ between A and B, or what reading them costs if it is much and not confirmed."""
     a, b, key = (request[name] for name in ("a", "b", "key"))
     arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
     code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
@@ -87,7 +87,7 @@ def _grid(diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds:
 
 
 def _is_small(plan: RowDiffPlan) -> bool:
-    """Return whether the rows are read without being asked for: no more than the settings allow either."""
+    """Return whether the rows are read without confirmation; the settings may allow even less."""
     sides = [Cost(rows=side.rows, files=side.files, size_bytes=side.size_bytes) for side in (plan.a, plan.b)]
     cost = sides[0] + sides[1]
     return not cost.exceeds(_SMALL) and not cost.exceeds(load_limits())

@@ -1,4 +1,4 @@
-"""Rows of a grid on the kernel's side: what its columns hold, their order, a filter, and pages of text. No widget."""
+"""Rows of a grid in the kernel: facts on its columns, their order, a filter, and pages of text. No widget."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST = 1_000
 """Characters of a value whose cell shows less of it."""
 _BINS = 16
 _SLOW_ROWS = 200_000
-"""Rows up to which nested values are sorted and filtered: each is spelled for that."""
+"""The most rows whose nested values are sorted and filtered: each is formatted as text for that."""
 _COMPARISONS = {
     "<=": pc.less_equal,
     ">=": pc.greater_equal,
@@ -70,7 +70,7 @@ class Arrangement:
     sort: int | None = None
     """The place of the column to sort by."""
     descending: bool = False
-    """Whether they are sorted downwards."""
+    """Whether the greatest values come first."""
     column: int | None = None
     """The place of the column that the text applies to; None for any."""
     text: str = ""
@@ -115,7 +115,7 @@ def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
     """Return the places of the rows that pass the filter, in order; None for all of them as they are.
 
     Raises:
-        InvalidArgumentError: The text does not fit the column, or the values of so many rows cannot be spelled.
+        InvalidArgumentError: The text does not fit the column, or there are too many rows to format values as text.
     """
     rows, order = grid.rows, None
     if how.text.strip():
@@ -176,7 +176,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None
 
 
 def _histogram(column: pa.ChunkedArray) -> list[int]:
-    """Return how many values lie in each part of their range; nothing where they are no numbers and no times."""
+    """Return the number of values in each part of their range; empty for values that are neither numbers nor times."""
     kind = column.type
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         column = column.cast(pa.int32() if kind.bit_width == pa.int32().bit_width else pa.int64())
@@ -209,7 +209,7 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
     """Return values as text to search in; null for null.
 
     Raises:
-        InvalidArgumentError: Each would have to be spelled, and they are many.
+        InvalidArgumentError: There are too many to format each as text.
     """
     kind = column.type
     if pa.types.is_boolean(kind):

@@ -26,7 +26,7 @@ SIGNS = {
     "rewritten": "~",
     None: "?",
 }
-"""What became of a manifest, as a sign."""
+"""Whether a manifest was added, removed or carried over, as a sign."""
 _LISTS = ("base", "delta", "changelog", "index")
 _ALWAYS = _LISTS[:3]
 _FEW = 5
@@ -36,7 +36,7 @@ _LEGEND_BACK = "Signs: = carried over, + added, - removed."
 
 
 def manifests(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the manifests of A and B, lane by lane, with what became of each; a page of them."""
+    """Return the manifests of A and B by list, with whether each was added, removed or carried over; a page of them."""
     a, b = request["a"], request["b"]
     rows = cache.compare(a, b).manifests.to_arrow().to_pylist()
     by_lane = {name: _lane(rows, name) for name in _LISTS}
@@ -85,7 +85,7 @@ _WORDS_BACK = {"carried over": "=", "added": "+", "removed": "-"}
 
 
 def direction(a: int, b: int) -> str:
-    """Return which way A and B are compared, as a sentence."""
+    """Return the direction in which A and B are compared, as a sentence."""
     if a == b:
         return f"A and B are both version {a}."
     if a < b:

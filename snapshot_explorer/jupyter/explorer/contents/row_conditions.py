@@ -1,4 +1,4 @@
-"""Conditions in SQL that pick rows out by their key."""
+"""Conditions in SQL that select rows by their key."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LONGEST = 200
 
 
 def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = False) -> list[str]:
-    """Return a condition for each row that its key fulfils, in the order of the rows.
+    """Return a condition for each row that selects it by its key, in the order of the rows.
 
-    Rows are left out whose key is null or has a value that is not spelled here; all if there is no key.
+    Rows whose key is null or has a value without an exact literal are left out; all if there is no key.
 
     Args:
         rows: The rows.
         key: The columns that identify a row.
-        keep_places: Whether empty text stands for a row that is left out.
+        keep_places: Whether a row that is left out becomes empty text.
     """
     if not key or any(name not in rows.column_names for name in key):
         return []

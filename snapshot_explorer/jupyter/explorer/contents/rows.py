@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_COLUMNS = 50
 _DRAWN = 20
-"""Rows that are drawn where no grid lives."""
+"""Rows that are drawn without a grid."""
 
 
 def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

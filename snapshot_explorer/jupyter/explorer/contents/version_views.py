@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.render import Part
 
 _MOST_VALUES = 24
-"""Columns of statistics that are shown of files."""
+"""The most columns whose statistics of files are shown."""
 
 
 def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -41,7 +41,7 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, sorted; with what the metadata says of their values if asked."""
+    """Return the live files of B, sorted; with the statistics of their columns if requested."""
     version, text, order, falling, wide = (
         request[name] for name in ("b", "partition", "file_order", "descending", "statistics")
     )
@@ -68,7 +68,7 @@ def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _arranged(text: str, column: str, *, falling: bool) -> str:
-    """Return the code behind that of all files which chooses and sorts them as here; nothing where all are shown."""
+    """Return the code that selects and sorts files as here, to append to the code of all; empty if sorted by path."""
     if text or column == "partition":
         spelled = '"/".join(f"{key}={value}" for key, value in one.items())'
         code = f".df.assign(partition=lambda files: [{spelled} for one in files.partition])"
@@ -100,7 +100,7 @@ def _partition_holds(rows: pa.Table, text: str) -> pa.Array:
 
 
 def _spelled(partitions: pa.ChunkedArray) -> pa.Array:
-    """Return partitions as text, such as dt=2026-01-01/hr=3; few are spelled, however many files there are."""
+    """Return partitions as text, such as dt=2026-01-01/hr=3; each distinct one is formatted once."""
     array = partitions.combine_chunks()
     if not len(array):
         return pa.array([], pa.string())
@@ -140,9 +140,9 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return runs of versions that can be loaded alike, and each version with its details."""
+    """Return runs of consecutive versions with equal readability, and each version with its details."""
     readability = cache.table.readability().to_arrow()
-    # Not by the history, which assumes that the files of the newest version exist.
+    # Not from the history, which assumes that the files of the newest version exist.
     parts: list[Part] = [
         Line("Versions that can be loaded, newest first:"),
         Grid(_runs(readability), noun="runs", limit=PAGE),

@@ -55,21 +55,21 @@ class ViewResult:
     """What a view shows."""
 
     drawing: Drawing
-    """How it looks."""
+    """Its content as a drawing."""
     code: str
     """The Python that returns the same."""
     source: str
-    """Where it comes from: path, version, time."""
+    """Its origin: path, version, time."""
     path: str = ""
     """The path of what is shown, to be copied."""
     choices: tuple[tuple[str, str], ...] = ()
-    """What can be chosen in it to see more, a manifest or a row: as it is shown, and its value."""
+    """What can be selected for details, a manifest or a row: its label and its value."""
     grid: GridRows | None = None
     """The rows of its grid, where a page can scroll, sort and filter them."""
     is_announcement: bool = False
-    """Whether it only says what would be read, which is much: a button reads it."""
+    """Whether it only announces how much would be read: a button reads it."""
     pages: int = 1
-    """How many pages its rows have."""
+    """The number of pages of its rows."""
 
 
 @dataclass(slots=True)
@@ -118,14 +118,14 @@ class SnapshotCache:
         return known
 
     def forget(self) -> None:
-        """Keep nothing."""
+        """Clear the cache."""
         with self._lock:
             self._row_diff = None
             self._kept.clear()
             self._times.clear()
 
     def cited(self, *versions: int | None) -> str:
-        """Return where something comes from: the table's path, the versions, and when they were committed."""
+        """Return the origin of a view: the table's path, the versions, and when they were committed."""
         versions_text = []
         for version in dict.fromkeys(one for one in versions if one is not None):
             time = self._times.get(version) or self._time(version)
@@ -157,6 +157,6 @@ class SnapshotCache:
 
 
 def paged(rows: pa.Table, page: int) -> tuple[pa.Table, int]:
-    """Return the rows of a page, from 0, and how many pages there are; the last page where there are fewer."""
+    """Return the rows of a page, from 0, and the number of pages; the last page where there are fewer."""
     pages = max(1, -(-rows.num_rows // PAGE))
     return rows.slice(min(page, pages - 1) * PAGE, PAGE), pages

@@ -32,7 +32,7 @@ _HINTS = {"blame": "A click on a row fills in Blame.", "version": "A click on a 
 
 
 class GridPane(Unsent, anywidget.AnyWidget):
-    """Draws rows, a page of which is in the trait; others are sent when they are scrolled to.
+    """Draws rows. One page is in a trait; others are sent when the user scrolls to them.
 
     Messages that a page sends: `need` (where a page starts), `arrange` (sort and filter), `open` (a row).
     """
@@ -44,7 +44,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
         """Show nothing yet.
 
         Args:
-            opened: Takes what a row opens: a condition, or a version.
+            opened: Receives what a row opens: a condition, or a version.
             traits: Traits of the widget.
         """
         super().__init__(**traits)
@@ -59,7 +59,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
         return script("grid.js")
 
     def show(self, rows: GridRows | None) -> None:
-        """Show rows in place of those before; the arrangement stays where the columns are the same."""
+        """Show rows in place of the previous ones; the arrangement is kept if the columns are the same."""
         same = rows is not None and self._rows is not None and rows.rows.schema.equals(self._rows.rows.schema)
         self._rows = rows
         if rows is None:
@@ -68,7 +68,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
         self._arrange(self._how if same else Arrangement())
 
     def arrange(self, how: Arrangement) -> None:
-        """Sort and filter the rows; what does not fit is shown as an error beside all rows."""
+        """Sort and filter the rows; for an invalid filter, show an error and all rows."""
         if self._rows is not None:
             self._arrange(how)
 
@@ -105,7 +105,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
         }
 
     def _receive(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Do what a page asks for; whatever is not understood is left."""
+        """Handle a message from a page; unknown ones are ignored."""
         if self._rows is None or not isinstance(content, dict):
             return
         start, how, row = (content.get(name) for name in ("need", "arrange", "open"))
@@ -117,7 +117,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
             self._open(row)
 
     def _asked(self, how: dict[str, Any]) -> Arrangement:
-        """Return the arrangement that a page asks for, as far as it makes sense."""
+        """Return the arrangement that a page requests; invalid parts are ignored."""
         count = 0 if self._rows is None else len(self._rows.columns)
         sort, column = (one if _is_place(one) and one < count else None for one in (how.get("sort"), how.get("column")))
         text = how.get("text")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FILE_FORMATS = ("csv", "parquet")
 _MOST_BYTES = 200_000_000
-"""Rows in memory up to which they are sent to a page as a file."""
+"""The most bytes of rows in memory that are sent to a page as a file."""
 _BUTTON = (
     "font:12px var(--jp-ui-font-family,system-ui,sans-serif);color:inherit;background:none;cursor:pointer;"
     "border:1px solid var(--sx-outline,#767676);border-radius:3px;padding:0 6px;margin:0 0 0 6px"
@@ -31,7 +31,7 @@ _BUTTON = (
 
 
 class PageActions(Unsent, anywidget.AnyWidget):
-    """Listens to the buttons of an explorer's HTML; not seen itself."""
+    """Listens to the buttons of an explorer's HTML; itself invisible."""
 
     _esm = Unicode().tag(sync=True)
 
@@ -39,7 +39,7 @@ class PageActions(Unsent, anywidget.AnyWidget):
         """Listen.
 
         Args:
-            acts: What to do with the value of a button, by the name of its action: `save`, `open`.
+            acts: Functions of a button's value, by the name of its action: `save`, `open`.
             traits: Traits of the widget.
         """
         super().__init__(**traits)
@@ -54,7 +54,7 @@ class PageActions(Unsent, anywidget.AnyWidget):
         """Send rows to the page as a file, which the browser saves.
 
         Raises:
-            InvalidArgumentError: They are too many.
+            InvalidArgumentError: There are too many.
         """
         if rows.nbytes > _MOST_BYTES:
             raise InvalidArgumentError(
@@ -65,7 +65,7 @@ class PageActions(Unsent, anywidget.AnyWidget):
         self.send({"save": f"{safe}.{file_format}"}, [file_bytes(rows, file_format)])
 
     def _receive(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Do what a button asks for; whatever else a page sends is left."""
+        """Run the action of a button; other messages are ignored."""
         for name, act in self._acts.items():
             value = content.get(name) if isinstance(content, dict) else None
             if isinstance(value, str):
@@ -87,7 +87,7 @@ def file_bytes(rows: pa.Table, file_format: str) -> bytes:
 
 
 def action_button(label: str, action: str, value: str, tooltip: str) -> str:
-    """Return a button as HTML that does something with a value."""
+    """Return a button as HTML that runs an action with a value."""
     shown = escape(visible(label))
     return (
         f'<button type="button" style="{_BUTTON}" data-sx="{action}" data-sx-value="{escape(value)}" '

@@ -1,4 +1,4 @@
-"""Parts of the page: lines as HTML, and the pane that shows a view's result. Nothing here reads."""
+"""Parts of the page: lines as HTML, and the pane that shows a view's result. Reads nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def code_html(text: str) -> str:
 
 
 def source_html(content: ViewResult, place: str) -> str:
-    """Return the code, where it comes from, and buttons that copy it, insert it as a cell, or save the rows."""
+    """Return the code, the origin of the view, and buttons: copy the code, insert it as a cell, save the rows."""
     code, source = (escape(visible(one)) for one in (content.code, f"Source: {content.source}"))
     buttons = action_button("Copy", "copy", content.code, "Copy the line of code")
     buttons += action_button("Insert cell", "insert", content.code, "Insert the line of code as a cell")
@@ -59,7 +59,7 @@ def source_html(content: ViewResult, place: str) -> str:
 
 
 def head_html(name: str, lines: Sequence[str], newest: str | None, button: str) -> str:
-    """Return what the table is: its name, what is known of it, and its newest commit; a button behind it."""
+    """Return the heading: the table's name, facts about it, its newest commit, and a button."""
     parts = [lines[0].removeprefix(f"{name} "), *lines[1:], *([newest] if newest else [])]
     shown = " \N{MIDDLE DOT} ".join(escape(visible(one)) for one in parts)
     return f'<div role="status" style="{_TEXT}"><b>{escape(visible(name))}</b> {shown}{button}</div>'
@@ -103,7 +103,7 @@ class Busy:
             loop.call_later(_PATIENCE, lambda: self.show("Reading ...") if is_busy() else None)
 
     def _text(self) -> widgets.HTML:
-        """Return the place of the text, which is made with the button when something is read first."""
+        """Return the widget for the text, which is created with the button at the first read."""
         if self._what is None:
             self._what = self._factory.html()
             button = self._factory.button("Cancel", "Stop reading; keep the current view", self._cancel)
@@ -111,7 +111,7 @@ class Busy:
         return self._what
 
     def hide(self) -> None:
-        """Show that nothing is going on."""
+        """Hide it: nothing is being read."""
         if self._what is not None:
             self._what.value = ""
         self._factory.show(self.box, shown=False)
@@ -135,7 +135,7 @@ class _Pages:
 
 
 class Pane:
-    """Shows the result of a view: the drawing, pages, the code, the source; or what is going on, or what went wrong."""
+    """Shows the result of a view: the drawing, pages, the code, the source; or the current read, or an error."""
 
     def __init__(
         self,
@@ -152,12 +152,12 @@ class Pane:
 
         Args:
             factory: Makes widgets.
-            turn: Takes by how many pages to turn; None where there is one page only.
+            turn: Receives by how many pages to turn; None where there is only one page.
             cancel: Stops the current work.
-            above: Controls that stand above.
-            read: The label of the button that reads what a result only announces, and what it does.
-            opened: Takes what a row of a grid opens; without it there is no grid.
-            place: What the pane is called where its rows are saved.
+            above: Controls above the result.
+            read: The label of the button that reads what a result only announces, and its function.
+            opened: Receives what a row of a grid opens; without it there is no grid.
+            place: The pane's name in the names of saved files.
         """
         self._factory = factory
         self.busy = Busy(factory, cancel)
@@ -211,7 +211,7 @@ class Pane:
             self.grid.show(rows)
 
     def _beside_grid(self, content: ViewResult) -> Drawing:
-        """Return what is drawn as it is: without the rows that the grid shows."""
+        """Return the drawing without the rows that the grid shows."""
         if self._opened is None or content.grid is None:
             return content.drawing
         return replace(content.drawing, parts=tuple(one for one in content.drawing.parts if not isinstance(one, Grid)))

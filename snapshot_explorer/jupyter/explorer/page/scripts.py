@@ -1,4 +1,4 @@
-"""The modules that pages run, as they are sent: without comments and indentation, as every widget has its own copy."""
+"""The scripts that pages run, as they are sent: without comments and indentation, since each widget has a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer where no widget lives: a table and a picture, as text and as HTML without script."""
+"""The explorer on pages without widgets: a table and a picture, as text and as HTML without scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 LIVE = "sx-explorer"
-"""The class of an explorer that lives on a page."""
+"""The CSS class of an explorer on a page with widgets."""
 _FOCUSED = ",".join(
     f".{LIVE} {one}:focus-visible" for one in (".noUi-handle", "button", "input", "select", ".lm-TabBar-tab", ".sx-box")
 )
@@ -46,28 +46,28 @@ STYLE = (
     f".{LIVE} .jupyter-button{{line-height:calc(var(--jp-widgets-inline-height,28px) - 2px)}}"
     f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}</style>"
 )
-"""CSS that gives the content of an explorer the colour of its tabs, controls an outline, and what has the focus one."""
+"""CSS: the content of an explorer has the colour of its tabs; controls and what has the focus have an outline."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}"
     # Where no kernel runs, the output behind the picture only says that there is no such widget.
     f".jp-OutputArea-child:has(.sx-still)+.jp-OutputArea-child:not(:has(.{LIVE})){{display:none}}</style>"
 )
-"""Hides the picture where the explorer itself is, and the place of the explorer where it is not."""
+"""Hides the picture where the explorer itself is shown, and the empty output of the explorer where it is not."""
 _MOST_BYTES = 60_000
-"""The size up to which a picture has all its rows."""
+"""The size in bytes up to which a picture has all its rows."""
 _BARS = 120
 _COMMITS = 15
 """Commits of the table."""
 _NAMED, _LONGEST = 4, 40
-"""Branches that are named, and how much of a name is."""
+"""The most branches that are named, and characters of a name."""
 _WIDTH, _HEIGHT, _EDGE = 960, 160, 16
 _EDGE_NAMES = 60
-"""How near to an edge a name in the middle of its marker would be cut off."""
+"""The distance to an edge at which a name centred on its marker would be cut off."""
 
 
 def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
-    """Return what the table is, and what is known of it, in a few words each."""
+    """Return facts about the table, a line each: name, format and path, versions, rows, files, branches."""
     branch = f" branch {table.branch}" if table.branch else ""
     lines = [f"{table.name} {table.format}{branch} {table.path}"]
     if log is None:
@@ -89,7 +89,7 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
 
 
 def newest_commit(log: Log, zone: str) -> str | None:
-    """Return when the newest commit was, and how long ago; for pages that are alive, as it changes."""
+    """Return when the newest commit was, and how long ago; for pages with widgets, since it changes."""
     time = log.commits["committed_at"][0].as_py() if len(log.commits) else None
     if time is None:
         return None
@@ -108,7 +108,7 @@ def _branches(branches: Mapping[str, int | None]) -> str:
 
 
 def static_view(lead: Sequence[str], parts: Sequence[Part], view: Drawing | None, *, title: str) -> Drawing:
-    """Return the explorer as one drawing: what the table is, its commits, and the view in front."""
+    """Return the explorer as one drawing: facts about the table, its commits, and the view of the selected tab."""
     lines = tuple(Line(line) for line in lead)
     shown = (Line(view.title), *view.parts) if view is not None else ()
     lines += (Line("A picture of the explorer. Run this in a notebook for the explorer itself."),)
@@ -131,7 +131,7 @@ def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | N
 
 
 def _cut(drawing: Drawing, rows: int) -> Drawing:
-    """Return a drawing whose grids draw no more than so many rows."""
+    """Return a drawing whose grids draw at most this many rows."""
     parts = (
         replace(one, limit=min(one.limit, rows)) if isinstance(one, Grid) and one.limit is not None else one
         for one in drawing.parts
@@ -183,7 +183,7 @@ def _bars(
 
 
 def _mark(x: float, letters: str, version: int) -> str:
-    """Return a marker: its line, and its name beside the end of the line that the other one's leaves free."""
+    """Return a marker: its line, and its name at the end of the line that the other marker's name leaves free."""
     end = _HEIGHT - 2 * _EDGE
     y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
     anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"

@@ -1,4 +1,4 @@
-"""What a timeline draws beside commits, which is read after them: the table's size over time, and anomalies."""
+"""What a timeline draws in addition to commits, read after them: the table's size over time, and anomalies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FactsReader:
-    """Reads what a timeline draws beside commits, and keeps it."""
+    """Reads and caches what a timeline draws in addition to commits."""
 
     def __init__(self, table: Table, state: ExplorerState, work: Work, changed: Callable[[], None]) -> None:
         """Read nothing yet.
@@ -37,7 +37,7 @@ class FactsReader:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return what differs once something else was read."""
+        """Return a value that changes whenever something was read."""
         return id(self._totals), id(self._anomalies)
 
     def facts(self, log: Log) -> TableFacts:
@@ -51,9 +51,9 @@ class FactsReader:
             self.read_anomalies()
 
     def read_totals(self, log: Log | None) -> None:
-        """Read the size of the table at each version, for the line, where commits do not record it.
+        """Read the size of the table at each version, for the line, if commits do not record it.
 
-        Until then, and where it cannot be read, the line is what the commits come to.
+        Until then, and if it cannot be read, the line is the running total of the commits.
         """
         if log is None or self._totals_of is log:
             return

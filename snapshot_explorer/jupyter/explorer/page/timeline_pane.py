@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class TimelinePane(Unsent, anywidget.AnyWidget):
     """Draws commits with markers, and reports clicks on them.
 
-    All that is seen is in traits, which the page has from the moment that it has the widget: a page that opens late,
-    or again, draws the same. Nothing needs a click.
+    Everything visible is in traits, which a page receives with the widget: a page that opens late, or again, draws the
+    same. Nothing needs a click.
     """
 
     _esm = Unicode().tag(sync=True)
@@ -40,7 +40,7 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
         """Draw nothing yet.
 
         Args:
-            clicked: Takes the version whose commit was clicked, and whether it is for the other marker.
+            clicked: Receives the version whose commit was clicked, and whether it is for the other marker.
             traits: Traits of the widget.
         """
         super().__init__(**traits)
@@ -64,7 +64,7 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
         a: int | None,
         b: int | None,
     ) -> None:
-        """Draw the commits in place of what was drawn."""
+        """Draw the commits in place of the previous ones."""
         self.picture = timeline(commits, y=measure, title=title, total=total, branches=facts.branches)
         self._versions = {str(version): version for version in commits["version"].to_pylist()}
         with self.hold_sync():
@@ -74,7 +74,7 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
             self.mark(a, b)
 
     def mark(self, a: int | None, b: int | None) -> None:
-        """Move the markers; one at a version that is not drawn is not seen."""
+        """Move the markers; a marker at a version that is not drawn is invisible."""
         with self.hold_sync():
             self.a, self.b = (version if version in self._versions else "" for version in (str(a), str(b)))
 
@@ -84,7 +84,7 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
         super().close()
 
     def _receive(self, _widget: object, content: Any, _buffers: object) -> None:
-        """Pass a click on a commit that is drawn on; whatever else a page sends is left."""
+        """Pass on a click on a commit that is drawn; other messages are ignored."""
         version = content.get("click") if isinstance(content, dict) else None
         if isinstance(version, str) and version in self._versions:
             self._clicked(self._versions[version], content.get("other") is True)

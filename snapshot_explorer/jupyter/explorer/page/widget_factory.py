@@ -19,35 +19,35 @@ _HIDDEN = "none"
 class Unsent:
     """A widget that is sent to the page when another one that is sent refers to it, by its `model_id`.
 
-    Until then its state changes without messages. To be named before the widget's class among the bases.
+    Until then its state changes without messages. Must come before the widget's class among the bases.
     """
 
     _has_ended = False
 
     def open(self) -> None:
-        """Send nothing yet, in place of what ipywidgets does in its constructor."""
+        """Send nothing yet; ipywidgets would send the state in its constructor."""
 
     @property
     def model_id(self) -> str | None:
-        """Return the id of the model, which is sent now if it was not; None once it is closed."""
+        """Return the id of the model, which is sent now unless it was before; None once it is closed."""
         if self.comm is None and not self._has_ended:  # type: ignore[attr-defined]  # a widget's
             super().open()  # type: ignore[misc]  # the widget's
         return None if self.comm is None else self.comm.comm_id  # type: ignore[attr-defined]  # a widget's
 
     def close(self) -> None:
-        """Free the widget; it is not sent any more."""
+        """Free the widget; it is no longer sent."""
         self._has_ended = True
         super().close()  # type: ignore[misc]  # the widget's
 
 
 @cache
 def _unsent(kind: type) -> type:
-    """Return a class of widgets as one whose widgets are sent when they are shown."""
+    """Return a subclass whose widgets are sent when they are shown."""
     return type(kind.__name__, (Unsent, kind), {"__module__": kind.__module__})
 
 
 class Slot(Unsent, widgets.VBox):
-    """A place whose content is sent once it is shown for the first time."""
+    """A box whose content is sent when it is first shown."""
 
     def __init__(self, content: widgets.Widget, layout: widgets.Layout) -> None:
         """Show nothing yet."""
@@ -60,7 +60,7 @@ class Slot(Unsent, widgets.VBox):
 
 
 class WidgetFactory:
-    """Makes widgets that look alike where they are alike."""
+    """Makes widgets that share layouts and styles."""
 
     def __init__(self) -> None:
         """Make nothing yet."""
@@ -68,7 +68,7 @@ class WidgetFactory:
         self._styles: dict[object, Any] = {}
 
     def layout(self, **traits: str) -> widgets.Layout:
-        """Return the layout of these traits; the same for the same."""
+        """Return the layout with these traits; the same object for equal traits."""
         key = tuple(sorted(traits.items()))
         if key not in self._layouts:
             self._layouts[key] = _unsent(widgets.Layout)(**traits)
@@ -79,7 +79,7 @@ class WidgetFactory:
 
         Args:
             kind: Its class.
-            width: How wide it is; as wide as it wants without it.
+            width: Its width; empty for its natural width.
             style: The traits of its style that differ from the class's.
             traits: Its other traits.
         """
@@ -98,17 +98,17 @@ class WidgetFactory:
         return self.make(widgets.Label, value=text)
 
     def button(self, label: str, tooltip: str, act: Callable[[], None]) -> widgets.Button:
-        """Return a button that says in words what it does."""
+        """Return a button with a label and a tooltip."""
         made = self.make(widgets.Button, width="auto", description=label, tooltip=tooltip)
         made.on_click(lambda _: act())
         return made
 
     def row(self, *children: widgets.Widget, apart: bool = False, together: bool = False) -> widgets.HBox:
-        """Return widgets side by side, on further lines where there is no room.
+        """Return widgets side by side, on several lines if there is no room.
 
         Args:
             children: The widgets.
-            apart: Whether the row stands apart from what is on its left, and stays on one line.
+            apart: Whether the row has a margin on its left and stays on one line.
             together: Whether it only stays on one line.
         """
         more = {"margin": "0 0 0 12px"} if apart else {} if together else {"flex_flow": "row wrap"}
@@ -120,11 +120,11 @@ class WidgetFactory:
         return _unsent(widgets.VBox)(list(children), layout=self.layout())
 
     def tab(self, *children: widgets.Widget, titles: Sequence[str]) -> widgets.Tab:
-        """Return widgets of which one is in front."""
+        """Return tabs, one per widget."""
         return _unsent(widgets.Tab)(list(children), titles=list(titles), selected_index=0, layout=self.layout())
 
     def slot(self, content: widgets.Widget) -> Slot:
-        """Return a place whose content is sent once it is shown."""
+        """Return a box whose content is sent when it is first shown."""
         return Slot(content, self.layout())
 
     def show(self, widget: widgets.Widget, *, shown: bool, width: str = "") -> None:
@@ -134,7 +134,7 @@ class WidgetFactory:
 
 
 def family(widget: widgets.Widget) -> list[widgets.Widget]:
-    """Return a widget and all that it is made of, layouts and styles too."""
+    """Return a widget and all its parts, including layouts and styles."""
     found = [widget]
     for child in {*getattr(widget, "children", ()), *([widget.content] if isinstance(widget, Slot) else [])}:
         found += family(child)
