@@ -577,7 +577,7 @@ class Table:
 
         Conditions on metadata are evaluated at every version, in one pass over the log. For other conditions the last
         version is loaded, and then the middle of the rest: at most 11 of 1,000 versions, and only the columns of the
-        condition. If the condition came and went several times, this finds one of its changes; a note says so if the
+        condition. If the condition changed several times, this finds one of its changes; a note says so if the
         evaluated versions show it. If it reads less, a single pass reads each file once and evaluates every version,
         which finds the first one however often the condition comes and goes. It is possible for conditions on each row
         and for counts, `min`, `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not

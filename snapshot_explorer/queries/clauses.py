@@ -94,7 +94,12 @@ def _version(value: Token, now: datetime) -> Ref:
 
 
 def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
-    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none."""
+    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none.
+
+    Raises:
+        InvalidArgumentError: No ref follows the `@`.
+        InvalidRefError: The ref is invalid.
+    """
     if query[name.end : name.end + 1] != "@":
         return None
     found = _AT.match(query, name.end + 1)

@@ -254,7 +254,11 @@ class RemoteFiles:
         return content
 
     def list(self, address: str) -> list[Entry]:
-        """Return the entries of a folder."""
+        """Return the entries of a folder.
+
+        Raises:
+            NotADirectoryError: It is a file.
+        """
         self._literal(address)
         self._fs.invalidate_cache(address)
         found = self._fs.ls(address, detail=True)

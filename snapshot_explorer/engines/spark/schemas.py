@@ -41,7 +41,11 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def spark_type(kind: pa.DataType, name: str = "") -> DataType:
-    """Return the Spark type of values. The column's name is used in the error if there is none."""
+    """Return the Spark type of values.
+
+    Raises:
+        UnsupportedFeatureError: Spark has no such type; the message names the column.
+    """
     from pyspark.sql import types as spark
 
     if is_text(kind):

@@ -135,7 +135,12 @@ def column_names(text: str, flag: str = "--columns") -> list[str]:
 
 
 def dict_of(invocation: Invocation, option: str) -> Mapping[str, Any] | None:
-    """Return the dict in the variable of an option; None without it. No message contains the dict or the name."""
+    """Return the dict in the variable of an option; None without it.
+
+    Raises:
+        UsageError: The variable does not exist or is not a dict. The message contains neither its value nor its name:
+            either may be a secret.
+    """
     name = invocation.arguments.get(option)
     if name is None:
         return None

@@ -224,7 +224,10 @@ class RowDiff:
     def to_spark(self) -> DataFrame:
         """Return all changed rows as a lazy Spark DataFrame; columns as `to_arrow`, in Spark's types.
 
-        The rows stay on executors. Only of a diff with `engine="spark"`.
+        The rows stay on executors.
+
+        Raises:
+            InvalidArgumentError: The diff was not computed with `engine="spark"`.
         """
         if not isinstance(self.changed, SupportsSpark):
             raise InvalidArgumentError(

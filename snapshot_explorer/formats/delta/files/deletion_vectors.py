@@ -106,7 +106,11 @@ def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
 
 
 def relative_file(text: str) -> str:
-    """Return the path of a vector's file: a UUID as its name, with an optional folder."""
+    """Return the path of a vector's file from a descriptor: an optional folder, and a UUID as Z85 text.
+
+    Raises:
+        CorruptBytesError: The text does not end with a UUID.
+    """
     folder, number = text[:-_UUID_LENGTH], z85(text[-_UUID_LENGTH:])
     if len(text) < _UUID_LENGTH or len(number) != 16:  # noqa: PLR2004 - bytes of a UUID
         raise CorruptBytesError(f"{text!r} names no file")

@@ -90,7 +90,11 @@ class Parser:
         """The other actions of a checkpoint, as stored, each with its kind."""
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
-        """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits."""
+        """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits.
+
+        Raises:
+            CorruptTableError: The file contains no actions, or an invalid one; the message names it.
+        """
         # Of an excerpt, which was within limits as a whole, most lines are blank.
         lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
         adds, others = _by_kind(name, content, lines)

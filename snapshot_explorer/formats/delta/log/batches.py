@@ -110,7 +110,11 @@ class Commits:
 
 
 def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
-    """Refuse a truncated commit: cut between two lines, the rest would be valid."""
+    """Check that a commit is not truncated: cut between two lines, the rest would be valid.
+
+    Raises:
+        CorruptTableError: It has fewer bytes than the listing says.
+    """
     if size_bytes is not None and len(content) < size_bytes:
         raise CorruptTableError(
             f"{path} has {len(content)} bytes, but {size_bytes} by the listing of the log: it is cut short or "

@@ -148,7 +148,11 @@ def texts(
     required: bool = False,
     convert: Callable[[Sequence[str | None]], Sequence[str | None]] | None = None,
 ) -> pa.Array:
-    """Return a column of text, converted if requested."""
+    """Return a column of text, converted if requested.
+
+    Raises:
+        RowError: A value is not text, or is missing although required.
+    """
     values: Sequence[Any] | None = bodies.values(name)
     if values is None:
         if required and len(bodies):
@@ -204,7 +208,11 @@ def maps(bodies: Bodies, name: str, *, or_empty: bool = False) -> pa.Array:
 
 
 def vectors(bodies: Bodies) -> pa.Array:
-    """Return a column of descriptors of deletion vectors."""
+    """Return a column of descriptors of deletion vectors.
+
+    Raises:
+        RowError: A descriptor is incomplete.
+    """
     values = bodies.values("deletionVector")
     if values is None:
         return pa.nulls(len(bodies), DELETION_VECTOR)

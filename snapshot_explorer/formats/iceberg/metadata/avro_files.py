@@ -132,6 +132,9 @@ def by_ids(raw: Any, depth: int = 0) -> Any:
     """Return an Avro schema whose record fields are named by their field ids, where they have one.
 
     The key and the value of a map keep these names.
+
+    Raises:
+        ValueError: The schema is nested too deeply.
     """
     if depth > _DEEPEST:
         raise ValueError("its schema is implausibly deep")

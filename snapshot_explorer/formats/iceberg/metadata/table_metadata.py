@@ -190,6 +190,9 @@ class TableMetadata:
     def schema_of(self, snapshot: Snapshot | None) -> Mapping[str, Any]:
         """Return the schema of a snapshot; the current one for None, or if its own is not recorded.
 
+        Raises:
+            CorruptTableError: The metadata lacks the schema; the message names both.
+
         Source: iceberg SnapshotUtil.schemaFor.
         """
         if snapshot is None or snapshot.schema_id is None:

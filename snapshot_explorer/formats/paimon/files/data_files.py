@@ -84,7 +84,7 @@ class Chosen:
 
 
 class Columns:
-    """Columns of one file after another. What is found for files of the same physical schema is found once.
+    """Columns of one file after another. Caches what is determined for files of the same physical schema.
 
     For a single thread.
     """

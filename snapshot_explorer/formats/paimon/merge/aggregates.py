@@ -40,7 +40,7 @@ class Fold:
 def choice(array: pa.Array, function: Function) -> Fold:
     """Return a function that selects the value of one row. An item is the value's rank and its row.
 
-    Source: paimon FieldMaxAgg, FieldMinAgg, FieldLastNonNullValueAgg and their like.
+    Source: paimon FieldMaxAgg, FieldMinAgg, FieldLastNonNullValueAgg and similar.
     """
     name = function.name
     if name in ("first_value", "first_non_null_value"):

@@ -21,7 +21,7 @@ _KEPT = np.array([2**64 - 2 ** (64 - 8 * count) for count in range(_WORD + 1)], 
 _MOST_TEXT_BYTES = 2**31 - 2**20
 """Texts of more bytes do not fit into one array."""
 _SAMPLED = 1000
-"""How many pairs of keys are compared to find out what is faster."""
+"""Pairs of keys that are compared to decide which way is faster."""
 _FEW = 10
 """At most one pair in this many may be equal in its first bits."""
 _MOST_DIGITS = 18
@@ -101,7 +101,7 @@ def _are_equal(columns: Sequence[pa.ChunkedArray], left: Codes, right: Codes) ->
 
 
 def _first_bits(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, bool]:
-    """Return the first bits of the keys that are not the same in all, and whether these are all such bits."""
+    """Return the first bits in which the keys differ, and whether these are all such bits."""
     codes = np.zeros(len(columns[0]), np.uint64)
     room = _CODE_BITS
     for column in columns:
@@ -117,7 +117,7 @@ def _first_bits(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, bool]:
 
 
 def _bits(column: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
-    """Yield the bits of the values that are not the same in all, the first ones first, and how many they are."""
+    """Yield the bits in which the values differ, the first ones first, and their number."""
     whole = _numbers(column)
     if whole is not None:
         least = int(whole.min())
@@ -153,7 +153,7 @@ def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
 
 
 def _varying(words: npt.NDArray[np.uint64]) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
-    """Yield the runs of bits that are not the same in all words, the highest first, and how many bits each has."""
+    """Yield the runs of bits in which the words differ, the highest first, and the number of bits of each."""
     varying = int(np.bitwise_or.reduce(words ^ words[0]))
     while varying:
         top = varying.bit_length()

@@ -271,6 +271,9 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
     TIMESTAMP(p) is a timestamp of s, ms, us or ns without zone (p 0, 1-3, 4-6, 7-9; p 0 is kept in ms), its LTZ
     form the same in UTC. TIME is time32[ms], MULTISET a map to int32, VARIANT a struct of value and metadata.
+
+    Raises:
+        ValueError: A nested type lacks the type of its items or keys, which `parse_type` never returns.
     """
     if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         unit = "ms" if (kind.precision or 0) <= 3 else "us" if (kind.precision or 0) <= 6 else "ns"  # noqa: PLR2004

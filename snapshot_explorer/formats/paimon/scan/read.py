@@ -109,7 +109,7 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
 
 
 class _Target:
-    """The columns that files are read as. What is found for files of one schema and the same columns is found once.
+    """The columns that files are read as. Caches the mapping of files with the same schema and columns.
 
     For a single thread.
     """
