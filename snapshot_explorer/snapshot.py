@@ -80,17 +80,22 @@ class Snapshot:
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once."""
+        """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once.
+
+        Raises:
+            CorruptTableError: The schema is missing or damaged; the message names the file.
+            UnsupportedFeatureError: The type of a column is not supported; the message names both.
+        """
         return self._cache.get("schema", lambda: self.resolved.schema)
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table properties in force at the version. Reads what `schema` reads."""
+        """Return the table properties in force at the version. Cost and errors as `schema`."""
         return self._cache.get("properties", lambda: self.resolved.properties)
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows that `to_arrow` returns. Reads what `schema` reads."""
+        """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
 
     def manifests(self) -> Frame:
@@ -131,7 +136,14 @@ class Snapshot:
     def file_changes(self, *, engine: str = "local", spark: SparkSession | None = None) -> Frame | DataFrame:
         """Return the CHANGES frame: the data files that this version's commit added and removed.
 
-        With `engine="spark"`, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
+        Args:
+            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
+            spark: The session. By default the active one; if there is none, a local session is started.
+
+        Raises:
+            InvalidArgumentError: The engine is unknown.
+            SnapshotNotFoundError: The commit has expired.
+            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         if metadata.is_spark(engine):
             return metadata.changes(self._format, self._versions(), spark)
@@ -175,6 +187,8 @@ class Snapshot:
         Raises:
             InvalidArgumentError: `partition` names a column that is not a partition key, or the engine is unknown.
             UnsupportedFeatureError: Statistics are requested on Spark.
+            SnapshotNotFoundError: The version has expired, and only its commit or changelog is left.
+            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         self._check_partition({} if partition is None else partition)
         if metadata.is_spark(engine):

@@ -228,6 +228,7 @@ class Table:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing.
 
         Raises:
+            InvalidArgumentError: `versions` is not a list of whole numbers.
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
@@ -334,7 +335,7 @@ class Table:
     def health_history(self, between: str | None = None) -> Frame:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.
 
-        Computed from `lifetimes`, with the newest settings for every version.
+        Computed from `lifetimes`, with the newest settings for every version. Reads what `lifetimes` reads.
 
         Raises:
             InvalidArgumentError: The text is not a range.
@@ -370,6 +371,9 @@ class Table:
         explorer, also use this result: a version that lacks files is not `yes` there. Call it again after files were
         removed or restored. Reads what `lifetimes` reads, and lists each folder of data files and, for Paimon, that of
         the manifests. Opens no data file.
+
+        Raises:
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         lifetimes, listing = self.lifetimes(), self._format.listing(0)
         found = readability_frame(self._format, lifetimes, listing, name=self.name)
@@ -377,11 +381,18 @@ class Table:
         return found
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
-        """Return the schema at a ref. One listing, and one small file or the checkpoint; errors as `at`."""
+        """Return the schema at a ref. One listing, and one small file or the checkpoint.
+
+        Raises: as `at` and `Snapshot.schema`.
+        """
         return self.at(ref).schema
 
     def tags(self) -> Frame:
-        """Return the tags, sorted by name: tag, version, committed_at. Reads one small file per tag."""
+        """Return the tags, sorted by name: tag, version, committed_at. Paimon: reads a small file per tag.
+
+        Raises:
+            CorruptTableError: A tag is damaged; the message names its file.
+        """
         tags = self.tag_versions()
         return tags_frame(tags, self.committed_at(list(tags.values())), name=self.name)
 
@@ -750,12 +761,18 @@ class Table:
         return sql(query, names, engine=engine, spark=spark)
 
     def tag_versions(self) -> Mapping[str, int]:
-        """Return the version of each tag, sorted by name. Reads one small file per tag."""
+        """Return the version of each tag, sorted by name. Cost and errors as `tags`."""
         self._tags = self._format.tags()
         return self._tags
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version. Reads at most one small file per version."""
+        """Return the commit time of each version, in their order, aware, in UTC. At most one small file per version.
+
+        Raises:
+            InvalidArgumentError: `versions` is not a list of whole numbers.
+            SnapshotNotFoundError: A version does not exist.
+            CorruptTableError: A file is damaged; the message names it.
+        """
         return self._format.committed_at(_checked_versions(versions))
 
     def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
