@@ -264,7 +264,7 @@ class Inspection:
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]
 """How to find the rows that changed between two versions."""
 ROW_KIND = "rowkind"
-"""The first column of changed rows: one of the next four."""
+"""The first column of changed rows: INSERTED, BEFORE, AFTER or DELETED."""
 INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 """A row that was inserted, updated (before and after the update) or deleted."""
 RowModifier = Literal["deletion vectors", "data evolution", "another branch"]

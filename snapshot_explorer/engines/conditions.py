@@ -248,7 +248,7 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     """Return the message for a syntax error, with its position."""
     message = str(answer.get("error_message", "it cannot be parsed")).strip().splitlines()[0]
-    message += '"' if message.count('"') % 2 else ""  # of a token that goes on in the next line
+    message += '"' if message.count('"') % 2 else ""  # of a token that continues on the next line
     place = int(answer.get("position") or -1) - len(prefix)
     is_known = 0 <= place <= len(text.encode())
     where = f" (character {len(text.encode()[:place].decode(errors='ignore')) + 1})" if is_known else ""

@@ -161,7 +161,7 @@ def holder(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """What became of files that were looked for."""
+    """The files that were looked for and do not exist, or could not be checked."""
 
     gone: pa.Array
     """The missing files."""

@@ -220,4 +220,4 @@ def _target(line: str) -> tuple[str | None, str]:
 
 
 def _show_nothing(line: str) -> None:
-    """Take the place of showing a line in a silenced cell."""
+    """Show nothing: replaces showing a line in a silenced cell."""

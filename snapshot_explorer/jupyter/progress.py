@@ -1,4 +1,4 @@
-"""Progress of long work beneath a cell, or in a line of the terminal; it is removed afterwards.
+"""Progress of long work below a cell, or in a line of the terminal; it is removed afterwards.
 
 It is HTML rather than a widget: that works wherever outputs are shown, without a connection of its own to the page, and
 can be removed from the cell and so from the saved notebook.
@@ -18,7 +18,7 @@ class CellProgress:
     """Shows progress as an output of the cell that runs, by a kernel's display messages."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Show beneath the cells of a shell."""
+        """Show below the cells of a shell."""
         self._shell = shell
         self._id: str | None = None
 

@@ -314,7 +314,7 @@ class Storage:
         if self._connection().pool is None or len(reads) < 2:  # noqa: PLR2004 - one needs no thread
             return tuple(read() for read in reads)
         *others, last = reads
-        # Not the pool of the requests: a thread that waits for requests would take the place of one that makes them.
+        # Not the pool of the requests: a thread that waits for requests would block one that makes them.
         with ThreadPoolExecutor(min(len(others), _TOGETHER), "snapshot-explorer-reads") as pool:
             futures = [pool.submit(read) for read in others]
             try:

@@ -35,6 +35,11 @@ _BANNED = {
     "can still be looked at": "is available",
     "there is nothing to be done": "nothing to do",
     "thereof": "of it",
+    "came and went": "was live from version 3 to 7",
+    "became of": "whether they exist, were removed",
+    "let go of": "closes, stops observing",
+    "what is to be said": "the message",
+    "so to speak": "leave it out",
 }
 
 

@@ -72,7 +72,7 @@ class Blamer:
         return self.pane.box
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Stop observing the state."""
         self._state.unobserve(self._show_condition, "blame")
 
     def suggest(self, conditions: Sequence[tuple[str, str]]) -> None:

@@ -97,7 +97,7 @@ class Controls:
         }
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Stop observing the state."""
         for handler, trait in self._bound:
             self._state.unobserve(handler, trait)
         self._bound.clear()

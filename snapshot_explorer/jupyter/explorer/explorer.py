@@ -504,8 +504,8 @@ def explore(table: Table, *, name: str | None = None) -> Explorer:
     """Return the explorer of a table: a widget for its history. Reads the log, and what is shown, on other threads.
 
     Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets; it loads anywidget,
-    which draws the timeline, from the network. That has not been tried. Where no widget lives there is a table and a
-    picture: in a terminal, a saved notebook, GitHub or nbconvert.
+    which draws the timeline, from the network. That has not been tried. Without widgets, as in a terminal, a saved
+    notebook, GitHub or nbconvert, a table and a picture are shown.
 
     Args:
         table: The table.

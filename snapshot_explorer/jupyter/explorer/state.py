@@ -54,7 +54,7 @@ class ExplorerState(HasTraits):
     b = Int(None, allow_none=True, help="The version that is shown.")
     pinned = Bool(default_value=False, help="Whether A stays when B moves; otherwise A is the version before B.")
     clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
-    tab = Enum(TABS, "commit", help="The view that is in front.")
+    tab = Enum(TABS, "commit", help="The selected view.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
     anomalies = Bool(default_value=False, help="Whether versions where a number jumps are marked in the timeline.")
     zone = Unicode("UTC", help="The zone in which times are shown beside UTC, such as Europe/Berlin, or local.")

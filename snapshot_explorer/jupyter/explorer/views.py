@@ -89,11 +89,11 @@ class Views:
 
     @property
     def front(self) -> Pane:
-        """Return the pane of the tab in front."""
+        """Return the pane of the selected tab."""
         return self.panes[self._state.tab]
 
     def forget(self) -> None:
-        """Load every view again when it is next in front."""
+        """Load every view again when it is next selected."""
         self._shown.clear()
 
     def request(self, place: str, traits: tuple[str, ...]) -> ViewRequest:
@@ -108,7 +108,7 @@ class Views:
         )
 
     def load_front(self, offer: Callable[[str, Sequence[tuple[str, str]]], None]) -> None:
-        """Load the view in front.
+        """Load the view of the selected tab.
 
         Args:
             offer: Receives the tab, and the manifests or rows in it that can be chosen, once they are read.

@@ -137,7 +137,7 @@ class Work:
             return
         except SnapshotExplorerError as error:
             self._finish(place, job, job.failed, _line(error))
-        except Exception as error:  # noqa: BLE001 - a widget shows what went wrong where the result would be
+        except Exception as error:  # noqa: BLE001 - a widget shows the error in place of the result
             self._finish(place, job, job.failed, f"{type(error).__name__}: {_line(error)}")
         else:
             self._finish(place, job, job.done, result)
