@@ -113,7 +113,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     """
     head = _head(metadata, branch)
     chain = _chain(metadata, head, is_main=branch in (None, MAIN))
-    parents, recorded = metadata.snapshots.parents, metadata.snapshots.numbers
+    recorded = metadata.snapshots.numbers
     is_counted = bool(chain) and not any(map(recorded.__getitem__, chain))
     if is_counted:
         numbers: Mapping[int, int] = _counted(chain, known or {})
@@ -122,8 +122,8 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     else:
         numbers = {one: recorded[one] for one in chain}
     ids = dict(zip(numbers.values(), numbers, strict=True))
-    later = chain[1:]
-    is_orphan = map(ne, map(parents.__getitem__, later), chain)
+    later, parents = chain[1:], metadata.snapshots.column("parent_id", chain)[1:]
+    is_orphan = map(ne, parents, chain)
     return History(
         metadata=metadata,
         branch=branch,
@@ -171,11 +171,12 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
     Raises:
         CorruptTableError: Parents form a cycle, or are not older than their children.
     """
-    parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
-    # Mostly they are recorded in this order: only the first one is left then.
     straight = _straight(metadata, head)
-    newest_first: dict[int, None] = dict.fromkeys(straight[:0:-1])
-    one = straight[0] if straight else head
+    if straight:
+        return _with_tagged(metadata, straight) if is_main else straight
+    parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
+    newest_first: dict[int, None] = {}
+    one = head
     while one is not None:
         if one in newest_first:
             raise _no_history(metadata, f"the parents of snapshot {one} form a cycle")
@@ -204,18 +205,22 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
     return _with_tagged(metadata, oldest_first) if is_main else oldest_first
 
 
-def _straight(metadata: TableMetadata, head: int | None) -> Sequence[int]:
-    """Return all snapshots if each is the parent of the next one, which has a greater number; otherwise none."""
+def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
+    """Return all snapshots if each is the parent of the next one, which has a greater number; otherwise none.
+
+    That is how tables are mostly recorded: nothing is before the first one then.
+    """
     names = ("id", "parent_id", "sequence_number")
     ids, parents, numbers = map(metadata.snapshots.every, names)
     is_straight = (
         bool(ids)
         and ids[-1] == head
+        and parents[0] not in metadata.snapshots
         and numbers[0] > 0
         and all(map(lt, numbers, islice(numbers, 1, None)))
         and parents[1:] == ids[:-1]
     )
-    return ids if is_straight else ()
+    return list(ids) if is_straight else []
 
 
 def _replaced(metadata: TableMetadata, one: int) -> int | None:
@@ -234,7 +239,9 @@ def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
 
     Snapshots of other branches are not among them.
     """
-    tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch}.difference(chain)
+    tagged = {ref.snapshot_id for ref in metadata.refs.values() if not ref.is_branch}
+    if tagged:
+        tagged.difference_update(chain)
     if not chain or not tagged:
         return chain
     first = metadata.snapshots[chain[0]]

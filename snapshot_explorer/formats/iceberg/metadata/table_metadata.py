@@ -370,8 +370,9 @@ def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True)
     kinds = {int} if is_required else {int, type(None)}
     if not kinds.issuperset(map(type, values)):
         return None
-    some = values if is_required or None not in values else [one for one in values if one is not None]
-    return values if min(some, default=0) >= -(2**63) and max(some, default=0) < 2**63 else None
+    # The parser returns no integer below the least one of 64 bits, but some that are too large.
+    some = values if is_required or None not in values else filter(None, values)
+    return values if max(some, default=0) < 2**63 else None
 
 
 def _snapshot_log(top: JsonObject) -> SnapshotLog:
