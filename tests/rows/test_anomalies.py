@@ -62,6 +62,8 @@ def test_thresholds_are_settings():
         AnomalyRules(window=2, least=3)
     with pytest.raises(InvalidArgumentError, match="factor must be 0 or more"):
         AnomalyRules(factor=-1)
+    with pytest.raises(InvalidArgumentError, match="share must be 0 or more, got nan"):
+        AnomalyRules(share=float("nan"))
     with pytest.raises(InvalidArgumentError, match="window must be 1 to 1,000, got 1001"):
         AnomalyRules(window=1_001)
     with pytest.raises(InvalidArgumentError, match="least must be a whole number, got 2.5"):

@@ -77,7 +77,7 @@ class AnomalyRules:
         if not 1 <= self.least <= self.window:
             raise InvalidArgumentError(f"least must be from 1 to window, which is {self.window}, got {self.least}.")
         for name in ("factor", "share", "null_rate_step", "range_share"):
-            if getattr(self, name) < 0:
+            if not getattr(self, name) >= 0:  # NaN is neither
                 raise InvalidArgumentError(f"{name} must be 0 or more, got {getattr(self, name)}.")
 
 
