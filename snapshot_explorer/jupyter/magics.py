@@ -17,7 +17,7 @@ from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command
-from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.jupyter.zones import zone_of
@@ -108,7 +108,7 @@ class SnapshotMagics(Magics):
                 f"%snapshot {command.name} is a line of its own: write it with one %. Cells begin with {takers}."
             )
         target = arguments.get("out") or target
-        if target is not None and not target.isidentifier():
+        if target is not None and not is_variable_name(target):
             raise UsageError(f"{target!r} cannot be the name of a variable. Use letters, digits and _.")
         result = self._run(command, arguments, variables, body, is_silenced=is_silenced)
         if target is not None:

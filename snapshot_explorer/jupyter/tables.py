@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, MutableMapping
 from difflib import get_close_matches
+from keyword import iskeyword
 from typing import cast
 
 from IPython.core.error import UsageError
@@ -10,6 +11,11 @@ from IPython.core.error import UsageError
 from snapshot_explorer.table import Table
 
 _NOT_IN_A_NAME = re.compile(r"\W+")
+
+
+def is_variable_name(text: str) -> bool:
+    """Return whether a variable can have this name."""
+    return text.isidentifier() and not iskeyword(text)
 
 
 class OpenTables:
@@ -97,7 +103,7 @@ class OpenTables:
         """
         last = re.split(r"[/\\]", path.rstrip("/\\"))[-1].removesuffix(".db")
         name = _NOT_IN_A_NAME.sub("_", last).strip("_") or "table"
-        name = f"table_{name}" if name[0].isdigit() else name
+        name = name if is_variable_name(name) else f"table_{name}"
         taken = self._variables.get(name)
         if taken is not None and not isinstance(taken, Table):
             raise UsageError(

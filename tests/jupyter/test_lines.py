@@ -118,6 +118,11 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot use", "%snapshot use needs NAME, the table to use from now on. Example: %snapshot use orders"),
         ("%snapshot files --partition dt", "--partition must be column=value, got 'dt'. Example: --partition dt=2026"),
         ("%snapshot log -o 'a b'", "'a b' cannot be the name of a variable. Use letters, digits and _."),
+        ("%snapshot log as class", "'class' cannot be the name of a variable. Use letters, digits and _."),
+        (
+            "%snapshot open x as import",
+            "'import' cannot be the name of a variable. Use letters, digits and _: as ",
+        ),
         (
             "%snapshot open x as my-orders",
             "'my-orders' cannot be the name of a variable. Use letters, digits and _: as ",

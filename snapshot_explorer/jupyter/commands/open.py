@@ -10,6 +10,7 @@ from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of
 from snapshot_explorer.jupyter.commands.status import with_schema
+from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.limits import DEFAULT, parse_limits
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.storage import parse_external_files
@@ -26,7 +27,7 @@ def _open(invocation: Invocation) -> Table:
     chosen_name, limits = arguments.get("as"), arguments.get("limits")
     folder = path.rpartition(".")[2] if arguments.has("spark") or arguments.has("catalog") else path
     name = chosen_name or (path if handle else invocation.tables.free_name(folder.strip("`")))
-    if not name.isidentifier():
+    if not is_variable_name(name):
         raise UsageError(
             f"{name!r} cannot be the name of a variable. Use letters, digits and _: as {_identifier(name)}."
         )
@@ -72,7 +73,7 @@ def _path_or_table(invocation: Invocation) -> tuple[str, Table | None]:
 
 def _identifier(name: str) -> str:
     kept = "".join(letter if letter.isalnum() else "_" for letter in name).strip("_")
-    return kept if kept.isidentifier() else f"table_{kept}".rstrip("_")
+    return kept if is_variable_name(kept) else f"table_{kept}".rstrip("_")
 
 
 def _session() -> SparkSession:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CommitFilter, with_recorded_times
 from snapshot_explorer.jupyter.cost import ENGINES
+from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
 from snapshot_explorer.refs import parse_time_bound
@@ -293,7 +293,7 @@ class ExplorerState(HasTraits):
     @validate("variable")
     def _check_variable(self, proposal: Bunch) -> str:
         name: str = proposal.value.strip()
-        if not name.isidentifier() or iskeyword(name):
+        if not is_variable_name(name):
             raise TraitError(f"{name!r} cannot be the name of a variable. Use letters, digits and _.")
         return name
 
