@@ -235,7 +235,8 @@ class Snapshot:
             limit: Return at most this many rows; which ones is undefined.
 
         Raises:
-            UnsupportedFeatureError: The version needs a feature that is not supported; raised before any row is read.
+            UnsupportedFeatureError: The version needs a feature that is not supported, or the condition reads a column
+                with a collation; raised before any row is read.
             InvalidArgumentError: A column or the condition does not fit the schema.
             CorruptTableError: A file is missing or damaged; the message names it.
         """

@@ -107,8 +107,8 @@ def sql(
     Raises:
         InvalidArgumentError: A table does not exist, the query does more than read, or the engine refuses it.
         SnapshotNotFoundError: A version does not exist.
-        UnsupportedFeatureError: A version uses a feature that is not read, or the result has a type that Arrow does
-            not have.
+        UnsupportedFeatureError: A version uses a feature that is not read, the result has a type that Arrow does not
+            have, or DuckDB would compare a column with a collation by its bytes.
         CorruptTableError: A file is missing or damaged. The message contains its path.
         MissingDependencyError: The engine is Spark, and PySpark or Java is not installed.
     """

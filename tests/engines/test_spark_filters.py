@@ -123,9 +123,9 @@ def test_filters_are_joined_to_a_condition():
     assert pushed_condition([], SCHEMA, where) is where
 
 
-def test_columns_that_differ_in_case_are_not_joined():
-    schema = pa.schema([("a", pa.int64()), ("A", pa.int64())])
+def test_columns_that_differ_in_case_or_have_a_collation_are_not_joined():
+    schema = pa.schema([("a", pa.int64()), ("A", pa.int64()), pa.field("c", pa.string(), metadata={"collation": "x"})])
 
-    found = pushed_condition([ds.EqualTo(("a",), 1), ds.EqualTo(("A",), 2)], schema)
+    found = pushed_condition([ds.EqualTo(("a",), 1), ds.EqualTo(("A",), 2), ds.EqualTo(("c",), "x")], schema)
 
     assert found.columns == {"a"}

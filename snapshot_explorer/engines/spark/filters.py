@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,8 +39,8 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
     for text in filter(None, (sql(each, schema) for each in filters)):
         try:
             found = condition(text if found is None else f"(\n{found.text}\n) AND {text}", schema)
-        except InvalidArgumentError:
-            continue  # for example, columns whose names differ only in case
+        except (InvalidArgumentError, UnsupportedFeatureError):
+            continue  # for example, columns whose names differ only in case, or that have a collation
     return found
 
 
