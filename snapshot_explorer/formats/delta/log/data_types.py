@@ -263,8 +263,10 @@ def parts(kind: DataType) -> list[DataType]:
 
 def collation_of(field: Field) -> str | None:
     """Return the first collation in a field; None if it has none."""
+    if field.collation or (field.type.element is None and not field.type.fields):
+        return field.collation  # nearly all
     inside = (collation_of(one) for kind in _tree(field.type) for one in kind.fields)
-    return field.collation or next((found for found in inside if found), None)
+    return next((found for found in inside if found), None)
 
 
 def _tree(kind: DataType) -> Iterator[DataType]:
