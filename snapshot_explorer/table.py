@@ -697,8 +697,8 @@ class Table:
         type; other changes of type are refused, unless `columns` leaves them out.
 
         Values are compared as they are stored: nulls are equal, NaN equals NaN, -0.0 differs from 0.0, decimals are
-        compared by value, times by instant, texts and binary by their bytes, lists and structs item by item, maps
-        without order.
+        compared by value, times by instant, texts (whatever their collation) and binary by their bytes, lists and
+        structs item by item, maps without order.
 
         Args:
             a: The version before the changes.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +122,7 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
         return None
     try:
         parts = condition(text, planned).parts
-    except InvalidArgumentError:  # depends on more than the values of a row
+    except (InvalidArgumentError, UnsupportedFeatureError):  # depends on more than the values of a row, or a collation
         return None
     safe = [
         part.text

@@ -129,7 +129,9 @@ def _result_of(
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
     """Return the result of a query from the rows that its plan reads; from all rows without one."""
-    required = [view.required(plan, query) for view in views]
+    required = [view.required(plan) for view in views]
+    for view, what in zip(views, required, strict=True):
+        view.check(query, what)
     if before is not None:
         before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
     files = [view.files(what) for view, what in zip(views, required, strict=True)]
@@ -221,22 +223,24 @@ class _RelationView:
         connection.register(f"{self.name}__rows", marked.empty_table())
         self._view(connection, [quoted(name) for name in self._plan_names], f"{self.name}__rows")
 
-    def required(self, plan: Sequence[pushdown.Scan] | None, query: str) -> RequiredRows | None:
-        """Return what the plan of a query reads; everything without a plan, None if it reads nothing."""
+    def required(self, plan: Sequence[pushdown.Scan] | None) -> RequiredRows | None:
+        """Return what the plan reads; everything without a plan, None if it reads nothing."""
         if plan is None:
-            check_query(query, self._plan_names.values(), self._relation.schema, self._relation.what)
             return RequiredRows(columns=tuple(self._plan_names.values()))
         mine = [scan for scan in plan if pushdown.number_of(scan.columns[0]) == self._number]
         if not mine:
             return None
         read = frozenset(column for scan in mine for column in scan.columns)
-        columns = tuple(column for name, column in self._plan_names.items() if name in read)
-        check_query(query, columns, self._relation.schema, self._relation.what)
         return RequiredRows(
-            columns=columns,
+            columns=tuple(column for name, column in self._plan_names.items() if name in read),
             where=pushdown.condition_of(mine, self._comparable_names, self._relation.schema),
             limit=pushdown.limit_of(mine),
         )
+
+    def check(self, query: str, required: RequiredRows | None) -> None:
+        """Raise UnsupportedFeatureError if the query may compare columns that have a collation."""
+        if required is not None:
+            check_query(query, required.columns, self._relation.schema, self._relation.what)
 
     def files(self, required: RequiredRows | None) -> Sequence[File] | None:
         """Return the files that contain the required rows, if DuckDB may read them itself; otherwise None."""

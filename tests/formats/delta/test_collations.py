@@ -70,7 +70,7 @@ def test_conditions_on_a_column_with_a_collation_are_refused_everywhere(table, a
     ],
 )
 def test_sql_that_may_compare_texts_with_a_collation_is_refused(table, query):
-    with pytest.raises(UnsupportedFeatureError, match=rf"(query|condition) reads the column {REFUSED}"):
+    with pytest.raises(UnsupportedFeatureError, match=rf"query reads the column {REFUSED}"):
         table.sql(query)
 
 
