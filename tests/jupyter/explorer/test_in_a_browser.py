@@ -268,12 +268,12 @@ def test_new_commits_of_a_live_table_are_followed(notebook, lab):
     open_ = f"import snapshot_explorer as sx\nlive = sx.open_table({table.root!r})\ne = sx.explore(live)"
     notebook = notebook(f"{open_}\ne.state.interval = 0.5\ne", WHERE, name="following")
     notebook.run(0)
-    notebook.says("versions 1 to 2, 2 of them")
+    notebook.says("2 versions (1 to 2)")
 
     notebook.page.get_by_label("Follow new commits").check()
     notebook.says("every 0.5 s")
     table.commit([(3, "c")])
-    notebook.says("versions 1 to 3, 3 of them")
+    notebook.says("3 versions (1 to 3)")
     notebook.says("live.at(3).commit")
     notebook.page.get_by_role("button", name="Stop", exact=True).click()
     notebook.run(1)
