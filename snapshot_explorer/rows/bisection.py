@@ -65,12 +65,14 @@ class Reading:
         """Return it as a sentence."""
         what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
         files = f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
+        versions = counted(self.versions, "version")
         if self.single_pass:
             return (
-                f"Evaluating {self.versions:,} versions in a single pass: {what} of {files}, each read once, which is "
-                f"less than {self.loads} loads."
+                f"Evaluating {versions} in a single pass: {what} of {files}, each read once, which is "
+                f"less than {counted(self.loads, 'load')}."
             )
-        return f"Bisecting {self.versions:,} versions: at most {self.loads} loads of {what}, each of about {files}."
+        loads = f"{counted(self.loads, 'load')} of {what}" + (", each" if self.loads > 1 else ",")
+        return f"Bisecting {versions}: at most {loads} of about {files}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,7 @@ class Bisection(FrameExports):
                 ("last version before", self.last_good),
             ]
         answered = len(self.evaluated) - len(self.skipped)
-        facts.append(("evaluated", f"{answered:,} of {len(self.versions):,} versions"))
+        facts.append(("evaluated", f"{answered:,} of {counted(len(self.versions), 'version')}"))
         return [*facts, ("next", tuple(map(Code, self._next_commands())))] if self._next_commands() else facts
 
     def _next_commands(self) -> list[str]:

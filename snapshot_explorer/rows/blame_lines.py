@@ -14,7 +14,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.rows.frame_exports import FrameExports
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Blame(FrameExports):
         """Return the lines as a drawing. A changed cell has the values before and after, with an arrow between them."""
         where = "" if self.request.where is None else f" where {self.request.where}"
         lacking = f", {self.unreadable:,} could not be read" if self.unreadable else ""
-        compared = f"{self.compared:,} of {len(self.versions):,} versions{lacking}"
+        compared = f"{self.compared:,} of {counted(len(self.versions), 'version')}{lacking}"
         facts = [
             ("format", self.format),
             ("versions", self.span),
@@ -144,7 +144,7 @@ class Blame(FrameExports):
     def _read_files(self) -> str:
         ruled_out = self.files - self.admitted_files
         others = f"; statistics and partitions rule out {ruled_out:,}" if ruled_out else ""
-        return f"opened {self.opened_files:,} of {self.files:,} data files{others}"
+        return f"opened {self.opened_files:,} of {counted(self.files, 'data file')}{others}"
 
     def __repr__(self) -> str:
         return text(self.drawing())

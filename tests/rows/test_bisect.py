@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
-from tests.support.delta.table_builder import DeltaTable
+from tests.support.delta.table_builder import DeltaTable, metadata, protocol
 from tests.support.row_histories import KINDS, STEPS, play
 
 
@@ -221,6 +221,20 @@ def test_versions_that_cannot_be_read_are_skipped_and_named(kind):
 def test_a_condition_that_does_not_fit_is_refused_before_any_row_is_read(table, condition, message):
     with pytest.raises(InvalidArgumentError, match=message):
         table.bisect(condition)
+
+
+def test_one_version_and_one_file_are_singular(memory_root):
+    table = DeltaTable(*memory_root, first=None)
+    table.commit(protocol(), metadata(), table.data("a.parquet", [(1, "ann")]))
+    announced = []
+
+    opened = open_table(table.url)
+
+    assert "evaluated            1 of 1 version\n" in repr(opened.bisect("id = 1", announce=announced.append))
+    assert [str(one).partition(" (")[0] for one in announced] == [
+        "Bisecting 1 version: at most 1 load of id, of about 1 file"
+    ]
+    assert "compared  1 of 1 version: no other" in repr(opened.blame("id = 1"))
 
 
 def test_a_condition_on_numbers_that_the_metadata_lacks_is_unknown_and_not_false(memory_root):
