@@ -417,7 +417,10 @@ class Storage:
         if failure is None:
             return self._retry(operation, argument, path, attempts)
         # Raised here, outside the handler: otherwise the foreign error, secrets and all, would remain as its context.
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure  # in its traceback is this frame: together they would keep the table until a collection
 
     def _retry(self, operation: Callable[[B], A], argument: B, path: str, attempts: Attempts) -> A:
         """Return the result of an operation that failed once with a transient error."""
@@ -430,7 +433,10 @@ class Storage:
                 log.debug("%s failed, retrying: %s", path, type(error).__name__)
                 failure = None if attempts.wait(error) else self._storage_error(error, path)
             if failure is not None:
-                raise failure
+                try:
+                    raise failure
+                finally:
+                    del failure  # as above
 
     def _storage_error(self, error: BaseException, path: str) -> StorageError:
         failure = self._failure(error, path)

@@ -1,5 +1,7 @@
 """What holds for tables of every format, tested once for all. `nth` is a commit's place in the scenario, from 1."""
 
+import gc
+import weakref
 from datetime import timedelta
 
 import pyarrow as pa
@@ -102,6 +104,19 @@ def test_columns_conditions_and_limits_choose_rows(table):
 
 def test_pandas_keeps_integers(table):
     assert str(table.current.to_pandas()["id"].dtype) == "int64[pyarrow]"
+
+
+def test_a_table_is_freed_as_soon_as_it_is_not_used(scenario):
+    gc.disable()
+    try:
+        table = open_table(scenario.url)
+        table.history()
+        freed = weakref.ref(table)
+        del table
+
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_history_is_newest_first_with_what_each_commit_did(table, scenario):
