@@ -101,6 +101,10 @@ def ends(kind, least, greatest, *, careful=False, more=None, **stats):
             datetime(2000, 1, 1, 8, tzinfo=UTC),
             datetime(2000, 1, 1, 10, 0, 0, 123_999, tzinfo=UTC),
         ),
+        # Spark's mode LEGACY writes days that the old calendar lacks as 1582-10-15.
+        ("date", "1582-10-03", "1582-10-14", date(1582, 10, 3), None),
+        ("date", "1582-10-10", "1582-10-16", None, date(1582, 10, 16)),
+        ("timestamp_ntz", "1582-10-14T12:00:00.000", "1582-10-14T12:00:00.000", None, None),
         ("timestamp", "2000-01-01T00:00:00.000", "2000-01-01 00:00:00", None, None),
         (
             "timestamp_ntz",

@@ -40,6 +40,9 @@ _DIGITS = 76
 _MILLI = 999
 """Microseconds by which a greatest timestamp may have been cut."""
 _DATE_LENGTH = 10
+_DAY_MICROS = 86_400_000_000
+_LOST_DAYS = (-141_438, -141_426)
+"""1582-10-04 to 1582-10-15: the days that the old calendar lacks, and one more at each end for zones."""
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _ANYWHERE = Origin(path="_delta_log", mode="none")
 
@@ -349,7 +352,7 @@ class _Columns:
         else:
             found = end.converted(fast)
         parsed = self._stored_parts[name].get(stored)
-        return found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed))
+        return _without_lost_days(found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed)))
 
     def _texts(self) -> Sequence[Mapping[str, Any]]:
         return self._slow or [{}] * len(self._rows)
@@ -475,6 +478,22 @@ def _schema(fields: Sequence[Field]) -> list[pa.Field]:
         *(pa.field(name, pa.struct(ordered)) for name in _ENDS),
         pa.field("nullCount", pa.struct(counted)),
     ]
+
+
+def _without_lost_days(values: pa.Array) -> pa.Array:
+    """Return ends of columns; dates and times of days that the old calendar lacks are null.
+
+    Spark's mode LEGACY writes 1582-10-05 to 1582-10-14 as the 15th, and Delta records what was inserted.
+
+    Source: spark RebaseDateTime.rebaseGregorianToJulianDays.
+    """
+    is_time = pa.types.is_timestamp(values.type)
+    if not is_time and not pa.types.is_date32(values.type):
+        return values
+    numbers = values.view(pa.int64() if is_time else pa.int32())
+    first, last = (pa.scalar(day * (_DAY_MICROS if is_time else 1), numbers.type) for day in _LOST_DAYS)
+    is_lost = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, last))
+    return pc.if_else(is_lost, pa.scalar(None, values.type), values)
 
 
 def _is_ordered(field: Field) -> bool:
