@@ -3,8 +3,8 @@
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import UnsupportedFeatureError
-from tests.support.delta.table_builder import DeltaTable
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from tests.support.delta.table_builder import DeltaTable, metadata
 
 LOWER = ({"__COLLATIONS": {"c": "spark.UTF8_LCASE"}},)
 FIELDS = (("id", "long"), ("c", "string", *LOWER), ("plain", "string"))
@@ -96,3 +96,19 @@ def test_texts_with_a_collation_have_no_least_and_greatest_value(table):
         found = table.profile_over("c", exact=exact).frame.to_dict()[-1]
 
         assert (found["rows"], found["min"], found["max"]) == (0, None, None)
+
+
+def test_another_collation_is_another_type(tmp_path):
+    built = DeltaTable(None, tmp_path, fields=FIELDS)
+    built.append([(1, "A", "x")])
+    built.commit(metadata([("id", "long"), ("c", "string"), ("plain", "string")]))
+    table = open_table(built.url)
+
+    changes = table.compare(1, 2).schema.to_dict()
+
+    assert [(one["change"], one["before"], one["after"]) for one in changes] == [
+        ("retyped", "string collate UTF8_LCASE", "string")
+    ]
+    with pytest.raises(InvalidArgumentError, match="a column of the condition was added, renamed or had another type"):
+        table.bisect("c = 'a'", single_pass=True)
+    assert any("has the collation" in (one["note"] or "") for one in table.bisect("c = 'A'").frame.to_dict())

@@ -35,7 +35,7 @@ def struct(*fields):
         ("double", pa.float64(), "double"),
         ("boolean", pa.bool_(), "boolean"),
         ("string", pa.string(), "string"),
-        ("string collate UTF8_LCASE", pa.string(), "string"),
+        ("string collate UTF8_LCASE", pa.string(), "string collate UTF8_LCASE"),
         ("binary", pa.binary(), "binary"),
         ("date", pa.date32(), "date"),
         ("timestamp", pa.timestamp("us", tz="UTC"), "timestamp"),

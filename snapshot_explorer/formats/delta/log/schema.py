@@ -10,7 +10,14 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, parse_fields, type_text
+from snapshot_explorer.formats.delta.log.data_types import (
+    Field,
+    Mode,
+    arrow_field,
+    collation_of,
+    parse_fields,
+    type_text,
+)
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import Column, TableSchema
@@ -138,7 +145,7 @@ def table_schema(metadata: Metadata) -> TableSchema:
             Column(
                 id=field.id,
                 name=field.name,
-                type=field.declared or type_text(field.type),
+                type=_type_with_collation(field),
                 nullable=field.nullable,
                 comment=field.comment,
             )
@@ -147,3 +154,9 @@ def table_schema(metadata: Metadata) -> TableSchema:
         partition_keys=schema.partition_columns,
         primary_keys=(),
     )
+
+
+def _type_with_collation(field: Field) -> str:
+    """Return the type of a column as Spark shows it, such as `string collate UTF8_LCASE`."""
+    shown, collation = field.declared or type_text(field.type), collation_of(field)
+    return shown if collation is None else f"{shown} collate {collation.rpartition('.')[2]}"
