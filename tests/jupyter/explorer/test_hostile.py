@@ -8,7 +8,8 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.contents.version_views import _details
+from snapshot_explorer.render import Line, Pairs
+from snapshot_explorer.render.stored_details import stored_details
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.explorers import grid_of
 from tests.support.paimon.table_builder import PaimonTable
@@ -118,13 +119,14 @@ def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
     [None, "", "no JSON", "[" * 100_000, '{"a":' * 5_000, "3", json.dumps({"x" * 500: "y" * 5_000}), '{"a": NaN}'],
 )
 def test_details_of_any_shape_are_reported_shortly(details):
-    for name, value in _details(details):
-        assert len(name) <= 400
-        assert value is None or len(str(value)) <= 400
+    for pairs in stored_details(details)[1::2]:
+        for name, value in pairs.rows:
+            assert len(name) <= 400
+            assert value is None or len(str(value)) <= 400
 
 
 def test_large_numbers_in_details_stay_as_they_are():
-    assert _details('{"id": 9223372036854775807, "b": {"c": 1e400}}') == [
-        ("id", "9223372036854775807"),
-        ("b.c", "1e400"),
-    ]
+    assert stored_details('{"id": 9223372036854775807, "b": {"c": 1e400}}') == (
+        Line("As it is stored:"),
+        Pairs((("id", "9223372036854775807"), ("b.c", "1e400"))),
+    )
