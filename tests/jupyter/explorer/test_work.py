@@ -74,6 +74,7 @@ def test_places_do_not_wait_for_each_other(work):
 
     assert [one[1] for one in heard] == [1]
     gate.set()
+    assert gone()
 
 
 def test_many_clicks_leave_one_thread(work):
