@@ -152,7 +152,7 @@ def main(snapshots: int, peer: str | None) -> None:
             beside = {"pyiceberg's plan": plan, "fastavro over the manifests": decoded}
             record(f"{table}: the {FILES * snapshots:,} files of the newest", files, beside, processor=True)
             beside = {"pyiceberg planning *one* version": plan}
-            record(f"{table}: when each file came and went", lifetimes, beside, processor=True)
+            record(f"{table}: when each file was added and removed", lifetimes, beside, processor=True)
 
 
 def _rows(path: Path) -> list[Any]:

@@ -148,7 +148,7 @@ def history(folder: Path, pypaimon: str | None) -> None:
     say("lifetimes of all versions", ours, ("fastavro", floor), ("pypaimon", peer))
     if peer:
         snapshots = sum(1 for _ in folder.glob("snapshot/snapshot-*"))
-        work = f"Paimon: when each of {len(of_all(folder)):,} files came and went, over {snapshots:,} snapshots"
+        work = f"Paimon: when each of {len(of_all(folder)):,} files was added and removed, over {snapshots:,} snapshots"
         record(work, ours, {"pypaimon planning *one* version": peer, "fastavro over the same files": floor})
 
 
@@ -185,7 +185,7 @@ def delta_log(root: Path, deltalake: str | None) -> None:
         files, commits = of_log(root), sum(1 for _ in (root / "_delta_log").glob("*.json"))
         opening, reading = (min(run[0] for run in runs) for runs in (peer, floor))
         peers = {"deltalake opening *one* version": opening, "reading the log and parsing it with orjson": reading}
-        work = f"Delta: when each of {files:,} files came and went, over {commits:,} commits"
+        work = f"Delta: when each of {files:,} files was added and removed, over {commits:,} commits"
         record(work, min(run[0] for run in ours), peers)
 
 

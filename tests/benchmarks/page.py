@@ -19,7 +19,7 @@ MEASURED = PAGE.with_suffix(".json")
 """The runs: of each command the date, cores, load and versions, and its results as `report.record` wrote them."""
 
 IN_README = (
-    "Delta: when each of 100,000 files came and went, over 10,000 commits",
+    "Delta: when each of 100,000 files was added and removed, over 10,000 commits",
     "Paimon: read 10 million rows of a primary-key table, 16 buckets",
     "Delta: rows that differ between two versions of 10 million rows, 1 of 100 files changed",
 )

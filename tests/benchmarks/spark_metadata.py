@@ -163,7 +163,9 @@ def main() -> None:
         for root in (paimon, delta):
             print(f"{root.name}, {given.changes:,} changes in {given.commits:,} commits:", flush=True)
             found = {engine: measured(engine, root, given) for engine in ENGINES}
-            work = f"Spark: when each file came and went, {given.changes:,} changes in {given.commits:,} commits"
+            work = (
+                f"Spark: when each file was added and removed, {given.changes:,} changes in {given.commits:,} commits"
+            )
             for at, when in enumerate(("", ", a second time in the session")):
                 beside = {"one core": found["local[1]"][at]}
                 record(f"{work}, {root.name.capitalize()}{when}", found["local[2]"][at], beside)

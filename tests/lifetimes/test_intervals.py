@@ -1,4 +1,4 @@
-"""When files came and went, from changes: against a plain model that goes through them one by one."""
+"""When files were added and removed, from changes: against a plain model that goes through them one by one."""
 
 import datetime as dt
 from itertools import pairwise
