@@ -74,15 +74,27 @@ def test_a_reader_that_stops_reading_ends_it_without_a_traceback():
     assert (answer.returncode, answer.stderr) == (1, "")
 
 
+@pytest.fixture
+def heeds_interrupts():
+    """Let new processes heed SIGINT. A shell makes what it runs in the background ignore it, and they inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a process")
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_an_interrupt_ends_it_while_a_server_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/orders"
         with subprocess.Popen([*COMMAND, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = server.accept()
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-            connection.close()
+            try:
+                _, said = process.communicate(timeout=60)
+            finally:
+                process.kill()
+                connection.close()
 
     assert (process.returncode, said) == (130, "")
 
