@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _STARS = ("STAR", "POSITIONAL_REFERENCE")
 """Expressions that stand for columns which they do not name."""
 _HARMLESS = ("ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER")
+"""Modifiers of a query that compare only what their own expressions read."""
 _CLAUSES = ("group_expressions", "group_sets", "having", "qualify")
+"""Clauses of a query that compare columns, or whose results are not rows of its table."""
 
 
 def collation_of(field: pa.Field) -> str | None:
