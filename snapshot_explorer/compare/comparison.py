@@ -39,6 +39,7 @@ from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
 
     import plotly.graph_objects as go
 
@@ -87,7 +88,7 @@ _EMPTY_TEXTS = {
 
 
 class Comparison:
-    """The differences from version A to version B of a table. Displays itself. Each part is read at first use.
+    """The differences from version A to version B of a table. Displays itself. Each part is read once, at first use.
 
     Either may be the newer one. All parts go from A to B: what only B has is added, what only A has is removed.
     Comparing a version with itself returns no differences.
@@ -294,10 +295,19 @@ class Comparison:
         return [Line(self.proven), Pairs(tuple(rows))]
 
     def _version_text(self, version: int) -> str:
-        committed_at = self._format.commits([version])["committed_at"][0].as_py()
+        committed_at = self._commit_times[version]
         time = "an unknown time" if committed_at is None else moment(committed_at)
         side = "" if self.a == self.b else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
+
+    @cached_property
+    def _commit_times(self) -> Mapping[int, datetime | None]:
+        """Return when the versions were committed. Reads the commit of A and of B unless it is one of those between."""
+        others = sorted({self.a, self.b}.difference(self._between))
+        times: dict[int, datetime | None] = {}
+        for commits in (self.commits.to_arrow(), self._format.commits(others)):
+            times.update(zip(commits["version"].to_pylist(), commits["committed_at"].to_pylist(), strict=True))
+        return times
 
     def _title(self, what: str) -> str:
         return f"{what}: version {self.a} to {self.b}"

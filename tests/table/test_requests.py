@@ -7,6 +7,7 @@ import pytest
 from snapshot_explorer import open_table, samples
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.scenarios import SCENARIOS, played
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -332,3 +333,23 @@ def test_changes_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_
 
     assert rows["id"].to_pylist() == [3, 13, 23, 33]
     assert read == 4
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.format)
+@pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
+def test_a_comparison_that_was_displayed_reads_nothing_when_it_is_displayed_again(
+    scenario, backwards, counted, memory_root
+):
+    commits = played(scenario(*memory_root))
+    versions = commits.earliest, commits.earliest + 4
+    comparison = open_table(f"counted://{commits.root}").compare(*(versions[::-1] if backwards else versions))
+    first, text = asked(counted, lambda: repr(comparison))
+
+    again = [
+        asked(counted, lambda: repr(comparison)),
+        asked(counted, lambda: comparison._repr_mimebundle_()["text/plain"]),
+        asked(counted, lambda: repr(comparison.showing("summary", "files", "commits")))[:1],
+    ]
+
+    assert first > 0
+    assert again == [(0, text), (0, text), (0,)]
