@@ -49,6 +49,18 @@ def rows_are_sorted_and_saved(page):
     assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
 
 
+def rows_are_filtered_by_enter(page):
+    page.get_by_label("Column to filter").locator("visible=true").select_option("amount")
+    page.get_by_label("Filter rows").locator("visible=true").click()
+    page.keyboard.type("< 30")
+    page.keyboard.press("Enter")
+    page.get_by_text("5 of 41 rows").locator("visible=true").wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.press("Enter")
+    page.get_by_text("5 of 41 rows").locator("visible=true").wait_for(state="detached")
+
+
 def everything_is_legible(page, place=".sx-explorer"):
     """Check contrasts, at 800 pixels and at 150 % of a narrow page too, where no control may be cut."""
     found = low_contrasts(page, place)
@@ -155,6 +167,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Data")
     notebook.says("Some rows of version 6")
+    rows_are_filtered_by_enter(page)
     rows_are_sorted_and_saved(page)
     everything_is_legible(page)
     notebook.shot("data")

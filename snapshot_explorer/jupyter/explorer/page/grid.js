@@ -79,7 +79,9 @@ class Rows {
     root.append(style, this.ask, this.scroll, this.said);
     this.column.addEventListener("change", () => this.text.value && this.filter());
     this.text.addEventListener("change", () => this.filter());
+    // The cross of the field empties it without a change. In JupyterLab, chromium fires neither event at Enter.
     this.text.addEventListener("search", () => this.filter());
+    this.text.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && this.filter());
     this.scroll.addEventListener("scroll", () => this.draw());
     this.scroll.addEventListener("keydown", (event) => this.key(event));
     this.scroll.addEventListener("click", (event) => this.click(event));
