@@ -72,6 +72,15 @@ def card(name: str, facts: Mapping[str, object], columns: Sequence[str]) -> Draw
     return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
 
 
+def total_rows_name(table_format: str) -> str:
+    """Return what `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
+
+    Delta's metadata counts the rows of the table. Other formats count the rows in files, before readers merge them by
+    their keys or drop those that equality deletes remove.
+    """
+    return "rows" if table_format == "delta" else "rows in files"
+
+
 def overview_facts(
     version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None, table_format: str
 ) -> dict[str, object]:
@@ -82,15 +91,14 @@ def overview_facts(
         commits: COMMITS that have been read.
         schema: Its schema, if that was read.
         files: Its FILES, if those were read.
-        table_format: The name of the format. Delta's metadata counts the rows of the table. Other formats count
-            the rows in files, before readers merge them by their keys or drop those that equality deletes remove.
+        table_format: The name of the format.
     """
     facts: dict[str, object] = {}
     found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
     if found:
         time, rows = found[0]["committed_at"], found[0]["total_rows"]
         facts["last commit"] = " ".join([found[0]["kind"], *([moment(time)] if time else [])])
-        facts["rows" if table_format == "delta" else "rows in files"] = None if rows is None else f"{rows:,}"
+        facts[total_rows_name(table_format)] = None if rows is None else f"{rows:,}"
     if files is not None:
         count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0
         facts["files"] = f"{count:,}, {size(size_bytes)}"

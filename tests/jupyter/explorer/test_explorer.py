@@ -59,6 +59,21 @@ def test_the_head_tells_what_the_table_is(explorer, orders):
     assert "2 files, 4.9 kB" in explorer._head.value
 
 
+@pytest.mark.parametrize("sample", ["orders", "payments"])
+def test_head_and_card_count_the_same_rows_in_the_same_words(sample):
+    table = open_table(samples.path(sample))
+    table.read_overview()
+    name, count = re.search(
+        r"(?m)^ *(rows(?: in files)?) +([0-9,]+)$", table._repr_mimebundle_()["text/plain"]
+    ).groups()
+
+    made = Explorer(table, variables={}).wait()
+
+    counts = re.findall(r"([0-9,]+) (rows(?: in files)?)(?= \N{MIDDLE DOT})", made._head.value)
+    assert counts == [(count, name)]
+    made.close()
+
+
 def test_times_stand_beside_utc_in_a_zone_that_is_set(explorer, shell):
     labelled(explorer, "Time zone").value = "Asia/Kolkata"
     explorer.wait()

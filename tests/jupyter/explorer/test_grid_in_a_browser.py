@@ -38,7 +38,8 @@ def grid(chromium):
     opened = []
     pane = GridPane(lambda *given: opened.append(given))
     rows = pa.table({"id": pa.array(range(2**62, 2**62 + 1_000)), "change": [f"+ {EVIL}", "- x"] * 500})
-    pane.show(grid_rows(rows, noun="rows", opens="version", choices=[str(at) for at in range(1_000)]))
+    choices = [str(at) for at in range(1_000)]
+    pane.show(grid_rows(rows, noun="rows", sample="5,000 rows in 2 files", opens="version", choices=choices))
 
     def kernel(content):
         before, sent = pane.grid, []
@@ -77,6 +78,7 @@ def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
     assert page.locator("#here img, #here b").count() == 0
     assert page.evaluate("window.hit") is None
     assert page.locator("tbody tr").count() < 60
+    assert page.get_by_text("Sorts, filters and counts only these 1,000 of 5,000 rows in 2 files.").is_visible()
     assert box.get_attribute("aria-rowcount") == "1001"
 
     box.focus()

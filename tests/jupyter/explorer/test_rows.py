@@ -1,6 +1,7 @@
 """Rows in an explorer: those that differ between A and B, blame, and bisecting a condition."""
 
 import html
+import re
 import threading
 import time
 
@@ -212,11 +213,39 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
 
     assert pane.grid.grid["count"] == sum(len(rows) for rows in heads(explorer).values())
     assert "The first 1,000 of 1,2" in shown_text(explorer, "compare")
+    assert re.fullmatch(
+        r"Sorts, filters and counts only these 1,\d{3} of 1,2\d\d changed rows\.", pane.grid.grid["sample"]
+    )
     assert len(changes(explorer)) == 50
     sent = []
     pane.grid.send = sent.append
     pane.grid._handle_custom_msg({"need": 960}, [])
     assert sent[0]["page"]["cells"][1][:2] == ["960", "961"]
+    explorer.close()
+
+
+def sample_of(explorer):
+    return explorer._views.panes["data"].grid.grid["sample"]
+
+
+def test_a_grid_with_only_some_rows_states_that_it_sorts_filters_and_counts_only_those(memory_root):
+    table = PaimonTable(*memory_root)
+    table.commit([(key, "a") for key in range(300)])
+    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
+    state = explorer.state
+    state.tab = "data"
+    samples = []
+
+    for state.where, state.limit in (("", 200), ("id < 250", 200), ("id < 200", 200), ("", 300)):
+        explorer.wait()
+        samples.append(sample_of(explorer))
+
+    assert samples == [
+        "Sorts, filters and counts only these 200 of 300 rows in 1 file.",
+        "Sorts, filters and counts only these 200 of more rows that match.",
+        "",
+        "",
+    ]
     explorer.close()
 
 

@@ -77,9 +77,11 @@ def _grid(diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds:
     choices = [
         text for kind in kinds if kind in heads for text in row_conditions(heads[kind], diff.plan.key, keep_places=True)
     ]
+    total = sum(diff.counts[name] for name, kind in _KINDS.items() if kind in kinds and kind in heads)
     return grid_rows(
         rows,
         noun="changed rows",
+        sample=f"{total:,} changed rows" if len(rows) < total else "",
         draw=lambda chosen: drawn_changes(heads, names, [places[at] for at in chosen]),
         opens="blame" if choices else None,
         choices=choices,

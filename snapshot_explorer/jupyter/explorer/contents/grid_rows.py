@@ -52,6 +52,8 @@ class GridRows:
     """The rows, by whose values they are sorted and filtered."""
     noun: str
     """The plural noun for rows."""
+    sample: str = ""
+    """All rows that these are a part of, such as `999,990 rows in 10 files`; empty if these are all."""
     draw: Draw | None = None
     """Returns the rows at these places as they are drawn, and the cells that are marked; None to draw them as they
     are."""
@@ -78,11 +80,24 @@ class Arrangement:
 
 
 def grid_rows(
-    rows: pa.Table, *, noun: str, draw: Draw | None = None, opens: Opens | None = None, choices: Sequence[str] = ()
+    rows: pa.Table,
+    *,
+    noun: str,
+    sample: str = "",
+    draw: Draw | None = None,
+    opens: Opens | None = None,
+    choices: Sequence[str] = (),
 ) -> GridRows:
     """Return the rows of a grid, with what their columns hold; see the fields of `GridRows`."""
-    columns = tuple(_described(rows))
-    return GridRows(rows=rows, noun=noun, draw=draw, columns=columns, opens=opens, choices=tuple(choices))
+    return GridRows(
+        rows=rows,
+        noun=noun,
+        sample=sample,
+        draw=draw,
+        columns=tuple(_described(rows)),
+        opens=opens,
+        choices=tuple(choices),
+    )
 
 
 def _described(rows: pa.Table) -> list[dict[str, object]]:

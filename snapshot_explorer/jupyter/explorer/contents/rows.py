@@ -9,6 +9,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
+from snapshot_explorer.render.cells import counted
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
@@ -24,8 +25,11 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     snapshot = cache.at(version)
     names = [column.name for column in snapshot.schema.columns]
     shown = list(columns) or names
-    rows = snapshot.to_arrow(columns=shown[:_MOST_COLUMNS], where=where or None, limit=limit)
-    notes = [Line(f"The cost of reading all rows: {cost_of(snapshot, where or None)}.")]
+    # One row more shows whether there are more.
+    rows = snapshot.to_arrow(columns=shown[:_MOST_COLUMNS], where=where or None, limit=limit + 1)
+    has_more, rows = len(rows) > limit, rows.slice(0, limit)
+    cost = cost_of(snapshot, where or None)
+    notes = [Line(f"The cost of reading all rows: {cost}.")]
     if len(shown) > _MOST_COLUMNS:
         notes.append(Line(f"{_MOST_COLUMNS} of {len(shown):,} columns are shown. Name others under Columns."))
     drawing = Drawing(title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=_DRAWN)))
@@ -37,8 +41,21 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         code=_call(request, engine="arrow", limit=limit),
         source=cache.cited(version),
         choices=tuple((one, one) for one in conditions),
-        grid=grid_rows(rows, noun="rows", opens="blame" if choices else None, choices=choices),
+        grid=grid_rows(
+            rows,
+            noun="rows",
+            sample=_all_rows(cost, where) if has_more else "",
+            opens="blame" if choices else None,
+            choices=choices,
+        ),
     )
+
+
+def _all_rows(cost: Cost, where: str) -> str:
+    """Return a phrase for all rows that a preview is a part of. How many match is unknown until all are read."""
+    if where:
+        return "more rows that match"
+    return f"{counted(cost.rows, 'row')} in {counted(cost.files, 'file')}"
 
 
 def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:

@@ -11,7 +11,7 @@ const STYLE = `
 .sx-grid select, .sx-grid input { font: inherit; color: inherit; background: var(--g-paper); border: 1px solid var(--g-line);
   height: 24px; padding: 0 4px; max-width: 16em; }
 .sx-grid input { width: 16em; }
-.sx-grid .sx-error { font-weight: 600; }
+.sx-grid .sx-error, .sx-grid .sx-sample { font-weight: 600; }
 .sx-grid .sx-scroll { overflow: auto; border: 1px solid var(--g-line); background: var(--g-paper); }
 .sx-grid :is(.sx-scroll, input, select, button):focus-visible { outline: 2px solid #0072B2; outline-offset: -1px; }
 .sx-grid table { border-collapse: separate; border-spacing: 0; table-layout: fixed; margin: 0; font-size: 12px; }
@@ -62,7 +62,8 @@ class Rows {
     this.text.setAttribute("aria-label", "Filter rows");
     this.error = element("span", "sx-error");
     this.error.setAttribute("role", "alert");
-    this.ask.append("Filter ", this.column, this.text, this.error);
+    this.sample = element("span", "sx-sample");
+    this.ask.append("Filter ", this.column, this.text, this.sample, this.error);
     this.scroll = element("div", "sx-scroll");
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "grid");
@@ -101,13 +102,14 @@ class Rows {
     this.keep(grid.page);
     this.here = [0, Math.min(this.here[1], grid.columns.length - 1)];
     this.root.classList.toggle("sx-opens", Boolean(grid.opens));
-    this.scroll.setAttribute("aria-label", `${grid.count.toLocaleString("en-US")} ${grid.noun}. ` +
+    this.scroll.setAttribute("aria-label", `${grid.count.toLocaleString("en-US")} ${grid.noun}. ${grid.sample} ` +
       `Arrow keys move between cells, Ctrl+C copies one${grid.opens ? ", Enter is a click on a row" : ""}.`);
     this.scroll.setAttribute("aria-rowcount", grid.count + 1);
     this.scroll.setAttribute("aria-colcount", grid.columns.length);
     this.column.replaceChildren(new Option("any column", ""), ...grid.columns.map(({ name }, at) => new Option(name, at)));
     this.column.value = grid.how.column ?? "";
     this.text.value = grid.how.text;
+    this.sample.textContent = grid.sample;
     this.error.textContent = grid.error;
     const some = grid.count < grid.total ? ` of ${grid.total.toLocaleString("en-US")}` : "";
     this.said.textContent = `${grid.count.toLocaleString("en-US")}${some} ${grid.noun}. ${grid.opens}`.trim();

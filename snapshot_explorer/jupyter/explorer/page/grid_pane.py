@@ -96,6 +96,7 @@ class GridPane(Unsent, anywidget.AnyWidget):
         self.grid = {
             "columns": list(rows.columns),
             "noun": rows.noun,
+            "sample": _sample_note(total, rows),
             "total": total,
             "count": min(total if self._order is None else len(self._order), MOST_ROWS),
             "how": asdict(how),
@@ -140,6 +141,13 @@ class GridPane(Unsent, anywidget.AnyWidget):
         place = row if order is None else int(order[row])
         if place < len(rows.choices) and rows.choices[place]:
             self._opened(rows.opens, rows.choices[place])
+
+
+def _sample_note(count: int, rows: GridRows) -> str:
+    """Return a sentence that states what the grid sorts, filters and counts; empty if it has all rows."""
+    if not rows.sample:
+        return ""
+    return f"Sorts, filters and counts only these {count:,} of {rows.sample}."
 
 
 def _is_place(value: object) -> TypeGuard[int]:

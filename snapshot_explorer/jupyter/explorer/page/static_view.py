@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snapshot_explorer.jupyter.zones import ago, local_text
+from snapshot_explorer.overview import total_rows_name
 from snapshot_explorer.render import Drawing, Grid, Line, html, text
 from snapshot_explorer.render.cells import counted, cut, size
 from snapshot_explorer.render.figures import INK, numbers
@@ -90,7 +91,8 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
-    lines += [f"{counted(total[0], 'row')} in files"] if total and total[0] is not None else []
+    of_what = total_rows_name(table.format).removeprefix("rows")
+    lines += [f"{counted(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
     lines += [f"{counted(table_size.files, 'file')}, {size(table_size.size_bytes)}"] if table_size is not None else []
     lines += [_branches(log.branches)] if log.branches else []
     return lines
