@@ -36,7 +36,7 @@ class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):
 
 
 class SnapshotNotFoundError(SnapshotExplorerError, LookupError):
-    """No version matches the ref, or the version has expired."""
+    """No version matches the ref, or the version has expired: its snapshot, its log or its files were deleted."""
 
 
 class InvalidArgumentError(SnapshotExplorerError, ValueError):

@@ -238,6 +238,7 @@ class Snapshot:
             UnsupportedFeatureError: The version needs a feature that is not supported, or the condition reads a column
                 with a collation; raised before any row is read.
             InvalidArgumentError: A column or the condition does not fit the schema.
+            SnapshotNotFoundError: The version has expired: a file that newer versions do not need was deleted.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
         scan = self._scan(columns, where, limit)

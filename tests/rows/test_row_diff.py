@@ -16,7 +16,6 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import (
-    CorruptTableError,
     InvalidArgumentError,
     SnapshotNotFoundError,
     UnsupportedFeatureError,
@@ -358,7 +357,7 @@ def test_nulls_of_a_key_are_refused_before_its_duplicates_and_a_before_b():
 def test_a_side_that_cannot_be_read_is_named_before_rows_are_read(orders, tmp_path):
     (tmp_path / "a.parquet").unlink()
 
-    with pytest.raises(CorruptTableError, match=r"Version 1 cannot be read: its data file a\.parquet does not exist"):
+    with pytest.raises(SnapshotNotFoundError, match=r"Version 1 has expired: the data file a\.parquet does not exist"):
         orders.diff_rows(1, 2)
 
 

@@ -6,7 +6,6 @@ the executors. Both return the same columns, types and nullability, and are comb
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.engines.collations import collation_of
+from snapshot_explorer.engines.existing_files import check_files
 from snapshot_explorer.engines.spark import native
 from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
@@ -61,11 +61,12 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
 
     Raises:
         UnsupportedFeatureError: A column has a type that Spark does not have.
-        CorruptTableError: A data file is missing. Checked on the local disk, and elsewhere for few files.
+        SnapshotNotFoundError: A data file is missing, and newer versions do not need it: the version has expired.
+        CorruptTableError: A data file is missing. Both are checked on the local disk, and elsewhere for few files.
         MissingDependencyError: PySpark or Java is not installed.
     """
     wanted, condition, limit = scan.columns, scan.condition, scan.limit
-    _check_there(version, splits)
+    check_files(version, splits)
     found = session(spark)
     theirs = spark_schema(wanted or _DUMMY)
     if limit == 0:
@@ -92,15 +93,6 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     for frame in frames[1:]:
         rows = rows.unionAll(frame)
     return _plain(rows if limit is None else rows.limit(limit), wanted)
-
-
-def _check_there(version: TableVersion, splits: Sequence[Split]) -> None:
-    """Raise the format's error if a data file is missing, before Spark does anything."""
-    gone = set(version.missing_files(splits))
-    for split in splits if gone else ():
-        for piece in version.split_by_file(split) if gone.intersection(split.files) else ():
-            if gone.intersection(piece.files):
-                deque(version.read(piece, []), maxlen=0)
 
 
 def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:

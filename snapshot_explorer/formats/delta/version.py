@@ -1,7 +1,7 @@
 """`DeltaVersion`: one version of a Delta table, as `formats.TableVersion` defines it."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.formats.delta.changes import vector_changes
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, Events, read_events
+from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.history.entries import entries_of
 from snapshot_explorer.formats.delta.history.inspections import Inspector
 from snapshot_explorer.formats.delta.log import schema as schemas
@@ -24,6 +25,7 @@ from snapshot_explorer.formats.delta.scan import read as rows
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
+from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -188,8 +190,8 @@ class DeltaVersion:
         Row groups in which no row matches the predicate may be left out.
         """
         if isinstance(split.detail, Events):
-            return read_events(self._storage, split.detail, columns)
-        return rows.read(self._storage, split, columns, predicate, removed_in=self._log.removed_in)
+            return read_events(self._storage, split.detail, columns, self._removals(split.detail.version))
+        return rows.read(self._storage, split, columns, predicate, removals=self._removals(self._number))
 
     def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
         """Return the data files of splits that do not exist, as far as checking is fast; see `Storage.missing`."""
@@ -210,7 +212,7 @@ class DeltaVersion:
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         """Return the deleted positions of each part, one file each."""
-        return deleted_positions(self._storage, parts, rows)
+        return deleted_positions(self._storage, parts, rows, self._removals(self._number))
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
         """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
@@ -228,6 +230,10 @@ class DeltaVersion:
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
         return vector_changes.rows_deleted(self._number, before, after)
+
+    def _removals(self, version: int) -> Removals:
+        """Return what finds out whether a version that lacks a file has expired."""
+        return Removals(version=version, removed_in=partial(removed_in, self._storage, self._log))
 
 
 def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:

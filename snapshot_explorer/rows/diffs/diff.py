@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.row_changes import compared_parts
 from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
@@ -30,23 +31,6 @@ _SHOWN_COLUMNS = 5
 """Columns of a key in a message."""
 DEFAULT_MEMORY = 2**30
 """Bytes of rows, and of what matching them needs, that are held in memory; more rows are written to temporary files."""
-
-
-def check_files(plan: RowDiffPlan) -> None:
-    """Raise if a data file to read does not exist, where a check is fast.
-
-    Raises:
-        CorruptTableError: The message names the version and the file.
-    """
-    for side in (plan.a, plan.b):
-        missing = side.version.missing_files(side.splits)
-        if missing:
-            raise CorruptTableError(
-                f"Version {side.number} cannot be read: its data file {missing[0]} does not exist"
-                + (f", nor do {len(missing) - 1:,} more" if len(missing) > 1 else "")
-                + ". It may have been removed by VACUUM, expiry or by hand. `table.readability()` lists the versions "
-                "that can be read."
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +201,8 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
         UnsupportedFeatureError: A value cannot be read or compared.
     """
     limit = _bytes_held(memory_limit)
-    check_files(plan)
+    for side in (plan.a, plan.b):
+        check_files(side.version, side.splits)
     check_key(plan)
     found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
     return RowDiff(plan=plan, changed=found)

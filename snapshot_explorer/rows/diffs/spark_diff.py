@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from snapshot_explorer.engines.existing_files import check_files
 from snapshot_explorer.engines.spark import exchange, sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows.diffs.diff import SideReader, check_files, raise_repeated
+from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated
 from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
 from snapshot_explorer.rows.diffs.row_diff import RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
@@ -47,7 +48,8 @@ class Task:
 
 def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     """Return the row diff of a plan. Spark computes it at its first use."""
-    check_files(plan)
+    for side in (plan.a, plan.b):
+        check_files(side.version, side.splits)
     return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
 
 

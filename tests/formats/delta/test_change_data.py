@@ -387,7 +387,7 @@ def test_a_missing_file_is_named(table):
 
     with pytest.raises(CorruptTableError, match="a.parquet does not exist"):
         changes(table, 0, 1)
-    with pytest.raises(CorruptTableError, match="_change_data/c.parquet does not exist"):
+    with pytest.raises(SnapshotNotFoundError, match="_change_data/c.parquet does not exist"):
         changes(table, 1, 2)
 
 

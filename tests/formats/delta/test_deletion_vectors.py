@@ -197,7 +197,8 @@ def test_a_vector_that_is_gone_is_named(storage):
     reported = described(storage_type="u", path_or_inline=encoded(UNIQUE.bytes), offset=1)
 
     with pytest.raises(
-        CorruptTableError, match=r"The deletion vector of part-0.parquet does not exist \(deletion_vector_"
+        CorruptTableError,
+        match=r"The file deletion_vector_.* with the deletion vector of part-0.parquet does not exist",
     ):
         of(storage, reported)
 

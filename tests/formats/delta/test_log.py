@@ -7,6 +7,7 @@ import pytest
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta.log import batches
 from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, commit_name, metadata, protocol, remove
 
@@ -200,8 +201,9 @@ def test_a_damaged_checksum_file_harms_nothing(table):
 
 
 def test_who_removed_a_file_is_found(table):
-    assert log_of(table).removed_in("f3") == 4
-    assert log_of(table).removed_in("f5") is None
+    log = log_of(table)
+
+    assert [removed_in(log._storage, log, path) for path in ("f3", "f5")] == [4, None]
 
 
 def test_a_storage_that_fails_is_not_taken_for_a_damaged_checkpoint(register, memory_root, monkeypatch):

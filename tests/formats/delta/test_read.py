@@ -16,11 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.arrow import int96
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    InvalidArgumentError,
+    SnapshotNotFoundError,
+    UnsupportedFeatureError,
+)
+from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.log.log import Log
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
+from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage
 from tests.support.delta.log_reader import plan_of, rows_of, state_of, table_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, remove, schema_json
@@ -236,21 +243,20 @@ def test_a_missing_file_is_named_and_who_removed_it():
     table.commit(add("gone.parquet", rows=1))
     (split,) = plan_of(table).splits
 
-    with pytest.raises(CorruptTableError, match="The data file gone.parquet does not exist. It may have been vacuumed"):
+    with pytest.raises(CorruptTableError, match="The data file gone.parquet does not exist. No newer version"):
         rows_of(table)
-    with pytest.raises(
-        CorruptTableError, match="does not exist. Version 7 removed it from the table, and it was vacuumed"
-    ):
-        list(read.read(Storage(table.url), split, [], removed_in=lambda path: 7 if path == "gone.parquet" else None))
+    removals = Removals(version=1, removed_in=lambda path: 7 if path == "gone.parquet" else None)
+    with pytest.raises(SnapshotNotFoundError, match=r"Version 1 has expired: .* not among the files of version 7"):
+        list(read.read(Storage(table.url), split, [], removals=removals))
 
 
 def test_a_file_whose_deletion_vector_was_replaced_was_not_removed():
     table = new(features=["deletionVectors"])
     table.commit(add("f", rows=9), add("g", rows=9))
     table.commit(remove("f"), add("f", rows=9, vector=inline_vector([1])), remove("g"))
-    log = Log(Storage(table.url))
+    storage = Storage(table.url)
 
-    assert (log.removed_in("f"), log.removed_in("g"), log.removed_in("h")) == (None, 2, None)
+    assert [removed_in(storage, Log(storage), path) for path in ("f", "g")] == [None, 2]
 
 
 def test_another_number_of_rows_than_the_log_says_is_damage():

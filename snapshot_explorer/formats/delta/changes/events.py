@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector, deleted
+from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.log.data_types import DataType, Field
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
@@ -75,19 +76,22 @@ class Events:
         return self.files.identity, self.change, self.version, self.vector_difference
 
 
-def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_events(
+    storage: Storage, events: Events, columns: Sequence[str], removals: Removals
+) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order, streamed in file order.
 
     In addition to the schema's columns, `rowkind` (+I, -U, +U, -D) and the columns of HIDDEN are available.
 
     Raises:
+        SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
         CorruptTableError: A file or a deletion vector is missing or damaged, or lacks the kind of change.
         InvalidArgumentError, UnsupportedFeatureError: As `read.read`.
     """
     metadata_names = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
     names = [name for name in columns if name not in metadata_names]
     is_stored = events.change is None and (ROW_KIND in metadata_names or CHANGE_TYPE in metadata_names)
-    for batch in _rows(storage, events, [*names, STORED_CHANGE.name] if is_stored else names):
+    for batch in _rows(storage, events, [*names, STORED_CHANGE.name] if is_stored else names, removals):
         if not columns:
             yield batch
             continue
@@ -96,25 +100,26 @@ def read_events(storage: Storage, events: Events, columns: Sequence[str]) -> Ite
         yield pa.RecordBatch.from_arrays([columns_by_name[name] for name in columns], names=list(columns))
 
 
-def _rows(storage: Storage, events: Events, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _rows(storage: Storage, events: Events, names: Sequence[str], removals: Removals) -> Iterator[pa.RecordBatch]:
     if events.vector_difference is None:
-        return read(storage, events.files, names)
+        return read(storage, events.files, names, removals=removals)
     return read_rows(
         storage,
         events.files,
         names,
-        keep={events.vector_difference.path: _positions(storage, events.vector_difference)},
+        keep={events.vector_difference.path: _positions(storage, events.vector_difference, removals)},
+        removals=removals,
     )
 
 
-def _positions(storage: Storage, vector_difference: VectorDifference) -> Positions:
+def _positions(storage: Storage, vector_difference: VectorDifference, removals: Removals) -> Positions:
+    path = vector_difference.path
     rows = _UNKNOWN_ROWS if vector_difference.rows is None else vector_difference.rows
-    deleted_by = deleted(storage, vector_difference.deleted_by, vector_difference.path, rows)
+    deleted_by = deleted(storage, vector_difference.deleted_by, path, rows, removals)
     if vector_difference.not_deleted_by is None:
         return deleted_by
-    return np.setdiff1d(
-        deleted_by, deleted(storage, vector_difference.not_deleted_by, vector_difference.path, rows), assume_unique=True
-    )
+    others = deleted(storage, vector_difference.not_deleted_by, path, rows, removals)
+    return np.setdiff1d(deleted_by, others, assume_unique=True)
 
 
 def _metadata_column(name: str, events: Events, batch: pa.RecordBatch, *, is_stored: bool) -> pa.Array:

@@ -20,11 +20,12 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
+from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
 from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
+from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
@@ -75,13 +76,9 @@ class OpenFile:
     """How to read its columns."""
 
 
-Removals = Callable[[str], int | None]
-"""Returns the version that removed a path from the table; None if unknown."""
-
-
 @contextmanager
 def opened(
-    storage: Storage, file: DataFile, mode: Mode, columns: "Columns", removed_in: Removals | None = None
+    storage: Storage, file: DataFile, mode: Mode, columns: "Columns", removals: Removals | None = None
 ) -> Iterator[OpenFile]:
     """Open a data file, and name it in errors until it is closed.
 
@@ -90,15 +87,16 @@ def opened(
         file: The file.
         mode: How to find its columns.
         columns: The columns to read from it.
-        removed_in: Called if the file does not exist, for the message.
+        removals: Called if the file does not exist.
 
     Raises:
+        SnapshotNotFoundError: The file does not exist, and newer versions do not need it.
         CorruptTableError: The file is missing or damaged, or its row count differs from its statistics.
         UnsupportedFeatureError: The file is encrypted, or has a type that pyarrow does not support.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    with _translated(file, removed_in), storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with _translated(file, removals), storage.open(file.path, size_bytes=file.size_bytes) as source:
         open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
         reader = open_reader()
         metadata = reader.metadata
@@ -265,21 +263,12 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
 
 
 @contextmanager
-def _translated(file: DataFile, removed_in: Removals | None) -> Iterator[None]:
+def _translated(file: DataFile, removals: Removals | None) -> Iterator[None]:
     """Translate pyarrow's errors into errors that name the file."""
     try:
         yield
     except MissingFileError as error:
-        version = removed_in(file.path) if removed_in else None
-        why = (
-            "It may have been vacuumed after a later version removed it"
-            if version is None
-            else (f"Version {version} removed it from the table, and it was vacuumed since")
-        )
-        newer = LOADABLE if version is None else f"Version {version} and newer ones do not need it; {LOADABLE}"
-        raise CorruptTableError(
-            f"The data file {file.path} does not exist. {why}, or it was removed by hand. {newer}."
-        ) from error
+        raise missing_file_error(f"the data file {file.path}", file.path, removals) from error
     except SnapshotExplorerError:
         raise
     except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:

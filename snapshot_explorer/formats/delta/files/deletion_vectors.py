@@ -19,8 +19,8 @@ from snapshot_explorer.errors import (
     MissingFileError,
     SnapshotExplorerError,
 )
-from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.log.locations import decoded
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
@@ -146,7 +146,7 @@ def z85(text: str) -> bytes:
     return bytes(out)
 
 
-def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Positions:
+def deleted(storage: Storage, vector: Vector, data_path: str, rows: int, removals: Removals | None = None) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.
 
     Args:
@@ -154,8 +154,10 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         vector: The vector.
         data_path: Its data file, for messages.
         rows: The row count of the data file: all positions must be below it.
+        removals: Called if the vector's file does not exist.
 
     Raises:
+        SnapshotNotFoundError: The vector's file does not exist, and newer versions do not need it.
         CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
     """
     where = f"in {vector.path} at {vector.offset}" if vector.path is not None else "inline in the log"
@@ -163,10 +165,8 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         body = vector.inline if vector.inline is not None else _read(storage, vector)
         return _positions(body, vector, rows)
     except MissingFileError as error:
-        raise CorruptTableError(
-            f"The deletion vector of {data_path} does not exist ({str(error).rstrip('.')}). The file may have been "
-            f"vacuumed, or removed by hand. {LOADABLE}."
-        ) from error
+        name = f"the file {vector.path} with the deletion vector of {data_path}"
+        raise missing_file_error(name, vector.path or "", removals) from error
     except SnapshotExplorerError:
         raise
     except (CorruptBytesError, OSError, ValueError) as error:

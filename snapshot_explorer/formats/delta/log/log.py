@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-import pyarrow.compute as pc
-
 from snapshot_explorer.errors import (
     CorruptTableError,
     MissingFileError,
@@ -60,9 +58,6 @@ _REPLAYED_AT_ONCE = 64 << 20
 """Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
-
-_LOOKED_BACK = 1_000
-"""The most commits that are read to find the one that removed a file."""
 
 T = TypeVar("T")
 
@@ -163,23 +158,6 @@ class Log:
     def versions(self) -> tuple[int, ...]:
         """Return the versions that the newest listing names, ascending; see `LogListing.versions`."""
         return self.listing().versions()
-
-    def removed_in(self, path: str) -> int | None:
-        """Return the version that removed a data file, None if the newest 1,000 commits do not.
-
-        Reads those commits. Called for the message about a missing file.
-        """
-        try:
-            actions = self.actions([commit.version for commit in self.commits()[-_LOOKED_BACK:]], infos=False)
-        except SnapshotExplorerError:
-            return None
-        removed, added = (
-            pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
-            for files in (actions.removes, actions.adds)
-        )
-        # A file whose deletion vector was replaced is removed and added in one commit.
-        newest: int | None = None if removed is None or (added is not None and added >= removed) else removed
-        return newest
 
     def earliest(self) -> int:
         """Return the earliest version that can still be reconstructed, by the newest listing.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.absent_columns import present
+from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.log.data_types import DataType, parts
 from snapshot_explorer.formats.delta.scan.plans import Plan
 from snapshot_explorer.model import NativeFile, NativeRows, Split
@@ -60,19 +61,24 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     )
 
 
-def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
+def deleted_positions(
+    storage: Storage, parts: Sequence[Split], rows: Sequence[int], removals: Removals
+) -> list[Positions]:
     """Return the deleted positions of each part, one file each. Reads their deletion vectors.
 
     Args:
         storage: The table's storage.
         parts: Results of `split_by_file`, of splits that have `native_files`.
         rows: The row count of each file.
+        removals: Called if a file with vectors does not exist.
     """
     found = []
     for part, count in zip(parts, rows, strict=True):
         plan = part.detail
         (file,) = plan.files if isinstance(plan, Plan) else ()
-        gone = None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count)
+        gone = (
+            None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count, removals)
+        )
         found.append(NOTHING if gone is None else gone)
     return found
 

@@ -11,8 +11,9 @@ from snapshot_explorer.arrow.positions import bare, mask_of, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.absent_columns import Expected
-from snapshot_explorer.formats.delta.files.data_files import Columns, OpenFile, Removals, batches, opened
+from snapshot_explorer.formats.delta.files.data_files import Columns, OpenFile, batches, opened
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
+from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.log.data_types import Field, arrow_field
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.log.schema import schema_of
@@ -41,7 +42,7 @@ def read(
     columns: Sequence[str],
     predicate: Predicate | None = None,
     *,
-    removed_in: Removals | None = None,
+    removals: Removals | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
@@ -53,14 +54,15 @@ def read(
         columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
             them the batches hold rows without columns.
         predicate: Row groups in which no row matches it may be left out.
-        removed_in: Called if a file does not exist, for the version that removed it.
+        removals: Called if a file does not exist; see `Removals`.
 
     Raises:
         InvalidArgumentError: A column is not in the version's schema.
+        SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
         CorruptTableError: A file is missing or damaged; the message names it.
         UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
     """
-    yield from _read(storage, split, columns, {}, predicate, removed_in)
+    yield from _read(storage, split, columns, {}, predicate, removals)
 
 
 def read_rows(
@@ -69,7 +71,7 @@ def read_rows(
     columns: Sequence[str],
     *,
     keep: Mapping[str, Positions],
-    removed_in: Removals | None = None,
+    removals: Removals | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a split as `read` does, of some files only the rows at given positions.
 
@@ -79,9 +81,9 @@ def read_rows(
         columns: As for `read`.
         keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes
             them. Row groups without one are not read. Other files are read as usual.
-        removed_in: As for `read`.
+        removals: As for `read`.
     """
-    yield from _read(storage, split, columns, keep, None, removed_in)
+    yield from _read(storage, split, columns, keep, None, removals)
 
 
 def _read(
@@ -90,7 +92,7 @@ def _read(
     columns: Sequence[str],
     keep: Mapping[str, Positions],
     predicate: Predicate | None,
-    removed_in: Removals | None,
+    removals: Removals | None,
 ) -> Iterator[pa.RecordBatch]:
     plan = split.detail
     if not isinstance(plan, Plan):
@@ -100,14 +102,16 @@ def _read(
         predicate = predicate.on(frozenset(target.stored))
     for place, file in enumerate(plan.files):
         expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
-        with opened(storage, file, plan.schema.mode, target.columns, removed_in) as source:
+        with opened(storage, file, plan.schema.mode, target.columns, removals) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
                 raise CorruptTableError(
                     f"Row {wanted[-1]} of the data file {file.path} is requested, but the file has {source.rows} rows. "
                     "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
                 )
-            gone = deleted(storage, file.vector, file.path, source.rows) if file.vector and wanted is None else None
+            gone = None
+            if file.vector and wanted is None:
+                gone = deleted(storage, file.vector, file.path, source.rows, removals)
             for start, batch in _batches(source, target, expected, wanted, predicate):
                 kept = _kept(start, batch.num_rows, wanted, gone)
                 yield batch if kept is None else masked(batch, mask_of(kept))

@@ -1,0 +1,53 @@
+"""Which version removed a file that does not exist any more."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.log.locations import is_absolute
+from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.storage import Storage
+
+_MAX_COMMITS = 1_000
+"""The most commits that are read to find the one that removed a file."""
+
+
+def removed_in(storage: Storage, log: Log, path: str) -> int | None:
+    """Return a version that no longer needs a file; None if the newest one needs it, or if it is unknown.
+
+    Lists the log and reads the newest 1,000 commits. If none of them removes the file, reads the newest state.
+
+    Args:
+        storage: The table's storage.
+        log: The table's log.
+        path: A data file, a file of change data or one with deletion vectors, for `Storage.open`.
+    """
+    try:
+        log.refresh()
+        actions = log.actions([commit.version for commit in log.commits()[-_MAX_COMMITS:]], infos=False)
+        removed, added = (
+            pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
+            for files in (actions.removes, actions.adds)
+        )
+        # A file whose deletion vector was replaced is removed and added in one commit.
+        if removed is not None and (added is None or added < removed):
+            return int(removed)
+        newest = log.versions()[-1]
+        return None if _needs(storage, log.state(newest).adds, path) else newest
+    except SnapshotExplorerError:
+        return None
+
+
+def _needs(storage: Storage, adds: pa.Table, path: str) -> bool:
+    """Return whether a file is among live files, or contains a deletion vector of one."""
+    paths = adds.column("path")
+    if pc.any(pc.equal(paths, path)).as_py():
+        return True
+    full = paths.filter(pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, ":/"))).to_pylist()
+    if any(storage.resolve_external(one) == path for one in full if is_absolute(one)):
+        return True
+    with_vector = adds.filter(adds.column("deletion_vector").is_valid())
+    descriptors = with_vector.column("deletion_vector").to_pylist()
+    vectors = map(vector_of, descriptors, [storage] * len(descriptors), with_vector.column("path").to_pylist())
+    return any(vector is not None and vector.path == path for vector in vectors)
