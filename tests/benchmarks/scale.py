@@ -2,11 +2,11 @@
 
     python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL;CALL]
 
-Tables of 1 million live files and of 100,000 commits, of both formats, all metadata; with `--quick` a hundredth of
-that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB, which takes
-20 minutes), and found there again. The table is opened before the call, and the opening is not counted but in `open`
-and `explorer`. Memory is the peak of the whole process, its libraries included. The bytecode of the package is kept in
-FOLDER, as an installed package has it. Asserts nothing.
+Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of both formats; with `--quick` a
+hundredth of that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB,
+which takes 20 minutes), and found there again. The table is opened before the call, and the opening is not counted but
+in `open` and `explorer`. Memory is the peak of the whole process, its libraries included. The bytecode of the package
+is kept in FOLDER, as an installed package has it. Asserts nothing.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -27,7 +27,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).parents[2]))
 
 ROOT = Path(__file__).parents[2]
-FILES, COMMITS = 1_000_000, 100_000
+FILES, COMMITS, PARTITIONS = 1_000_000, 100_000, 200_000
 QUICK = 100
 _YOUNG = 10
 """Versions between the oldest and the newest of a table of files: scale_tables.YOUNG_COMMITS."""
@@ -37,14 +37,16 @@ def write(name: str, folder: Path, shrink: int) -> None:
     """Write a table, so many times smaller than it is meant."""
     from tests.benchmarks import scale_tables
 
-    files, commits = FILES // shrink, COMMITS // shrink
-    writers: dict[str, Callable[[Path], None]] = {
+    files, commits, partitions = FILES // shrink, COMMITS // shrink, PARTITIONS // shrink
+    writers: dict[str, Callable[[Path], object]] = {
         "delta-files": functools.partial(scale_tables.delta_files, files=files),
         "paimon-files": functools.partial(scale_tables.paimon_files, files=files, keyed=True),
         "paimon-append-files": functools.partial(scale_tables.paimon_files, files=files, keyed=False),
         "delta-commits": functools.partial(scale_tables.delta_commits, commits=commits),
         "delta-checkpoints": functools.partial(scale_tables.delta_commits, commits=commits, checkpoint_every=100),
         "paimon-commits": functools.partial(scale_tables.paimon_commits, commits=commits),
+        "delta-partitions": functools.partial(scale_tables.delta_partitions, partitions=partitions),
+        "paimon-partitions": functools.partial(scale_tables.paimon_partitions, partitions=partitions),
     }
     writers[name](folder)
 
@@ -89,6 +91,18 @@ _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
     "readability": lambda table: table.readability(),
     "retention": lambda table: table.retention("5m"),
 }
+_ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
+    "files": lambda table: table.current.files(),
+    "files, drawn": lambda table: repr(table.current.files()),
+    "plan": lambda table: table.current.plan(),
+    "plan, where": lambda table: table.current.plan("day = '2026-01-03'"),
+    "compare": _compared,
+    "diff plan": lambda table: table.diff_plan(table.current.version - _YOUNG, table.current.version),
+    "lifetimes": lambda table: table.lifetimes().to_arrow(),
+    "health": lambda table: table.health(),
+    "readability": lambda table: table.readability(),
+    "retention": lambda table: table.retention("5m"),
+}
 TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "delta-files": _ON_FILES,
     "paimon-files": _ON_FILES,
@@ -96,6 +110,8 @@ TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "delta-commits": _ON_COMMITS,
     "delta-checkpoints": _ON_COMMITS,
     "paimon-commits": _ON_COMMITS,
+    "delta-partitions": _ON_PARTITIONS,
+    "paimon-partitions": _ON_PARTITIONS,
 }
 
 

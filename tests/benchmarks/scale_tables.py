@@ -1,4 +1,6 @@
-"""Large tables for the benchmark of scale: metadata of very many files or very many commits, and no data file.
+"""Large tables for the benchmark of scale: metadata of very many files, commits or partitions.
+
+Data files exist only in the tables of partitions.
 
 Each function writes one table into an empty folder. The live files of a table of files were all there before its first
 version that can be loaded; ten commits follow, which add and remove a few. The tables of commits keep few live files.
@@ -30,12 +32,12 @@ _MINUTE = 60_000
 _PART_ROWS = 100_000
 
 
-def delta_files(folder: Path, files: int) -> None:
+def delta_files(folder: Path, files: int, days: int = DAYS) -> None:
     """Write a Delta table: a checkpoint of so many adds with statistics, then commits."""
     log = folder / "_delta_log"
     log.mkdir(parents=True)
     first = YOUNG_COMMITS
-    _write_checkpoint(log / f"{first:020d}.checkpoint.parquet", files)
+    _write_checkpoint(log / f"{first:020d}.checkpoint.parquet", files, days)
     (log / "_last_checkpoint").write_text(json.dumps({"version": first, "size": files + 2}))
     _write_commit(log, first, [_info(first)])
     some = max(1, files // 10_000)
@@ -43,8 +45,35 @@ def delta_files(folder: Path, files: int) -> None:
         version = first + 1 + young
         actions = [_info(version)]
         for number in range(some):
-            actions += [_add(files + young * some + number, version), _remove(young * some + number, version)]
+            added = _add(files + young * some + number, version, days)
+            actions += [added, _remove(young * some + number, version, days)]
         _write_commit(log, version, actions)
+
+
+def delta_partitions(folder: Path, partitions: int) -> None:
+    """Write a Delta table of one file in each of so many partitions; the files exist, and contain zeros."""
+    delta_files(folder, partitions, days=partitions)
+    some = YOUNG_COMMITS * max(1, partitions // 10_000)
+    for number in range(partitions + some):
+        added = _add(number, 0, partitions)["add"]
+        _write_zeros(folder / added["path"], added["size"])
+
+
+def paimon_partitions(folder: Path, partitions: int) -> None:
+    """Write a Paimon table of one file in each of so many partitions; the files exist, and contain zeros."""
+    table = paimon_files(folder, partitions, keyed=False, days=partitions)
+    some = (YOUNG_COMMITS + 1) * max(1, partitions // 10_000)
+    for number in range(partitions + some):
+        file = table.entry(number)["_FILE"]
+        day = np.datetime64("2026-01-01") + np.timedelta64(number % partitions, "D")
+        _write_zeros(folder / f"day={day}" / "bucket-0" / file["_FILE_NAME"], file["_FILE_SIZE"])
+
+
+def _write_zeros(path: Path, size: int) -> None:
+    """Write a file of zeros, which takes no space on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size)
 
 
 def delta_commits(folder: Path, commits: int, checkpoint_every: int | None = None) -> None:
@@ -63,12 +92,12 @@ def delta_commits(folder: Path, commits: int, checkpoint_every: int | None = Non
             (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": len(rows)}))
 
 
-def paimon_files(folder: Path, files: int, *, keyed: bool) -> None:
+def paimon_files(folder: Path, files: int, *, keyed: bool, days: int = DAYS) -> "_Paimon":
     """Write a Paimon table: 100 manifests with so many entries together, then commits with a manifest each.
 
     With a primary key the files of a bucket are runs of disjoint keys and, one of ten, files of level 0.
     """
-    table = _Paimon(folder, keyed=keyed)
+    table = _Paimon(folder, keyed=keyed, days=days)
     each = max(1, files // 100)
     for begin in range(0, files, each):
         table.base.append(table.manifest([table.entry(number) for number in range(begin, begin + each)]))
@@ -77,6 +106,7 @@ def paimon_files(folder: Path, files: int, *, keyed: bool) -> None:
         added = [table.entry(files + young * some + number) for number in range(some)]
         removed = [table.entry(young * some + number) | {"_KIND": 1} for number in range(some)]
         table.commit(young + 1, [*removed, *added])
+    return table
 
 
 def paimon_commits(folder: Path, commits: int) -> None:
@@ -125,8 +155,8 @@ def _info(version: int) -> dict[str, Any]:
     }
 
 
-def _delta_path(number: int) -> tuple[str, str]:
-    day = str(np.datetime64("2026-01-01") + np.timedelta64(number % DAYS, "D"))
+def _delta_path(number: int, days: int) -> tuple[str, str]:
+    day = str(np.datetime64("2026-01-01") + np.timedelta64(number % days, "D"))
     return day, f"day={day}/part-{number % 1000:05d}-{uuid.UUID(int=number * 2**64)}.c000.snappy.parquet"
 
 
@@ -138,8 +168,8 @@ def _stats(number: int) -> str:
     )
 
 
-def _add(number: int, version: int) -> dict[str, Any]:
-    day, path = _delta_path(number)
+def _add(number: int, version: int, days: int = DAYS) -> dict[str, Any]:
+    day, path = _delta_path(number, days)
     return {
         "add": {
             "path": path,
@@ -152,8 +182,8 @@ def _add(number: int, version: int) -> dict[str, Any]:
     }
 
 
-def _remove(number: int, version: int) -> dict[str, Any]:
-    day, path = _delta_path(number)
+def _remove(number: int, version: int, days: int = DAYS) -> dict[str, Any]:
+    day, path = _delta_path(number, days)
     return {
         "remove": {
             "path": path,
@@ -200,11 +230,11 @@ _CHECKPOINT = pa.schema(
 )
 
 
-def _write_checkpoint(path: Path, files: int) -> None:
+def _write_checkpoint(path: Path, files: int, days: int) -> None:
     with pq.ParquetWriter(path, _CHECKPOINT) as writer:
         writer.write_table(pa.Table.from_pylist([_as_arrow(one) for one in _delta_first()], _CHECKPOINT))
         for begin in range(0, files, _PART_ROWS):
-            rows = [_add(number, 0) for number in range(begin, min(begin + _PART_ROWS, files))]
+            rows = [_add(number, 0, days) for number in range(begin, min(begin + _PART_ROWS, files))]
             writer.write_table(pa.Table.from_pylist([_as_arrow(one) for one in rows], _CHECKPOINT))
 
 
@@ -227,10 +257,10 @@ def _as_arrow(action: dict[str, Any]) -> dict[str, Any]:
 class _Paimon:
     """A table that grows snapshot by snapshot."""
 
-    def __init__(self, folder: Path, *, keyed: bool) -> None:
+    def __init__(self, folder: Path, *, keyed: bool, days: int = DAYS) -> None:
         self.folder, self.keyed = folder, keyed
         self.base: list[dict[str, Any]] = []
-        self.days = [binary_row(20_454 + day) for day in range(DAYS)]
+        self.days = [binary_row(20_454 + day) for day in range(days)]
         for name in ("schema", "snapshot", "manifest"):
             (folder / name).mkdir(parents=True)
         self.manifests = 0
@@ -250,8 +280,9 @@ class _Paimon:
 
     def entry(self, number: int) -> dict[str, Any]:
         """Return the ADD entry of a file, as Paimon 1.x writes it."""
-        day, least = number % DAYS, number * 1000
-        young = number // DAYS % 10 == 0
+        days = len(self.days)
+        day, least = number % days, number * 1000
+        young = number // days % 10 == 0
         low = binary_row(20_454 + day, *[least] * (_COLUMNS - 1))
         high = binary_row(20_454 + day, *[least + 999] * (_COLUMNS - 1))
         key_low, key_high = (binary_row(least), binary_row(least + 999)) if self.keyed else (binary_row(), binary_row())
@@ -260,7 +291,7 @@ class _Paimon:
             "_VERSION": 2,
             "_KIND": 0,
             "_PARTITION": self.days[day],
-            "_BUCKET": number // DAYS % BUCKETS if self.keyed else 0,
+            "_BUCKET": number // days % BUCKETS if self.keyed else 0,
             "_TOTAL_BUCKETS": BUCKETS if self.keyed else -1,
             "_FILE": {
                 "_FILE_NAME": f"data-{uuid.UUID(int=number * 2**64 + 7)}-{number % 10}.parquet",
