@@ -15,7 +15,7 @@ from snapshot_explorer.formats import bind
 from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.location import missing_slash
+from snapshot_explorer.storage.location import missing_slash, mistaken_path
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         branch: Open this branch instead of the main one. For an Iceberg table also a snapshot id as text: the history
             that ends there.
         format: `paimon`, `delta` or `iceberg`. By default the format is detected from the folder.
-        storage_options: Credentials and settings for fsspec. They are never shown.
+        storage_options: Credentials and settings for fsspec, or as deltalake and polars name them. They are never
+            shown.
         staleness_limit: The maximum age of the current snapshot when the newest version is requested. By default
             each request lists the log again.
         external_files: Whether to read files outside of the folder that the metadata refers to, as Paimon's external
@@ -127,13 +128,15 @@ def _in_catalog(
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
     """Return a suggestion for a missing folder: the one with the most similar name, and how many more the parent has.
 
-    Or what a path such as `s3:/lake/orders`, `$LAKE/orders` or `my%20orders` probably means, or how to open a table by
-    its name in a catalog. Empty without a suggestion. One listing of the parent folder, or of the one above it if that
-    is missing too.
+    Or what a path such as `s3:/lake/orders`, `$LAKE/orders`, `'orders'` or `my%20orders` probably means, or how to open
+    a table by its name in a catalog. Empty without a suggestion. One listing of the parent folder, or of the one above
+    it if that is missing too.
     """
     url = missing_slash(path)
     if url is not None:
         return f"Did you mean {url}?"
+    if hint := mistaken_path(path):
+        return hint
     if os.path.expandvars(path) != path:
         return "Variables of the environment are not replaced: os.path.expandvars(path) does that."
     if unquote(path) != path:

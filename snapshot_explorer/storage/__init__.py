@@ -33,6 +33,7 @@ from snapshot_explorer.storage.failures import (
 from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RangeReader, connect
 from snapshot_explorer.storage.location import (
     LOCAL,
+    check_wrapper,
     full_text,
     is_full_location,
     join_address,
@@ -41,6 +42,7 @@ from snapshot_explorer.storage.location import (
     resolve_location,
     shortened,
 )
+from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.retries import Attempts
 from snapshot_explorer.visible import logger_of
@@ -121,14 +123,15 @@ class Storage:
 
         Args:
             path: A local path (`~` is the home folder), or a URL: file, s3, memory or any other of fsspec's.
-            options: Options of fsspec's file system for that protocol. Never shown.
+            options: Options of fsspec's file system for that protocol; for S3, Azure and Google also named as in
+                object_store. Never shown.
             external_files: Whether to read files outside of the folder that the metadata names on the same storage.
             limits: Limits on memory and time per metadata file.
 
         Raises:
-            InvalidArgumentError: The path, the options, `external_files` or the limits are not valid.
+            InvalidArgumentError: The path, an option, `external_files` or the limits are not valid.
             MissingDependencyError: The protocol's library is not installed, or the protocol is unknown.
-            UnsupportedFeatureError: The path chains protocols.
+            UnsupportedFeatureError: The path chains protocols, or wraps another one.
         """
         self._location = parse_location(path)
         self._options = _Options.of(options)
@@ -138,12 +141,14 @@ class Storage:
                 f"limits must be Limits, such as Limits(metadata_bytes=8 << 30), got {type(limits).__name__}."
             )
         self.limits = limits
-        self._mask = Mask(self._options, self._location.hidden)
         self._external_files = parse_external_files(external_files)
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
         self._file_names = FileNames()
         ensure_backend(self._location.protocol)
+        check_wrapper(self._location, self._options)
+        self._options = _Options(fsspec_options(self._location.protocol, self._options))
+        self._mask = Mask({"options": self._options, "passed": dict(options or {})}, self._location.hidden)
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"

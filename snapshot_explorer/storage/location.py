@@ -26,6 +26,12 @@ _FILE_URL = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?(.*)", re.DOTA
 _ONE_SLASH = re.compile(r"([A-Za-z0-9]+):/?([^/].*)", re.DOTALL)
 _HADOOP_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)", re.DOTALL)
 _CHAINED = re.compile(r"([a-z0-9_]+)(?:://[^:]*)?::([a-z0-9_]+)(?:::|://|$)")
+_IN_ARCHIVE = re.compile(r"(zip|tar|libarchive)://([^:]*)::(.+)", re.DOTALL | re.IGNORECASE)
+_WRAPPERS = frozenset(
+    {"dir", "simplecache", "filecache", "blockcache", "cached", "reference", "generic", "async_wrapper"}
+)
+"""Protocols of fsspec that only wrap another file system, which a URL cannot name."""
+_DATABRICKS = "On its clusters dbfs:/ is a local folder: give /dbfs/{}. Elsewhere, give the object store's URL."
 _QUERY = re.compile(r"\?[^?]*=.*", re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _MAX_LENGTH = 300
@@ -60,14 +66,27 @@ def parse_location(path: object) -> Location:
         raise InvalidArgumentError(
             f"{shortened(repr(text))} is not a path. Give the table's folder, such as /data/orders or s3://lake/orders."
         )
-    if _is_chain(text):
-        raise UnsupportedFeatureError(
-            "The location chains several protocols with `::`, which is not followed. Give the table's own location."
-        )
+    _refuse_chain(text)
     if local := _FILE_URL.match(text):
         return _local(local[1] or "/")
     url = _URL.match(text) or re.fullmatch(r"(hdfs):(/.*)", text, re.DOTALL)
     return _remote(url[1].lower(), url[2]) if url else _local(text)
+
+
+def mistaken_path(path: str) -> str | None:
+    """Return a hint for a local path that is quoted, of Windows or of Databricks; else None."""
+    plain = path.strip()
+    if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "'\"`":
+        return f"The path has quotation marks of its own: give {shortened(plain[1:-1])} without them."
+    if plain.lower().startswith("dbfs:/"):
+        return _DATABRICKS.format(shortened(plain[6:].lstrip("/")))
+    if _DRIVE.match(plain) and os.name != "nt":
+        drive, rest = plain[0].lower(), plain[3:].replace("\\", "/")
+        return (
+            f"That is a path of Windows, and this Python does not run there. In WSL it is /mnt/{drive}/"
+            f"{shortened(rest)}."
+        )
+    return None
 
 
 def missing_slash(path: str) -> str | None:
@@ -77,6 +96,55 @@ def missing_slash(path: str) -> str | None:
     if found is None or found[1].lower() not in known:
         return None
     return parse_location(f"{found[1]}://{found[2]}").shown
+
+
+def _refuse_chain(text: str) -> None:
+    if _is_chain(text):
+        raise UnsupportedFeatureError(
+            "The location chains several protocols with `::`, which is not followed. Give the table's own location."
+        )
+    archive = _IN_ARCHIVE.fullmatch(text)
+    if archive is None:
+        return
+    if archive[1].lower() != "zip":
+        raise _archive_error(archive[1].lower())
+    raise UnsupportedFeatureError(
+        "A folder of an archive is not given with `::`. Give the archive as an option: "
+        f"open_table('zip://{shortened(archive[2])}', storage_options={{'fo': '{shortened(archive[3])}'}})."
+    )
+
+
+def _archive_error(protocol: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{protocol}:// is not read: several files of such an archive cannot be read at the same time. Unpack it, and "
+        "give the table's folder."
+    )
+
+
+def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
+    """Do nothing if fsspec can open the location with these options: not if it only wraps another one.
+
+    Raises:
+        InvalidArgumentError: The protocol needs options that are missing.
+        UnsupportedFeatureError: The protocol only wraps another file system, or reads archives other than zip.
+    """
+    protocol = location.protocol
+    if protocol in ("tar", "libarchive"):
+        raise _archive_error(protocol)
+    if protocol == "zip" and "fo" not in options:
+        raise InvalidArgumentError(
+            f"{location.shown} does not say which archive it is in. Give it as an option: "
+            "storage_options={'fo': '/data/lake.zip'}."
+        )
+    if protocol == "dbfs" and not options.keys() >= {"instance", "token"}:
+        raise InvalidArgumentError(
+            "dbfs:// needs the storage options instance and token, of a workspace of Databricks. "
+            f"{_DATABRICKS.format(shortened(location.address[7:].lstrip('/')))}"
+        )
+    if protocol in _WRAPPERS and not options.keys() & {"fs", "fo", "target_protocol"}:
+        raise UnsupportedFeatureError(
+            f"{protocol}:// only wraps another file system. Give the table's own path or URL."
+        )
 
 
 def _is_chain(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Which places may be named, and how they are shown."""
 
 import pickle
+import shutil
 import subprocess
 import sys
 import traceback
@@ -9,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import (
     CorruptTableError,
     InvalidArgumentError,
     MissingDependencyError,
     MissingFileError,
     StorageError,
+    TableNotFoundError,
     UnsupportedFeatureError,
 )
 from snapshot_explorer.storage import Storage
@@ -61,6 +64,49 @@ def test_what_is_not_a_path_is_refused(path):
 def test_a_chain_of_protocols_is_refused(path):
     with pytest.raises(UnsupportedFeatureError, match="chains several protocols with `::`"):
         Storage(path)
+
+
+def test_a_table_in_a_zip_archive_opens_by_the_option_that_the_message_names(tmp_path):
+    orders = samples.path("orders")
+    parent, _, name = orders.rpartition("/")
+    archive = shutil.make_archive(tmp_path / "lake", "zip", parent, name)
+
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        open_table(f"zip://orders::{archive}")
+    assert str(caught.value) == (
+        "A folder of an archive is not given with `::`. Give the archive as an option: "
+        f"open_table('zip://orders', storage_options={{'fo': '{archive}'}})."
+    )
+    with pytest.raises(InvalidArgumentError, match="^zip://orders does not say which archive it is in. Give it as an"):
+        open_table("zip://orders")
+    read = open_table("zip://orders", storage_options={"fo": archive}).at("latest").to_arrow()
+    assert read.num_rows == open_table(orders).at("latest").count()
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("tar://t::/data/x.tar", UnsupportedFeatureError, "^tar:// is not read: several files .* Unpack it, and give"),
+        ("tar://t", UnsupportedFeatureError, "^tar:// is not read"),
+        (
+            "dir://t",
+            UnsupportedFeatureError,
+            "^dir:// only wraps another file system. Give the table's own path or URL",
+        ),
+        (
+            "dbfs://lake/t",
+            InvalidArgumentError,
+            "^dbfs:// needs the storage options instance and token, .* /dbfs/lake/t",
+        ),
+        ("dbfs:/lake/t", TableNotFoundError, r" On its clusters dbfs:/ is a local folder: give /dbfs/lake/t\."),
+        ("C:\\data\\t", TableNotFoundError, r" That is a path of Windows, .* In WSL it is /mnt/c/data/t\."),
+        ("'/data/t'", TableNotFoundError, " has quotation marks of its own: give /data/t without them"),
+        ('"s3://lake/t"', TableNotFoundError, " has quotation marks of its own: give s3://lake/t without them"),
+    ],
+)
+def test_a_path_that_cannot_be_meant_so_gets_a_hint(path, error, message):
+    with pytest.raises(error, match=message):
+        open_table(path)
 
 
 @pytest.mark.parametrize(

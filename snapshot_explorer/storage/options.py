@@ -1,0 +1,255 @@
+"""Names of storage options: those of fsspec's packages, and object_store's, which deltalake and polars accept."""
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.storage.location import shortened
+
+_Setter = Callable[[dict[str, Any], Any], None]
+_EMULATOR = (
+    "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
+    "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
+)
+"""The address and the public key of Azure's emulator, the same everywhere."""
+
+
+def _same(name: str) -> _Setter:
+    """Return a function that sets an option of fsspec to the value."""
+
+    def set_option(options: dict[str, Any], value: Any) -> None:
+        if options.setdefault(name, value) != value:
+            raise InvalidArgumentError(f"Two storage options set {name} to different values. Remove one of them.")
+
+    return set_option
+
+
+def _nested(outer: str, *names: str) -> _Setter:
+    """Return a function that sets an option in a dict of fsspec's options."""
+
+    def set_option(options: dict[str, Any], value: Any) -> None:
+        level = options[outer] = dict(options.get(outer) or {})
+        for name in names[:-1]:
+            level[name] = dict(level.get(name) or {})
+            level = level[name]
+        level.setdefault(names[-1], value)
+
+    return set_option
+
+
+def _addressing(options: dict[str, Any], value: Any) -> None:
+    _nested("config_kwargs", "s3", "addressing_style")(options, "virtual" if _is_true(value) else "path")
+
+
+def _anonymous(name: str, value_if_true: Any) -> _Setter:
+    def set_option(options: dict[str, Any], value: Any) -> None:
+        if _is_true(value):
+            _same(name)(options, value_if_true)
+
+    return set_option
+
+
+def _requester_pays(options: dict[str, Any], value: Any) -> None:
+    _same("requester_pays")(options, _is_true(value) or str(value).lower() == "requester")
+
+
+def _service_account_key(options: dict[str, Any], value: Any) -> None:
+    try:
+        token = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        token = None
+    if not isinstance(token, dict):
+        # Without the value and the cause, which quotes it.
+        raise InvalidArgumentError("The storage option google_service_account_key must be the JSON text of a key.")
+    _same("token")(options, token)
+
+
+def _azure_endpoint(options: dict[str, Any], value: Any) -> None:
+    options["endpoint"] = str(value).rstrip("/")  # `_azure_connection` replaces it, once the account is known
+
+
+def _emulator(options: dict[str, Any], value: Any) -> None:
+    if _is_true(value):
+        _same("connection_string")(options, _EMULATOR)
+
+
+def _without_effect(options: dict[str, Any], value: Any) -> None:
+    """Ignore an option that only matters to writers, or that the URL contains."""
+
+
+def _is_true(value: Any) -> bool:
+    return str(value).strip().lower() in ("true", "1", "yes", "on")
+
+
+def _prefixed(prefixes: Iterable[str], setters: Mapping[str, _Setter]) -> dict[str, _Setter]:
+    """Return setters by their names with each prefix."""
+    return {prefix + name: setter for prefix in prefixes for name, setter in setters.items()}
+
+
+_S3 = {
+    **_prefixed(
+        ("aws_", ""),
+        {
+            "access_key_id": _same("key"),
+            "secret_access_key": _same("secret"),
+            "session_token": _same("token"),
+            "token": _same("token"),
+            "region": _nested("client_kwargs", "region_name"),
+            "default_region": _nested("client_kwargs", "region_name"),
+            "endpoint": _nested("client_kwargs", "endpoint_url"),
+            "virtual_hosted_style_request": _addressing,
+            "skip_signature": _anonymous("anon", value_if_true=True),
+            "request_payer": _requester_pays,
+            "allow_http": _without_effect,
+            "bucket": _without_effect,
+            "bucket_name": _without_effect,
+            "checksum_algorithm": _without_effect,
+            "conditional_put": _without_effect,
+            "copy_if_not_exists": _without_effect,
+            "disable_tagging": _without_effect,
+            "imdsv1_fallback": _without_effect,
+            "unsigned_payload": _without_effect,
+            "s3_allow_unsafe_rename": _without_effect,
+            "s3_locking_provider": _without_effect,
+        },
+    ),
+    "aws_endpoint_url": _nested("client_kwargs", "endpoint_url"),
+    "aws_endpoint_url_s3": _nested("client_kwargs", "endpoint_url"),
+    "aws_profile": _same("profile"),
+    "allow_unsafe_rename": _without_effect,
+    "delta_dynamo_table_name": _without_effect,
+}
+_AZURE = {
+    **_prefixed(
+        ("azure_storage_", "azure_", ""),
+        {
+            "account_name": _same("account_name"),
+            "account_key": _same("account_key"),
+            "access_key": _same("account_key"),
+            "master_key": _same("account_key"),
+            "sas_key": _same("sas_token"),
+            "sas_token": _same("sas_token"),
+            "client_id": _same("client_id"),
+            "client_secret": _same("client_secret"),
+            "tenant_id": _same("tenant_id"),
+            "authority_id": _same("tenant_id"),
+            "connection_string": _same("connection_string"),
+            "endpoint": _azure_endpoint,
+            "use_emulator": _emulator,
+            "skip_signature": _anonymous("anon", value_if_true=True),
+            "allow_http": _without_effect,
+            "use_azure_cli": _without_effect,
+            "container_name": _without_effect,
+        },
+    ),
+}
+_GCS = {
+    **_prefixed(
+        ("google_", ""),
+        {
+            "service_account": _same("token"),
+            "service_account_path": _same("token"),
+            "application_credentials": _same("token"),
+            "service_account_key": _service_account_key,
+            "skip_signature": _anonymous("token", "anon"),
+            "base_url": _same("endpoint_url"),
+            "bucket": _without_effect,
+            "bucket_name": _without_effect,
+            "allow_http": _without_effect,
+        },
+    ),
+}
+_OBJECT_STORE: Mapping[str, Mapping[str, _Setter]] = MappingProxyType(
+    {"s3": _S3, "abfs": _AZURE, "az": _AZURE, "gs": _GCS, "gcs": _GCS}
+)
+"""What object_store's options, in lower case, set in those of fsspec's packages, by protocol.
+
+Source: object_store, AmazonS3ConfigKey, AzureConfigKey, GoogleConfigKey; deltalake, "Configuring storage options".
+"""
+_FURTHER: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "s3": frozenset({"profile"}),  # s3fs passes it to the session of botocore
+        "abfs": frozenset(  # adlfs passes them to DefaultAzureCredential
+            {"authority", "managed_identity_client_id", "workload_identity_client_id", "process_timeout"}
+        ),
+    }
+)
+"""Options beside the arguments of the packages' file systems."""
+_FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths"})
+"""Options of every file system of fsspec."""
+
+
+def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options for fsspec's file system of a protocol. Names of object_store are translated.
+
+    For protocols other than those of S3, Azure and Google every option is passed on.
+
+    Raises:
+        InvalidArgumentError: A name is neither one of the file system nor of object_store, or two options contradict
+            each other.
+    """
+    names = _OBJECT_STORE.get(protocol)
+    if names is None or not options:
+        return dict(options)
+    own = _own_names(protocol)
+    translated = {
+        name: value
+        for name, value in options.items()
+        # The tries of DefaultAzureCredential that adlfs leaves out: exclude_cli_credential, ...
+        if name in own or (names is _AZURE and str(name).startswith("exclude_"))
+    }
+    for name in options.keys() - translated.keys():
+        setter = names.get(str(name).lower())
+        if setter is None:
+            raise _unknown(protocol, name, {*own, *names})
+        setter(translated, options[name])
+    return _azure_connection(translated) if names is _AZURE else translated
+
+
+def _own_names(protocol: str) -> frozenset[str]:
+    """Return the names of the options of a protocol's file system."""
+    import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
+
+    arguments: set[str] = set()
+    for base in fsspec.get_filesystem_class(protocol).__mro__:
+        parameters = inspect.signature(base.__init__).parameters.values()
+        arguments.update(one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL))
+    further = _FURTHER.get("abfs" if protocol == "az" else protocol, frozenset())
+    return frozenset(arguments - {"self", "args"}) | further | _FILE_SYSTEMS
+
+
+def _unknown(protocol: str, name: object, known: set[str]) -> InvalidArgumentError:
+    """Return the error for an unknown option, without its value."""
+    text = str(name).lower()
+    near = difflib.get_close_matches(text, sorted(known), n=1, cutoff=0.6)
+    advice = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(_common(protocol))}, and more."
+    return InvalidArgumentError(f"{protocol}:// has no storage option {shortened(str(name))}. {advice}")
+
+
+def _common(protocol: str) -> tuple[str, ...]:
+    if protocol == "s3":
+        return "key", "secret", "token", "profile", "endpoint_url", "anon"
+    if protocol in ("gs", "gcs"):
+        return "token", "project", "endpoint_url"
+    return "account_name", "account_key", "sas_token", "connection_string", "anon"
+
+
+def _azure_connection(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options with object_store's `endpoint`, a URL, as a connection string, which contains one."""
+    endpoint = options.pop("endpoint", None)
+    if endpoint is None or "connection_string" in options:
+        return options
+    secrets = {"account_key": "AccountKey", "sas_token": "SharedAccessSignature"}
+    parts = [f"{secrets[name]}={str(options[name]).lstrip('?')}" for name in secrets if options.get(name)]
+    if not parts:
+        raise InvalidArgumentError(
+            "The storage option azure_endpoint needs account_key or sas_token. With other credentials, give the host "
+            "as account_host."
+        )
+    account = [f"AccountName={options['account_name']}"] if options.get("account_name") else []
+    return {**options, "connection_string": ";".join([f"BlobEndpoint={endpoint}", *account, *parts])}

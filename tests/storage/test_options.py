@@ -1,0 +1,136 @@
+"""Which storage options are accepted, under which names."""
+
+import pickle
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.options import fsspec_options
+from tests.support.outputs import shown_by
+
+SECRET = "canary-51d7"
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_table_opens_with_the_options_of_deltalake_and_polars(s3, upper):
+    client, bucket, options = s3
+    client.put_object(Bucket=bucket, Key="t/a", Body=b"x")
+    names = {
+        "AWS_ACCESS_KEY_ID": options["key"],
+        "AWS_SECRET_ACCESS_KEY": options["secret"],
+        "AWS_ENDPOINT_URL": options["endpoint_url"],
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_S3_ALLOW_UNSAFE_RENAME": "true",
+    }
+    storage = Storage(f"s3://{bucket}/t", names if upper else {name.lower(): value for name, value in names.items()})
+
+    assert storage.read("a") == b"x"
+    assert pickle.loads(pickle.dumps(storage)).read("a") == b"x"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "passed"),
+    [
+        ("s3", {"access_key_id": "k", "token": "t"}, {"key": "k", "token": "t"}),
+        ("s3", {"AWS_SKIP_SIGNATURE": "true"}, {"anon": True}),
+        ("s3", {"AWS_SKIP_SIGNATURE": "false"}, {}),
+        ("s3", {"aws_profile": "prod"}, {"profile": "prod"}),
+        (
+            "s3",
+            {"region": "eu-west-1", "client_kwargs": {"verify": False}},
+            {"client_kwargs": {"region_name": "eu-west-1", "verify": False}},
+        ),
+        (
+            "s3",
+            {"aws_virtual_hosted_style_request": "true"},
+            {"config_kwargs": {"s3": {"addressing_style": "virtual"}}},
+        ),
+        ("s3", {"requester_pays": True, "profile": "p"}, {"requester_pays": True, "profile": "p"}),
+        ("memory", {"any": 1}, {"any": 1}),
+    ],
+)
+def test_names_of_object_store_set_the_options_of_fsspec(protocol, options, passed):
+    assert fsspec_options(protocol, options) == passed
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        (
+            {"AZURE_STORAGE_ACCOUNT_NAME": "a", "azure_storage_account_key": "k"},
+            {"account_name": "a", "account_key": "k"},
+        ),
+        ({"account_name": "a", "access_key": "k"}, {"account_name": "a", "account_key": "k"}),
+        ({"azure_storage_sas_key": "?sv=1"}, {"sas_token": "?sv=1"}),
+        (
+            {"azure_client_id": "c", "azure_client_secret": "s", "azure_tenant_id": "t"},
+            {"client_id": "c", "client_secret": "s", "tenant_id": "t"},
+        ),
+        (
+            {"account_name": "a", "account_key": "k", "azure_endpoint": "http://127.0.0.1:1/a/"},
+            {
+                "account_name": "a",
+                "account_key": "k",
+                "connection_string": "BlobEndpoint=http://127.0.0.1:1/a;AccountName=a;AccountKey=k",
+            },
+        ),
+        ({"exclude_cli_credential": True}, {"exclude_cli_credential": True}),
+    ],
+)
+def test_names_of_object_store_work_for_azure(options, passed):
+    pytest.importorskip("adlfs")
+
+    assert fsspec_options("abfs", options) == passed
+    assert fsspec_options("abfs", passed) == passed  # an executor gets those
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        ({"GOOGLE_SERVICE_ACCOUNT": "/keys/a.json"}, {"token": "/keys/a.json"}),
+        ({"google_application_credentials": "/keys/a.json"}, {"token": "/keys/a.json"}),
+        ({"service_account_key": '{"type": "service_account"}'}, {"token": {"type": "service_account"}}),
+        ({"google_skip_signature": "true"}, {"token": "anon"}),
+        ({"token": "anon", "endpoint_url": "http://h"}, {"token": "anon", "endpoint_url": "http://h"}),
+    ],
+)
+def test_names_of_object_store_work_for_google(options, passed):
+    pytest.importorskip("gcsfs")
+
+    assert fsspec_options("gs", options) == passed
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("acess_key_id", r"Did you mean access_key_id\?"),
+        ("AWS_SECRET_ACCES_KEY", r"Did you mean aws_secret_access_key\?"),
+        ("endpoint_uri", r"Did you mean endpoint_url\?"),
+        ("colour", "Known are key, secret, token, profile, endpoint_url, anon, and more."),
+    ],
+)
+def test_an_unknown_option_is_refused_by_its_name_with_the_nearest(name, advice):
+    with pytest.raises(InvalidArgumentError, match=rf"^s3:// has no storage option {name}\. {advice}") as caught:
+        open_table("s3://lake/t", storage_options={name: SECRET})
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+def test_options_that_contradict_each_other_are_refused():
+    with pytest.raises(InvalidArgumentError, match="^Two storage options set key to different values") as caught:
+        Storage("s3://lake/t", {"key": SECRET, "AWS_ACCESS_KEY_ID": "b"})
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
+
+
+def test_a_key_that_is_not_json_is_refused_without_being_shown():
+    pytest.importorskip("gcsfs")
+
+    with pytest.raises(InvalidArgumentError, match="google_service_account_key must be the JSON text") as caught:
+        Storage("gs://lake/t", {"google_service_account_key": f"{{{SECRET}"})
+
+    assert not [text for text in shown_by(caught.value) if SECRET in text]
