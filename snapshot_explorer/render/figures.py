@@ -99,7 +99,8 @@ class Picture:
             limit: Rows to draw of the table.
         """
         shown: dict[str, Any] = orjson.loads(self.figure.to_json())
-        shown["config"] = {"displaylogo": False, "responsive": True}
+        # Not `responsive`: notebooks resize figures themselves, and with both the figure collapses to its margins.
+        shown["config"] = {"displaylogo": False}
         return {
             PLOTLY: shown,
             "text/html": html(self._drawing, limit=limit, can_copy=True),

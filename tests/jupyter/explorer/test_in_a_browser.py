@@ -13,7 +13,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium"),
 ]
-OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))\ne = sx.explore(orders)\ne"
+ORDERS = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))"
+OPEN = f"{ORDERS}\ne = sx.explore(orders)\ne"
 WHERE = "e.wait(); print(e.state.a, e.state.b)"
 TIMELINE = ".sx-timeline > canvas"
 DRAWN = f"{TIMELINE}[data-drawn]"
@@ -338,3 +339,43 @@ def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
     notebook.page.get_by_role("button", name="Next", exact=True).click()
     notebook.says("orders.at(7).commit")
     notebook.shot("voila")
+
+
+def figure_sizes(page):
+    """Return the width and the height of each figure, in pixels."""
+    return page.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]"
+        ".map((figure) => [figure.clientWidth, figure.clientHeight])"
+    )
+
+
+def test_figures_keep_their_height_when_the_sidebar_or_the_window_changes(notebook):
+    notebook = notebook(
+        f"%load_ext snapshot_explorer\n{ORDERS}",
+        "%snapshot timeline",
+        "%snapshot profile amount",
+        name="figures",
+    )
+    page = notebook.page
+    for cell in range(3):
+        notebook.run(cell)
+    page.locator(".js-plotly-plot").nth(1).wait_for()
+    page.wait_for_timeout(500)
+    before = figure_sizes(page)
+
+    sizes = []
+    for change in ("sidebar", "window"):
+        if change == "sidebar":
+            page.keyboard.press("Escape")
+            page.keyboard.press("Control+b")
+        else:
+            page.set_viewport_size({"width": 900, "height": 1000})
+        page.wait_for_timeout(1_500)
+        sizes.append(figure_sizes(page))
+    notebook.shot("figures_in_a_narrow_window")
+
+    assert len(before) == 2
+    assert all(height > 400 for _, height in before)
+    for now in sizes:
+        assert [height for _, height in now] == [height for _, height in before]
+        assert [width for width, _ in now] != [width for width, _ in before]
