@@ -89,8 +89,11 @@ def _tables_below(path: str) -> Frame | None:
 def _card(table: Table) -> Drawing:
     """Return the card of a table, without the commands of notebooks that may come next."""
     card = table.drawing()
-    rows = [row for part in card.parts if isinstance(part, Pairs) for row in part.rows if row[0] != "next"]
-    return replace(card, parts=(Pairs(tuple(rows)),))
+    parts = (
+        Pairs(tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
+        for part in card.parts
+    )
+    return replace(card, parts=tuple(parts))
 
 
 if __name__ == "__main__":

@@ -290,6 +290,8 @@ class Listing:
     """Versions whose changes are unknown, because only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, such as a hint to a missing version; a sentence each."""
+    location_note: str | None = field(default=None, compare=False)
+    """A sentence about the location that the metadata records, if the table was opened elsewhere."""
     earliest: int | None = field(default=None, compare=False)
     """The first loadable version, where older ones are listed too; None where all are loadable."""
     lost: tuple[int, ...] = field(default=(), compare=False)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.render import Code, Drawing, Pairs
+from snapshot_explorer.render import Code, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import moment, size
 
 if TYPE_CHECKING:
@@ -66,10 +66,11 @@ def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
     return Frame(rows, title=f"Branches of {name}", noun="branches")
 
 
-def card(name: str, facts: Mapping[str, object], columns: Sequence[str]) -> Drawing:
-    """Return the card of a table: facts by name, except those that are None, and column names."""
+def card(name: str, facts: Mapping[str, object], columns: Sequence[str], note: str | None = None) -> Drawing:
+    """Return the card of a table: facts by name, except those that are None, column names, and a note in grey."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
-    return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)),))
+    notes = () if note is None else (Line(note, is_faint=True),)
+    return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
 
 
 def total_rows_name(table_format: str) -> str:

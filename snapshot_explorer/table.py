@@ -65,6 +65,8 @@ OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""
 OVERVIEW_FILES = 10_000
 """The number of live files up to which `Table.read_overview` reads their sizes."""
+_NOTED_PATHS: set[str] = set()
+"""Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
 
 
 class Table:
@@ -92,6 +94,7 @@ class Table:
         self._commits = frames.COMMITS.empty_table()
         self._lifetimes: FileLifetimes | None = None
         self._readability = KnownReadability()
+        self._has_note = False
         self.path = path
         """The location of the table, without secrets."""
         self.name = name or last_part(path)
@@ -840,7 +843,16 @@ class Table:
             "commit times": copied_note(known.commits) if self.format == "delta" else None,
             "next": None if newest is None else NEXT_COMMANDS,
         }
-        return card(self.name, facts, known.columns)
+        return card(self.name, facts, known.columns, self._location_note())
+
+    def _location_note(self) -> str | None:
+        """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""
+        listing = self.current.listing
+        if listing is None or listing.location_note is None or (self.path in _NOTED_PATHS and not self._has_note):
+            return None
+        _NOTED_PATHS.add(self.path)
+        self._has_note = True
+        return listing.location_note
 
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""

@@ -43,6 +43,8 @@ class Line:
 
     text: str
     """The text; a long one is wrapped."""
+    is_faint: bool = False
+    """Whether pages draw it in grey."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,8 @@ def _fragments(drawing: Drawing, limit: int, *, has_actions: bool, can_copy: boo
     for part in drawing.parts:
         match part:
             case Line():
-                yield f"<div>{_escaped(cut(part.text, _WIDEST_VALUE))}</div>"
+                css = ' class="sx-said"' if part.is_faint else ""
+                yield f"<div{css}>{_escaped(cut(part.text, _WIDEST_VALUE))}</div>"
             case Code():
                 yield f"<div>{_code(part, can_copy=can_copy)}</div>"
             case Pairs():

@@ -117,6 +117,7 @@ class Iceberg:
             ),
             commitless=history.commitless,
             notes=notes,
+            location_note=source.locations.note,
             is_contiguous=False,
         )
 
@@ -370,8 +371,7 @@ class Iceberg:
             if history.is_counted:
                 self._numbers = dict(history.numbers)
             source = self._source(found.metadata)
-            moved = () if source.locations.note is None else (source.locations.note,)
-            self._known = source, history, (*found.notes, *moved, *history.notes)
+            self._known = source, history, (*found.notes, *history.notes)
             return self._known
 
     def _source(self, metadata: TableMetadata) -> Source:

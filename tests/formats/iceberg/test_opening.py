@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 
 import pytest
 
@@ -179,7 +180,19 @@ def test_a_moved_table_is_read_where_it_is_opened(memory_root, location):
 
     assert found.current.to_arrow()["id"].to_pylist() == [1]
     assert found.current.files()["path"].to_pylist() == ["data/data-1.parquet"]
-    assert any(f"is recorded at {location} and was opened at memory://" in note for note in found.listing().notes)
+    assert found.listing().notes == ()
+
+
+def test_the_first_card_of_a_moved_table_states_where_it_is_recorded_and_nothing_is_logged(memory_root, caplog):
+    table = IcebergTable(*memory_root, location="s3://lake/db/t")
+    table.commit([(1, "a")])
+    first, second = opened(table), opened(table)
+    note = "The metadata records the table at s3://lake/db/t; its files are read where it was opened."
+
+    cards = [one._repr_mimebundle_()["text/html"] for one in (first, second, first)]
+
+    assert [card.count(f'<div class="sx-said">{note}</div>') for card in cards] == [1, 0, 1]
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_a_table_at_its_recorded_place_has_no_note(table):

@@ -44,10 +44,7 @@ class Locations:
         """Return a sentence about a moved table; None for one at its recorded place."""
         if not self.is_moved:
             return None
-        return (
-            f"The table is recorded at {shortened(self.recorded)} and was opened at {self.root}: paths below the "
-            "former are read below the latter."
-        )
+        return f"The metadata records the table at {shortened(self.recorded)}; its files are read where it was opened."
 
     def one(self, path: str) -> str:
         """Return the path to open for a recorded path."""
