@@ -78,10 +78,28 @@ def conditions(draw, qualifier, columns):
 
 
 @st.composite
+def correlations(draw, qualifier, columns):
+    """Return a condition on a row and a row of `inner_query`."""
+    number, text = (f"{qualifier}.{column}" for column in columns)
+    equal = f"inner_query.number = {number}"
+    return draw(
+        st.sampled_from(
+            [
+                equal,
+                f"{equal} and inner_query.word <> {text}",
+                f"{equal} and inner_query.word is not distinct from {text}",
+                f"{equal} and {number} > {draw(st.integers(0, 60))}",
+                f"inner_query.number > {number}",
+            ]
+        )
+    )
+
+
+@st.composite
 def queries(draw, names, depth):
     """Return a query of two columns, a number and a text, as a user writes it and by hand."""
     kinds = ["plain", "plain", "join"]
-    kinds += ["with", "union", "in", "from query", "comma", "scalar"] if depth else []
+    kinds += ["with", "union", "in", "from query", "comma", "scalar", "exists", "exists"] if depth else []
     kind = draw(st.sampled_from(kinds))
     if kind == "with":
         return draw(with_queries(names, depth))
@@ -113,9 +131,15 @@ def queries(draw, names, depth):
             f"{head} from {a} {side} {b} on {on} where {where}" for a, b in ((written, other), (plain, other_plain))
         )
     inner = draw(queries(names, depth - 1))
-    if kind == "in":
+    if kind in ("in", "exists"):
+        condition = f"{qualifier}.{columns[0]} in (select number from ({{}}))"
+        if kind == "exists":
+            aggregate = draw(st.sampled_from(["", "count(*)", f"max({number})"]))
+            head = f"select {aggregate} number, 'n' word" if aggregate else head
+            word, matches = draw(st.sampled_from(["exists", "not exists"])), draw(correlations(qualifier, columns))
+            condition = f"{word} (select 1 from ({{}}) as inner_query where {matches})"
         return tuple(
-            f"{head} from {one} where {qualifier}.{columns[0]} in (select number from ({query}))"
+            f"{head} from {one} where {condition.replace('{}', query)}"
             for one, query in zip((written, plain), inner, strict=True)
         )
     return tuple(

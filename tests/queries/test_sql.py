@@ -223,3 +223,21 @@ def test_variants_are_json_text_in_queries_as_in_pandas():
     assert rows["v"].tolist() == expected["v"].tolist()
     assert rows["l"].map(list).tolist() == expected["l"].map(list).tolist()
     assert 10 in numbers["id"].tolist()
+
+
+@pytest.mark.parametrize("word", ["exists", "not exists"])
+@pytest.mark.parametrize("name", ["orders", "events", "payments"])
+def test_a_correlated_exists_between_two_versions_reads_each_of_them_once(tables, name, word):
+    table, read = tables[name], []
+    old, new = table.versions()[-2:]
+    key, value = table.current.arrow_schema.names[:2]
+    query = (
+        f"select count(*) n from {name}@{old} a where {word} (select * from {name}@{new} b "
+        f"where a.{key} = b.{key} and a.{value} is not distinct from b.{value})"
+    )
+
+    got = snapshot_explorer.sql(query, tables, before=read.append)
+
+    rows = [set(zip(*table.at(version).to_pandas()[[key, value]].T.to_numpy(), strict=True)) for version in (old, new)]
+    assert got["n"].tolist() == [len(rows[0] & rows[1] if word == "exists" else rows[0] - rows[1])]
+    assert [sorted(reading.snapshot.version for reading in readings) for readings in read] == [[old, new]]
