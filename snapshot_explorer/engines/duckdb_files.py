@@ -282,8 +282,8 @@ def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: in
             if run[0].constants is not None:
                 cursor.register(_CONSTANTS, run[0].constants)
             rows = cursor.sql(query).to_arrow_table()
-        except duckdb.InterruptException as error:
-            raise KeyboardInterrupt from error
+        except duckdb.InterruptException:
+            raise
         except duckdb.Error as error:
             log.debug("DuckDB does not read %s and %s more: %s", run[0].path, len(run) - 1, str(error).splitlines()[0])
             return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -25,25 +27,38 @@ _QUERIES = {
     "errors_as_json": "true",
     "memory_limit": "50%",
 }
+_INTERRUPTED = "Query interrupted"
+"""The text of the RuntimeError that DuckDB raises in the main thread after Ctrl-C."""
+_INTERRUPT_SECONDS = 0.1
+"""How often a query is interrupted that has not ended yet. It may not have begun."""
+
+_Result = TypeVar("_Result")
 
 
-def locked_cursor() -> duckdb.DuckDBPyConnection:
-    """Return a new connection that reaches no file, no network and no Python variable; one thread works for it."""
-    return _instance(os.getpid(), tuple(_LOCKED.items())).cursor()
+@contextmanager
+def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a new connection that reaches no file, no network and no Python variable; one thread works for it."""
+    with _cursor(_instance(os.getpid(), tuple(_LOCKED.items()))) as cursor:
+        yield cursor
 
 
-def planning_cursor() -> duckdb.DuckDBPyConnection:
-    """Return a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
-    return _instance(os.getpid(), tuple(_PLANNING.items())).cursor()
+@contextmanager
+def planning_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
+    with _cursor(_instance(os.getpid(), tuple(_PLANNING.items()))) as cursor:
+        yield cursor
 
 
-def file_cursor() -> duckdb.DuckDBPyConnection:
-    """Return a new connection that reads local files, in threads. Only for queries that this package builds."""
-    return _instance(os.getpid(), tuple(_FILES.items())).cursor()
+@contextmanager
+def file_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a new connection that reads local files, in threads. Only for queries that this package builds."""
+    with _cursor(_instance(os.getpid(), tuple(_FILES.items()))) as cursor:
+        yield cursor
 
 
-def query_cursor(paths: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
-    """Return a new connection for a query of a user, which can read these local files and nothing else.
+@contextmanager
+def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a new connection for a query of a user, which can read these local files and nothing else.
 
     What a query registers and creates ends with its connection. The instances for the last sets of files stay open:
     the first query of an instance takes up to twice as long as the next, whatever it is.
@@ -51,7 +66,41 @@ def query_cursor(paths: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
     Args:
         paths: The files. Their names contain no quotes.
     """
-    return _instances_of_queries(os.getpid())(tuple(sorted(set(paths)))).cursor()
+    with _cursor(_instances_of_queries(os.getpid())(tuple(sorted(set(paths))))) as cursor:
+        yield cursor
+
+
+def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Result]) -> _Result:
+    """Return the result of work on a connection, which Ctrl-C and a stop button end soon.
+
+    In a thread of its own: in the main thread, DuckDB checks for signals only between its tasks, and the task of a join
+    may take hours.
+    """
+    with ThreadPoolExecutor(1, "snapshot-sql") as threads:
+        future = threads.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            while not future.done():
+                connection.interrupt()
+                wait([future], timeout=_INTERRUPT_SECONDS)
+            raise
+
+
+@contextmanager
+def _cursor(instance: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a new connection, closed at the end. Ctrl-C raises KeyboardInterrupt, whichever error DuckDB raises."""
+    import duckdb
+
+    with instance.cursor() as cursor:
+        try:
+            yield cursor
+        except duckdb.InterruptException as error:
+            raise KeyboardInterrupt from error
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from error
+            raise
 
 
 @cache

@@ -21,7 +21,7 @@ from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.collations import check_query
 from snapshot_explorer.engines.duckdb_ast import quoted
-from snapshot_explorer.engines.duckdb_sessions import planning_cursor, query_cursor
+from snapshot_explorer.engines.duckdb_sessions import interruptible, planning_cursor, query_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.visible import logger_of
 
@@ -164,8 +164,6 @@ def _result_from_files(
             for view, what, some in zip(views, required, files, strict=True):
                 view.fill(connection, what, some)
             return _result(connection, query)
-    except duckdb.InterruptException:
-        raise
     except duckdb.Error as error:
         log.debug("DuckDB does not read the files of a query itself: %s", str(error).splitlines()[0])
         return None
@@ -178,8 +176,6 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.InterruptException as error:
-        raise KeyboardInterrupt from error
     except duckdb.Error as error:
         raise InvalidArgumentError(_message(error, query, failure)) from error
 
@@ -306,7 +302,11 @@ def _types(schema: pa.Schema) -> tuple[str, ...]:
 
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """Return the rows of a query, with exactly DuckDB's values."""
+    """Return the rows of a query, with exactly DuckDB's values. Ctrl-C ends it soon."""
+    return interruptible(connection, lambda: _rows(connection, query))
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     answer = connection.sql(query)
     for name, kind in zip(answer.columns, answer.types, strict=True):
         lost = next((word for word in _NO_TYPE if word in str(kind)), None)

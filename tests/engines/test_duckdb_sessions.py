@@ -11,7 +11,8 @@ from snapshot_explorer.engines import duckdb_sessions
 ZONES = """
 from snapshot_explorer.engines import duckdb_sessions as sessions
 for cursor in (sessions.locked_cursor, sessions.planning_cursor, sessions.file_cursor, sessions.query_cursor):
-    print(*cursor().execute("SELECT current_setting('TimeZone')").fetchall()[0])
+    with cursor() as connection:
+        print(*connection.execute("SELECT current_setting('TimeZone')").fetchall()[0])
 """
 
 

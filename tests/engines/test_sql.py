@@ -377,11 +377,13 @@ def test_the_plan_is_read_as_duckdb_writes_it():
 def test_a_forked_process_queries_without_its_parents_instances(tmp_path):
     parent = [str(tmp_path / name) for name in ("a", "b")]
     for path in parent:
-        duckdb_sessions.query_cursor([path])
+        with duckdb_sessions.query_cursor([path]):
+            pass
     child = os.fork()
     if child == 0:
         for number in range(3):  # one more than are kept
-            duckdb_sessions.query_cursor([f"{tmp_path}/{number}"]).execute("select 1").fetchall()
+            with duckdb_sessions.query_cursor([f"{tmp_path}/{number}"]) as cursor:
+                cursor.execute("select 1").fetchall()
         os._exit(0)
     deadline = time.monotonic() + 60  # only ends a hang
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from snapshot_explorer import open_table, sql
+from snapshot_explorer.engines import duckdb_sessions
 from tests.support import filesystems
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable
@@ -67,6 +68,39 @@ def stopping(register):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
     yield register(Stopping)
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def interrupted_soon():
+    """Send SIGINT to the main thread in half a second."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    yield
+    timer.cancel()
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupted_soon")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from range(8_000_000) a(x) join range(8_000_000) b(y) on x <> y",  # one task, without end
+        "select max(hash(x)) from range(1_000_000_000_000) a(x)",  # many tasks
+    ],
+)
+def test_an_interrupted_query_ends_soon_and_answers_the_next_time(query):
+    with pytest.raises(KeyboardInterrupt):
+        sql(query, {})
+
+    assert not any(thread.name.startswith("snapshot-sql") for thread in threading.enumerate())
+    assert sql("select count(*) n from range(3)", {})["n"].tolist() == [3]
+
+
+@pytest.mark.usefixtures("interrupted_soon")
+def test_a_statement_of_duckdb_in_the_main_thread_is_interrupted_as_any_call():
+    with pytest.raises(KeyboardInterrupt), duckdb_sessions.locked_cursor() as cursor:
+        cursor.execute("select max(hash(x)) from range(1_000_000_000_000) a(x)")
 
 
 def plain(answer):
