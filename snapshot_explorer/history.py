@@ -64,6 +64,8 @@ class Known:
     """COMMITS of the versions that were read, newest first."""
     tags: tuple[str, ...]
     """The names of the tags at the last read."""
+    branches: tuple[str, ...]
+    """The names of the branches at the last read, main included."""
     columns: tuple[str, ...]
     """The column names of the last schema that was read."""
     readability: pa.Table = field(repr=False)

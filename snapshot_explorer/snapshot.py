@@ -28,6 +28,7 @@ from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +49,7 @@ class Snapshot:
         listing: Listing | None = None,
         *,
         name: str | None = None,
+        branch: str | None = None,
         readability: KnownReadability | None = None,
     ) -> None:
         """Bind to a version. `Table.at` creates snapshots, which share what `Table.readability` found."""
@@ -60,6 +62,8 @@ class Snapshot:
         self._readability = readability or KnownReadability()
         self.version = resolved.number
         """Paimon's snapshot id, Delta's version or Iceberg's sequence number; None for a table without versions."""
+        self.branch = branch
+        """The branch whose history has the version; None for the main one."""
         self.listing = listing
         """The listing that the snapshot was created from, if it was the newest version."""
 
@@ -97,6 +101,20 @@ class Snapshot:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
+
+    @property
+    def label(self) -> str:
+        """Return the version for people, with its branch: Paimon's branches use the same numbers."""
+        return f"version {self.version}{f' of branch {self.branch}' if self.branch else ''}"
+
+    @property
+    def committed_at(self) -> datetime:
+        """Return when the version was committed, aware, in UTC. Reads at most one small file.
+
+        Raises:
+            CorruptTableError: The file is damaged; the message names it.
+        """
+        return self._format.committed_at([self._existing()])[0]
 
     def manifests(self) -> Frame:
         """Return the MANIFESTS frame: base, delta, changelog and index, in list order.
@@ -356,7 +374,7 @@ class Snapshot:
             parts: tuple[Part, ...] = (self._facts(), *self.schema.drawing().parts, *stored)
         except SnapshotExplorerError as error:
             parts = (Line(str(error)),)
-        return Drawing(title=f"{self._name} at version {self.version}", parts=parts)
+        return Drawing(title=f"{self._name} at {self.label}", parts=parts)
 
     def _facts(self) -> Pairs:
         commit, live = self.commit, self.live_files()
@@ -371,11 +389,7 @@ class Snapshot:
         return mimebundle(self.drawing())
 
     def _title(self, content: str) -> str:
-        return (
-            f"{content} of {self._name}, no version yet"
-            if self.version is None
-            else f"{content} of version {self.version}"
-        )
+        return f"{content} of {self._name}, no version yet" if self.version is None else f"{content} of {self.label}"
 
     def _existing(self) -> int:
         if self.version is None:

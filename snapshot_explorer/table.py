@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
+from snapshot_explorer.branch_refs import (
+    branch_name,
+    format_on_branch,
+    in_branch,
+    one_history,
+    range_in_history,
+    sides_of,
+    version_in_history,
+)
+from snapshot_explorer.branches import SupportsBranches
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
@@ -21,7 +33,7 @@ from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import Ref, parse_ref, resolve
+from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawing, mimebundle
 from snapshot_explorer.retention import KnownReadability, Retention, readability_frame, retention_of
 from snapshot_explorer.rows import (
@@ -49,7 +61,7 @@ from snapshot_explorer.version_resolver import VersionResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from os import PathLike
 
     import pandas as pd
@@ -87,9 +99,13 @@ class Table:
     ) -> None:
         """Load the newest snapshot."""
         self._storage = storage
-        self._format = table_format
+        self.bound = table_format
+        """The `formats.TableFormat`, bound to the branch. Not part of the stable interface."""
         self._versions: tuple[int, ...] = ()
         self._tags: Mapping[str, int] = {}
+        self._branch_names: tuple[str, ...] = ()
+        self._branch_tables: dict[str, Table] = {}
+        self._branch_lock = threading.Lock()
         self._columns: tuple[str, ...] = ()
         self._commits = frames.COMMITS.empty_table()
         self._lifetimes: FileLifetimes | None = None
@@ -108,7 +124,13 @@ class Table:
             table_format.listing,
             # Without the table itself: it is freed as soon as nobody has it.
             lambda listing: Snapshot(
-                path, table_format, table_format.version(listing.latest), listing, name=shown, readability=readability
+                path,
+                table_format,
+                table_format.version(listing.latest),
+                listing,
+                name=shown,
+                branch=branch,
+                readability=readability,
             ),
             validate=lambda version: table_format.version(version).validate(),
             log_name=f"{table_format.name} log found for the {table_format.name.capitalize()} table at {path}",
@@ -138,23 +160,60 @@ class Table:
         """Return the snapshot at a ref. One listing of the log; a tag or a time costs a few small files more.
 
         Args:
-            ref: A version, a ref such as `latest~2`, `tag:v1` or `@2026-11-01`, or a time.
+            ref: A version, a ref such as `latest~2`, `tag:v1`, `branch:audit` or `@2026-11-01`, or a time.
 
         Raises:
             InvalidArgumentError: The text is not a valid ref.
             SnapshotNotFoundError: No version matches.
         """
-        history = VersionResolver(self, self._format)
-        version = resolve(parse_ref(ref, tags=history.tags), history)
+        table, own_ref = in_branch(self, ref)
+        if table is not self:
+            return table.at(own_ref)
+        version = resolve(own_ref, VersionResolver(self, self.bound))
         if version == self.current.version:
             return self.current
         return Snapshot(
-            self.path, self._format, self._format.version(version), name=self.name, readability=self._readability
+            self.path,
+            self.bound,
+            self.bound.version(version),
+            name=self.name,
+            branch=self.branch,
+            readability=self._readability,
         )
+
+    def version_of(self, ref: int | str | datetime | Ref) -> int | None:
+        """Return the version of a ref in this table's own history; None if nothing has been committed. Cost as `at`.
+
+        Raises:
+            InvalidArgumentError: The text is not a valid ref.
+            SnapshotNotFoundError: No version matches, or only the history of another branch has it.
+        """
+        return version_in_history(self, ref)
+
+    def on_branch(self, name: str) -> Table:
+        """Return the table bound to a branch, which `main` may be: the same object at each call. One listing at first.
+
+        Raises:
+            InvalidArgumentError: The format has no branches.
+            SnapshotNotFoundError: There is no such branch; the message lists the existing ones.
+        """
+        if name == branch_name(self):
+            return self
+        with self._branch_lock:
+            if name not in self._branch_tables:
+                self._branch_tables[name] = Table(
+                    self.path,
+                    format_on_branch(self, name),
+                    branch=None if name == MAIN else name,
+                    staleness_limit=timedelta(0),
+                    storage=self._storage,
+                    name=self.name,
+                )
+            return self._branch_tables[name]
 
     def time_note(self, ref: int | str | datetime | Ref) -> str | None:
         """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
-        return VersionResolver(self, self._format).time_note(parse_ref(ref))
+        return VersionResolver(self, self.bound).time_note(parse_ref(ref))
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
@@ -165,13 +224,13 @@ class Table:
 
     def listing(self) -> Listing:
         """Return all versions, including those of which only the commit is left. One listing."""
-        found = self._format.listing(0)
+        found = self.bound.listing(0)
         self._versions = found.reachable
         return found
 
     def history(  # noqa: PLR0913 - filters, which are combined freely
         self,
-        between: str | None = None,
+        between: str | tuple[Ref, Ref] | None = None,
         *,
         limit: int | None = None,
         kind: str | None = None,
@@ -214,9 +273,25 @@ class Table:
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
-        resolver = VersionResolver(self, self._format)
-        versions = resolver.between(between, since, until)
-        rows = self._commits = self._readability.applied_to(read_history(self._format, versions, chosen, limit))
+        table, bounds = range_in_history(self, between)
+        if table is not self:
+            return table.history(
+                bounds,
+                limit=limit,
+                kind=kind,
+                operation=operation,
+                user=user,
+                since=since,
+                until=until,
+                text=text,
+                maintenance=maintenance,
+                stat=stat,
+                anomalies=anomalies,
+                recorded_times=recorded_times,
+            )
+        resolver = VersionResolver(self, self.bound)
+        versions = resolver.between(bounds, since, until)
+        rows = self._commits = self._readability.applied_to(read_history(self.bound, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
@@ -235,7 +310,7 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        found = read_history(self._format, _checked_versions(versions), CommitFilter(), None)
+        found = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
         return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)
 
@@ -267,13 +342,13 @@ class Table:
                 message is inside Spark's own error.
         """
         if metadata.is_spark(engine):
-            return metadata.lifetimes(self._format, spark, cache_dir=cache_dir)
+            return metadata.lifetimes(self.bound, spark, cache_dir=cache_dir)
         known, title = self._lifetimes, f"File lifetimes of {self.name}"
         if cache_dir is None:
-            self._lifetimes = read_lifetimes(self._format, known, title=title)
+            self._lifetimes = read_lifetimes(self.bound, known, title=title)
         else:
             table = (self.path, self.format, self.branch)
-            self._lifetimes = keep_lifetimes(self._format, known, cache_dir=cache_dir, table=table, title=title)
+            self._lifetimes = keep_lifetimes(self.bound, known, cache_dir=cache_dir, table=table, title=title)
         return self._lifetimes
 
     @overload
@@ -297,10 +372,12 @@ class Table:
             SnapshotNotFoundError: A ref matches no version, or a commit has expired.
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
-        is_spark, versions = metadata.is_spark(engine), VersionResolver(self, self._format).changed(between)
+        is_spark = metadata.is_spark(engine)
+        source, resolver, bounds = self._history_of(between)
+        versions = resolver.changed(bounds)
         if is_spark:
-            return metadata.changes(self._format, versions, spark)
-        return Frame(self._format.changes(versions), title=f"Changes of {self.name}", noun="changes")
+            return metadata.changes(source.format, versions, spark)
+        return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes")
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
@@ -311,8 +388,9 @@ class Table:
             InvalidArgumentError: A ref is not valid.
             SnapshotNotFoundError: A ref matches no version.
         """
-        first, last = (self.at(ref).resolved for ref in (a, b))
-        readability, table_format = self._readability, self._format
+        sides = sides_of(self, a, b)
+        first, last = sides.resolved()
+        readability, table_format = sides.b._readability, sides.b.bound  # noqa: SLF001 - of this class
         return Comparison(
             self.name,
             table_format,
@@ -320,6 +398,7 @@ class Table:
             last,
             table_format.listing(0),
             commits=lambda versions: readability.applied_to(table_format.commits(versions)),
+            parted=sides.parted(first, last),
         )
 
     def health(self, ref: int | str | datetime | Ref = "latest") -> Health:
@@ -345,8 +424,8 @@ class Table:
             SnapshotNotFoundError: A ref matches no version.
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
-        versions = None if between is None else VersionResolver(self, self._format).between(between)
-        return health_history(self._format, self.lifetimes(), versions, name=self.name)
+        source, versions = self._versions_of(between)
+        return health_history(source.format, source.lifetimes(), versions, name=self.name)
 
     def retention(self, keep: str | timedelta | None = None, *, keep_last: int | None = None) -> Retention:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
@@ -365,7 +444,7 @@ class Table:
             UnsupportedFeatureError: The result cannot be determined exactly.
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
-        return retention_of(self._format, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
+        return retention_of(self.bound, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
     def readability(self) -> Frame:
         """Return READABILITY, newest first: whether each version can be loaded, why not, and which files are missing.
@@ -378,8 +457,8 @@ class Table:
         Raises:
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
-        lifetimes, listing = self.lifetimes(), self._format.listing(0)
-        found = readability_frame(self._format, lifetimes, listing, name=self.name)
+        lifetimes, listing = self.lifetimes(), self.bound.listing(0)
+        found = readability_frame(self.bound, lifetimes, listing, name=self.name)
         self._readability.rows = found.to_arrow()
         return found
 
@@ -408,12 +487,12 @@ class Table:
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        return branches_frame(self._format.branches(), name=self.name)
+        return branches_frame(self.bound.branches(), name=self.name)
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:
         """Return the metadata tables that `inspect` accepts: name, whether it accepts a version, and its rows."""
-        return self._format.inspections
+        return self.bound.inspections
 
     def inspect(self, name: str, ref: int | str | datetime | Ref | None = None) -> Frame:
         """Return a metadata table of the format, with the format's own name and columns.
@@ -444,10 +523,10 @@ class Table:
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
-            return Frame(self._format.inspect(str(name)), title=f"{name} of {self.name}")
+            return Frame(self.bound.inspect(str(name)), title=f"{name} of {self.name}")
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
-        title = f"{name} of {self.name}" + ("" if version is None else f" at version {version}")
+        title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
         rows = snapshot.resolved.inspect(name)
         is_whole = found.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
@@ -500,8 +579,9 @@ class Table:
             UnsupportedFeatureError: The mode needs a feature that is not supported; raised before any row is read.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
-        start, end, settled = VersionResolver(self, self._format).span(a, b, mode)
-        changes = self._format.row_changes(start, end, settled)
+        table, (first, last) = one_history(self, a, b)
+        start, end, settled = VersionResolver(table, table.bound).span(first, last, mode)
+        changes = table.bound.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())
         return read_changes(changes, columns, where)
@@ -527,8 +607,8 @@ class Table:
 
         Raises: as `profile_over`.
         """
-        versions = None if between is None else VersionResolver(self, self._format).between(between)
-        source, chosen = self._source(), AnomalyRules.of(rules)
+        source, versions = self._versions_of(between)
+        chosen = AnomalyRules.of(rules)
         names = [columns] if isinstance(columns, str) else columns
         profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
         return table_anomalies(source, profile, versions, chosen)
@@ -567,10 +647,10 @@ class Table:
             UnsupportedFeatureError: The values of a column cannot be compared over its types.
             CorruptTableError: A file of the log is missing or damaged; it is named.
         """
-        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        source, versions = self._versions_of(between)
         keyed = [key] if isinstance(key, str) else key
         request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
-        return blame(self._source(), request, versions)
+        return blame(source, request, versions)
 
     def bisect(
         self,
@@ -612,8 +692,11 @@ class Table:
                 condition does not hold at the given `bad`.
             SnapshotNotFoundError: A ref names no version, or there is none.
         """
-        given = [None if ref is None else self.at(ref).version for ref in (good, bad)]
-        return bisect(self._source(), condition, *given, announce=announce, single_pass=single_pass)
+        table, refs = one_history(self, *(ref for ref in (good, bad) if ref is not None))
+        versions = iter([table.at(ref).version for ref in refs])
+        given = [None if ref is None else next(versions) for ref in (good, bad)]
+        source = table._source()  # noqa: SLF001 - of this class
+        return bisect(source, condition, *given, announce=announce, single_pass=single_pass)
 
     def profile_over(
         self,
@@ -642,12 +725,12 @@ class Table:
             SnapshotNotFoundError: A ref names no version, or none can be read.
             CorruptTableError: A file of the log is missing or damaged; it is named.
         """
-        versions = None if between is None else VersionResolver(self, self._format).between(between)
+        source, versions = self._versions_of(between)
         given = [repr(columns)] if columns is not None else []
         given += [f"between={between!r}"] if between is not None else []
         given += ["exact=True"] if exact else []
         names = [columns] if isinstance(columns, str) else columns
-        source, chosen = self._source(), AnomalyRules.of(rules)
+        chosen = AnomalyRules.of(rules)
         call = f"{source.opened}.profile_over({', '.join(given)})"
         return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 
@@ -750,9 +833,18 @@ class Table:
 
         Arguments and errors as `diff_rows`.
         """
-        first, last = (self.at(ref).resolved for ref in (a, b))
-        request = DiffRequest(key=key, columns=columns, where=where, branch=self.branch, name=self.name)
-        return plan_diff(self.path, self._format, first, last, request)
+        sides = sides_of(self, a, b)
+        first, last = sides.resolved()
+        parted = sides.parted(first, last)
+        request = DiffRequest(
+            key=key,
+            columns=columns,
+            where=where,
+            branch=sides.b.branch if parted is None else self.branch,
+            refs=None if parted is None else (str(parse_ref(a)), str(parse_ref(b))),
+            name=self.name,
+        )
+        return plan_diff(self.path, sides.b.bound, first, last, request, parted=parted)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
         """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
@@ -765,8 +857,14 @@ class Table:
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return the version of each tag, sorted by name. Cost and errors as `tags`."""
-        self._tags = self._format.tags()
+        self._tags = self.bound.tags()
         return self._tags
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches, main included, sorted; none in a format without branches. One listing."""
+        names = self.bound.branch_names() if isinstance(self.bound, SupportsBranches) else ()
+        self._branch_names = tuple(names)
+        return self._branch_names
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, in their order, aware, in UTC. At most one small file per version.
@@ -776,7 +874,7 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        return self._format.committed_at(_checked_versions(versions))
+        return self.bound.committed_at(_checked_versions(versions))
 
     def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
         """Return `file_changes`; deprecated."""
@@ -805,6 +903,7 @@ class Table:
             versions=versions,
             commits=self._commits,
             tags=tuple(self._tags),
+            branches=self._branch_names,
             columns=self._columns,
             readability=self._readability.rows,
         )
@@ -812,8 +911,8 @@ class Table:
     def read_overview(self) -> None:
         """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
 
-        Of a local table the newest 50 commits are read, for completion. Sizes are left out where there are more than
-        10,000 live files, and so is what cannot be read.
+        Of a local table the newest 50 commits and the names of branches are read, for completion. Sizes are left out
+        where there are more than 10,000 live files, and so is what cannot be read.
         """
         current = self.current
         _ = current.schema
@@ -823,6 +922,8 @@ class Table:
                 # On an object store each commit is one or more requests, and opening takes a handful.
                 is_local = self._storage is not None and self._storage.local_address("") is not None
                 self.commits(versions[: -(OVERVIEW_COMMITS if is_local else 1) - 1 : -1])
+                if is_local:
+                    self.branch_names()
         with suppress(SnapshotExplorerError):
             if current.version is not None and current.live_files() <= OVERVIEW_FILES:
                 current.files()
@@ -861,15 +962,27 @@ class Table:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
+    def _history_of(self, between: str | None) -> tuple[Source, VersionResolver, tuple[Ref, Ref] | None]:
+        """Return the history that has a range, and the range in it; this one without a range."""
+        table, bounds = range_in_history(self, between)
+        return table._source(), VersionResolver(table, table.bound), bounds  # noqa: SLF001 - of this class
+
+    def _versions_of(self, between: str | None) -> tuple[Source, Sequence[int] | None]:
+        """Return the history that has a range, and the versions of the range, newest first; None for all."""
+        source, resolver, bounds = self._history_of(between)
+        return source, None if bounds is None else resolver.between(bounds)
+
     def _source(self) -> Source:
         """Return what questions about many versions read."""
         return Source(
             path=self.path,
             name=self.name,
             branch=self.branch,
-            format=self._format,
+            format=self.bound,
             lifetimes=self.lifetimes,
-            snapshot=lambda version: Snapshot(self.path, self._format, self._format.version(version), name=self.name),
+            snapshot=lambda version: Snapshot(
+                self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch
+            ),
         )
 
 

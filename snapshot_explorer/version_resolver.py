@@ -131,7 +131,10 @@ class VersionResolver:
         )
 
     def between(
-        self, between: str | None = None, since: str | datetime | None = None, until: str | datetime | None = None
+        self,
+        between: str | tuple[Ref, Ref] | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
     ) -> Sequence[int]:
         """Return the existing versions of a range, newest first.
 
@@ -146,7 +149,7 @@ class VersionResolver:
         """
         versions = self.listed
         if between is not None and versions:
-            first, last = sorted(self._existing(ref) for ref in parse_range(between))
+            first, last = sorted(self._existing(ref) for ref in _bounds(between))
             versions = tuple(version for version in versions if first <= version <= last)
         if since is not None and versions:
             before = self._last_at(_time("since", since) - timedelta(milliseconds=1))
@@ -156,7 +159,7 @@ class VersionResolver:
             versions = tuple(version for version in versions if last_one is not None and version <= last_one)
         return versions[::-1]
 
-    def changed(self, between: str | None = None) -> Sequence[int]:
+    def changed(self, between: str | tuple[Ref, Ref] | None = None) -> Sequence[int]:
         """Return the existing versions of a range whose changes are known, oldest first.
 
         Args:
@@ -165,7 +168,7 @@ class VersionResolver:
         Raises: as `between`.
         """
         versions = self.between(between)[::-1]
-        if between is not None and parse_range(between)[0] != Earliest():
+        if between is not None and _bounds(between)[0] != Earliest():
             return versions
         lost = set(self._listing.commitless)
         return tuple(dropwhile(lost.__contains__, versions))
@@ -200,6 +203,10 @@ class VersionResolver:
             return resolve(AsOf(time=time), VersionResolver(self._table, self._format, listed=self.listed))
         except NothingBeforeError:
             return None
+
+
+def _bounds(between: str | tuple[Ref, Ref]) -> tuple[Ref, Ref]:
+    return parse_range(between) if isinstance(between, str) else between
 
 
 def _time(name: str, given: str | datetime) -> datetime:

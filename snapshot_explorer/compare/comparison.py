@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from snapshot_explorer.branches import PartedBranches
     from snapshot_explorer.compare.files import FileDifference
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Listing
@@ -76,6 +77,7 @@ _PAGE = 2_000
 """The number of versions whose changes are read at a time."""
 PARTS = ("summary", "commits", "schema", "properties", "partitions", "files", "manifests")
 """The parts of a comparison."""
+_TIMES = ["version", "committed_at"]
 _DRAWN = ("summary", "schema", "properties", "partitions", "files")
 _EMPTY_TEXTS = {
     "commits": "No commits lie between.",
@@ -103,16 +105,18 @@ class Comparison:
         listing: Listing,
         *,
         commits: Callable[[Sequence[int]], pa.Table] | None = None,
+        parted: PartedBranches | None = None,
     ) -> None:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
             name: The name of the table, for titles.
-            table_format: The table.
+            table_format: The table, with the history of B.
             a: The version to compare with.
             b: The version that is described.
             listing: All versions of the table.
             commits: Returns COMMITS of versions; by default the format's.
+            parted: The branches of A and B, where neither history has both.
         """
         self._read_commits = commits or table_format.commits
         self._name = name
@@ -120,9 +124,13 @@ class Comparison:
         self._a, self._b = a, b
         self.a, self.b = _number_of(a), _number_of(b)
         """Version A, to compare with, and version B."""
+        self._parted = parted
+        self._is_same = parted is None and self.a == self.b
         older, newer = sorted((self.a, self.b))
+        if parted is not None:
+            older, newer = -1 if parted.shared_b is None else parted.shared_b, self.b
         self._between = listing.between(older, newer)
-        self._missing = listing.missing_between(older, newer)
+        self._missing = listing.missing_between(older, newer) if older >= 0 or parted is None else 0
         self._stateless = listing.stateless
         self._shown: tuple[str, ...] = ()
 
@@ -131,12 +139,14 @@ class Comparison:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
         They are commits as recorded, whichever version is newer; if A is, the title states that B does not include
-        them. Costs the same as `Table.history`.
+        them. Of versions on branches that went on apart, they are the commits of B that A is without. Costs the same as
+        `Table.history`.
         """
         rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + self._missing
         drawn = frames.drawn_of_commits(rows)
-        title = self._title("Commits that B is without" if self._backwards else "Commits between")
+        what = "Commits that B is without" if self._backwards else "Commits between"
+        title = self._title("Commits of B that A is without" if self._parted else what)
         return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, depict=timeline)
 
     @cached_property
@@ -172,7 +182,7 @@ class Comparison:
         """
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
-        owner = f"version {self.a}" if self.a == self.b else f"version {self.a} or {self.b}"
+        owner = f"version {self.a}" if self._is_same else f"version {self.a} or {self.b}"
         path = find_manifest(str(manifest), known, owner=owner)
         row = rows.slice(known.index(path), 1).to_pylist(maps_as_pydicts=None)[0]
         version = self._a if row["list_b"] is None else self._b
@@ -223,11 +233,11 @@ class Comparison:
     @cached_property
     def proven(self) -> str:
         """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
-        if self.a == self.b:
+        if self._is_same:
             return "A version is the same as itself."
         if "another branch" in row_modifiers(self._format):
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
-        kinds = None if self._missing else set(self.commits["kind"].to_pylist())
+        kinds = None if self._missing or self._parted else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{sentence} The schema differs." if len(self.schema) else sentence
@@ -291,37 +301,46 @@ class Comparison:
         gone = f"; {self._missing:,} more {'is' if self._missing == 1 else 'are'} gone" if self._missing else ""
         undone = "; B is without them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
-        rows = [("A", self._version_text(self.a)), ("B", self._version_text(self.b)), between]
+        if self._parted:
+            between = ("commits of B", f"{kinds_text}{gone}, {self._parted.since}")
+        rows = [("A", self._version_text(self.a, of_a=True)), ("B", self._version_text(self.b, of_a=False)), between]
         return [Line(self.proven), Pairs(tuple(rows))]
 
-    def _version_text(self, version: int) -> str:
-        committed_at = self._commit_times[version]
+    def _version_text(self, version: int, *, of_a: bool) -> str:
+        committed_at = self._commit_times[0 if of_a else 1]
         time = "an unknown time" if committed_at is None else moment(committed_at)
-        side = "" if self.a == self.b else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
+        if self._parted:
+            return f"version {version} of branch {self._parted.name_a if of_a else self._parted.name_b}, of {time}"
+        side = "" if self._is_same else f", the {'newer' if version == max(self.a, self.b) else 'older'} one"
         return f"version {version} of {time}{side}"
 
     @cached_property
-    def _commit_times(self) -> Mapping[int, datetime | None]:
-        """Return when the versions were committed. Reads the commit of A and of B unless it is one of those between."""
-        others = sorted({self.a, self.b}.difference(self._between))
-        times: dict[int, datetime | None] = {}
-        for commits in (self.commits.to_arrow(), self._format.commits(others)):
-            times.update(zip(commits["version"].to_pylist(), commits["committed_at"].to_pylist(), strict=True))
-        return times
+    def _commit_times(self) -> tuple[datetime | None, datetime | None]:
+        """Return when A and B were committed. Reads the commit of each unless it is one of those between."""
+        between = self.commits.to_arrow()
+        if self._parted:
+            return _time_in(self._parted.format_a.commits([self.a]), self.a), _time_in(between, self.b)
+        others = self._format.commits(sorted({self.a, self.b}.difference(self._between)))
+        both = pa.concat_tables([between.select(_TIMES), others.select(_TIMES)])
+        return _time_in(both, self.a), _time_in(both, self.b)
 
     def _title(self, what: str) -> str:
+        if self._parted:
+            return (
+                f"{what}: version {self.a} of branch {self._parted.name_a} to {self.b} of branch {self._parted.name_b}"
+            )
         return f"{what}: version {self.a} to {self.b}"
 
     @property
     def _backwards(self) -> bool:
-        return self.a > self.b
+        return self._parted is None and self.a > self.b
 
     @cached_property
     def _difference(self) -> FileDifference:
         with step("Reading the files of two versions", total=2) as reading:
             a = self._a.files()
             reading.advance()
-            if self.a == self.b:
+            if self._is_same:
                 return compare_files(a, a)
             names = partition_names(self._a.schema, self._b.schema)
             return compare_files(with_partition_names(a, names), self._b.files())
@@ -355,7 +374,7 @@ class Comparison:
     @property
     def _is_whole(self) -> bool:
         """Return whether all commits between the versions exist, with their changes."""
-        return not self._missing and not set(self._between).intersection(self._stateless)
+        return self._parted is None and not self._missing and not set(self._between).intersection(self._stateless)
 
     def _delta_manifests(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
         """Return the delta manifests of the commits between; None if some no longer exist.
@@ -378,6 +397,11 @@ class Comparison:
         """Return whether all of these versions, which were listed, are listed still. One listing."""
         listing = self._format.listing(0)
         return set(listing.versions).difference(listing.stateless).issuperset(versions)
+
+
+def _time_in(commits: pa.Table, version: int) -> datetime | None:
+    time: datetime | None = commits["committed_at"][commits["version"].to_pylist().index(version)].as_py()
+    return time
 
 
 def _number_of(version: TableVersion) -> int:

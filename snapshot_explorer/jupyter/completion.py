@@ -291,6 +291,8 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
             yield str(version), seen.get(version, "version")
         for tag in known.tags:
             yield f"tag:{tag}", "tag"
+        for branch in known.branches:
+            yield f"branch:{branch}", "branch"
     yield "latest~1", "one before"
     yield "earliest", "oldest"
 

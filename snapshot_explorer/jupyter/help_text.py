@@ -8,9 +8,9 @@ from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Command
 _WIDTH = 98
 _REFS = (
     "REF names a version: 17, v17, latest, HEAD, earliest, latest~2 (two back), 17^ (one back), -1 (the newest), "
-    "tag:v1, 2026-11-01T12:00:00Z (the last one committed by then; UTC without a zone), 2h, @3d (so long ago), "
-    "yesterday, or the name of a variable. A..B are two of them, also written A B. orders@17 is version 17 of the "
-    "table orders."
+    "tag:v1, branch:audit (the newest of a branch; main too), 2026-11-01T12:00:00Z (the last one committed by then; "
+    "UTC without a zone), 2h, @3d (so long ago), yesterday, or the name of a variable. A..B are two of them, also "
+    "written A B. orders@17 is version 17 of the table orders."
 )
 _LINES = (
     "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "

@@ -10,13 +10,11 @@ from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
 from snapshot_explorer.queries import Reading
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.table import Table
 
 
 def show_read_size(
     invocation: Invocation,
     name: str,
-    table: Table,
     snapshot: Snapshot,
     limit: int | None,
     *,
@@ -35,15 +33,15 @@ def show_read_size(
             f"{ways}."
         )
     part = "" if limit is None else f"; at most {limit:,} rows are returned"
-    invocation.show_line(f"{name} version {snapshot.version}{_of_time(table, snapshot.version)}: reading {what}{part}")
+    invocation.show_line(f"{name} {snapshot.label}{_of_time(snapshot)}: reading {what}{part}")
 
 
-def _of_time(table: Table, version: int | None) -> str:
+def _of_time(snapshot: Snapshot) -> str:
     """Return when a version was committed, as a part of a sentence; empty where it is unknown."""
-    if version is None:
+    if snapshot.version is None:
         return ""
     try:
-        return f" of {moment(table.committed_at([version])[0])}"
+        return f"{',' if snapshot.branch else ''} of {moment(snapshot.committed_at)}"
     except CorruptTableError:
         return ""
 

@@ -4,6 +4,7 @@
 select * from orders version as of 17                    a version, as Delta and Paimon write it in Spark
 ... from orders for version as of 'latest~2'             any ref in quotes; FOR may be left out
 ... from orders version as of 'v1'                       a tag, also 'tag:v1'
+... from orders version as of 'branch:audit'             the newest version of a branch; 'audit' if no tag has the name
 ... from orders timestamp as of '2026-11-01 12:00:00'    the last version by then; without a zone, UTC; also '2h'
 ... from orders@17 o join "events@latest~2" using (id)   the short forms
 ... from orders                                          the newest version
@@ -30,7 +31,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
-from snapshot_explorer.refs import Latest, Ref, Tag, Version
+from snapshot_explorer.refs import BranchHead, Latest, Ref, Tag, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +60,10 @@ class Versioned(Protocol):
 
     def tag_versions(self) -> Mapping[str, int]:
         """Return the version of each tag."""
+        ...
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches."""
         ...
 
 
@@ -192,7 +197,7 @@ class _Source:
     @property
     def what(self) -> str:
         """Return its description for messages."""
-        return f"{self.written} at version {self.snapshot.version}"
+        return f"{self.written} at {self.snapshot.label}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +219,7 @@ class _Query:
         cut = tokens(text)
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
-        numbers: dict[tuple[int, int | None], int] = {}
+        numbers: dict[tuple[int, str | None, int | None], int] = {}
         places = []
         newest: dict[int, int | None] = {}
         for reference in found:
@@ -225,7 +230,7 @@ class _Query:
                     f"{reference.table} must be a table, got {what}. Open it with open_table(PATH)."
                 )
             snapshot = _snapshot(table, reference, newest)
-            key = (id(table), snapshot.version)
+            key = (id(table), snapshot.branch, snapshot.version)
             if key not in numbers:
                 numbers[key] = len(sources)
                 sources.append(_Source(written=reference.table, snapshot=snapshot))
@@ -258,6 +263,9 @@ def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | No
                 f"'{reference.number_as_text}' is a tag of {reference.table} as well as a version. Write "
                 f"{ref.number} without quotes for the version, or '{Tag(name=reference.number_as_text)}' for the tag."
             )
+    if isinstance(ref, Tag) and not ref.back and ref.name not in table.tag_versions():
+        # Engines accept the name of a branch there, too.
+        ref = BranchHead(name=ref.name) if ref.name in table.branch_names() else ref
     if not isinstance(ref, Latest):
         return table.at(ref)
     if id(table) not in newest:

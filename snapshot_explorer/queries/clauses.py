@@ -88,7 +88,7 @@ def _version(value: Token, now: datetime) -> Ref:
         written = "" if isinstance(ref, Tag | Earliest) else ref.written
         return Tag(name=value.value) if written and not re.match(r"(?i)head|-", written) else ref
     except InvalidArgumentError:
-        if value.kind == "number" or not text or re.match(r"(?i)tag:|@|latest|earliest|-|\d+\s*[~^]", text):
+        if value.kind == "number" or not text or re.match(r"(?i)tag:|branch:|@|latest|earliest|-|\d+\s*[~^]", text):
             raise
         return Tag(name=value.value)
 

@@ -3,19 +3,37 @@
 import difflib
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import SupportsIndex
 
 from snapshot_explorer.errors import InvalidRefError
-from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, split_steps, steps
+from snapshot_explorer.refs.records import (
+    LONGEST_NAME,
+    AsOf,
+    BranchHead,
+    Earliest,
+    Latest,
+    Ref,
+    Tag,
+    Version,
+    split_steps,
+    steps,
+)
 from snapshot_explorer.refs.times import EXAMPLES, YESTERDAY, brief_repr, format_time, parse_time, start_of_day
 
 _LONGEST = 1000
 """The maximum length of a ref, in characters."""
 
 
-def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Mapping[str, int]] | None = None) -> Ref:
+def parse_ref(
+    ref: object,
+    *,
+    now: datetime | None = None,
+    tags: Callable[[], Mapping[str, int]] | None = None,
+    branches: Callable[[], Collection[str]] | None = None,
+) -> Ref:
     """Return the ref for a text, a version number or a time. Reads nothing.
 
     Args:
@@ -23,11 +41,12 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
             ref, which is returned unchanged.
         now: The time from which `@2h` counts back; by default the current time.
         tags: Called only if the text is not a valid ref, to suggest a tag of that name.
+        branches: Likewise for branches.
 
     Raises:
         InvalidRefError: It is not a valid ref. The message contains the input and examples of refs.
     """
-    if isinstance(ref, Version | Latest | Earliest | Tag | AsOf):
+    if isinstance(ref, Version | Latest | Earliest | Tag | BranchHead | AsOf):
         return ref
     if isinstance(ref, date):
         return AsOf(time=ref if isinstance(ref, datetime) else datetime(ref.year, ref.month, ref.day, tzinfo=UTC))
@@ -39,7 +58,7 @@ def parse_ref(ref: object, *, now: datetime | None = None, tags: Callable[[], Ma
         )
     if len(ref) > _LONGEST:
         raise InvalidRefError(f"{brief_repr(ref)} is not a valid ref: it has {len(ref):,} characters. {EXAMPLES}")
-    return _parse(ref.strip(), now, tags)
+    return _parse(ref.strip(), now, _Names(tags, branches))
 
 
 def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
@@ -51,8 +70,8 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
         what = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
         raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
-    # Dots inside a quoted tag name do not separate refs.
-    bare = re.sub(r'(?i:tag:) *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
+    # Dots inside a quoted name do not separate refs.
+    bare = re.sub(r'(?i:tag|branch): *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
     if not runs:
         raise InvalidRefError(
@@ -63,7 +82,7 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     if more or end - start > 2:  # noqa: PLR2004 - two dots
         raise InvalidRefError(
             f"{brief_repr(text)} is not a range of versions: it must contain `..` exactly once. "
-            'Write two refs, such as 3..17. Quote a tag name that contains dots: tag:"a..b".'
+            'Write two refs, such as 3..17. Quote a name that contains dots: tag:"a..b".'
         )
     first, last = text[:start].strip(), text[end:].strip()
     return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
@@ -88,17 +107,25 @@ def parse_time_bound(given: str | datetime, *, start: bool, now: datetime | None
     return ref.time if isinstance(ref, AsOf) and not ref.back else None
 
 
-def _parse(text: str, now: datetime | None, tags: Callable[[], Mapping[str, int]] | None) -> Ref:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of a table's tags and branches, read where a text is not a valid ref."""
+
+    tags: Callable[[], Mapping[str, int]] | None
+    branches: Callable[[], Collection[str]] | None
+
+
+def _parse(text: str, now: datetime | None, names: _Names) -> Ref:
     base, back = split_steps(text)
     ref = _match_ref(base.strip(), back, now)
     if ref is None:
         raise InvalidRefError(
-            f"{brief_repr(text)} is not a valid ref. {_advice(text, base.strip(), back, tags)}{EXAMPLES}"
+            f"{brief_repr(text)} is not a valid ref. {_advice(text, base.strip(), back, names)}{EXAMPLES}"
         )
     return ref
 
 
-def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:
+def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:  # noqa: PLR0911 - one per form
     word = base.lower()
     if word == "latest":
         return Latest(back=back)
@@ -113,38 +140,47 @@ def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:
     if re.fullmatch(r"-0*[1-9][0-9]{0,8}", base):
         return Latest(back=-int(base) - 1 + back, written=base)
     if word.startswith("tag:"):
-        name = _tag_name(base[4:].strip())
+        name = _name(base[4:].strip())
         return None if name is None else Tag(name=name, back=back)
+    if word.startswith("branch:"):
+        name = _name(base[7:].strip())
+        return None if name is None else BranchHead(name=name, back=back)
+    if base == MAIN:
+        return BranchHead(name=MAIN, back=back, written=base)
     is_marked = base.startswith("@")
     time = parse_time(base[1:].strip() if is_marked else base, now)
     return None if time is None else AsOf(time=time, back=back, written="" if is_marked else base)
 
 
-def _advice(text: str, base: str, back: int, tags: Callable[[], Mapping[str, int]] | None) -> str:
+def _advice(text: str, base: str, back: int, names: _Names) -> str:
     """Return a suggestion, with a space after it; empty if there is none."""
-    known = tags() if tags is not None else {}
+    known = names.tags() if names.tags is not None else {}
     if text in known or base in known:
         return f"Did you mean {Tag(name=text) if text in known else Tag(name=base, back=back)}? "
+    branches = names.branches() if names.branches is not None else ()
+    if text in branches or base in branches:
+        head = BranchHead(name=text) if text in branches else BranchHead(name=base, back=back)
+        return f"Did you mean {head}? "
     for candidate in candidates(base, back):
         if _match_ref(*split_steps(candidate), None) is not None:
             return f"Did you mean {candidate}? "
-    if base.lower().startswith("tag:"):
-        return 'A tag name has 1 to 255 characters. Inside quotes, double each quote: tag:"NAME". '
+    if named := re.match("(tag|branch):", base.lower()):
+        return f'A {named[1]} name has 1 to 255 characters. Inside quotes, double each quote: {named[0]}"NAME". '
     if ".." in base:
         return "Expected one ref, got a range. "
-    if tags is None and 0 < len(base) <= LONGEST_TAG and base.isprintable() and "@" not in base:
-        return f"For a tag, write {Tag(name=base, back=back)}. "
+    if names.tags is None and 0 < len(base) <= LONGEST_NAME and base.isprintable() and "@" not in base:
+        return f"For a tag, write {Tag(name=base, back=back)}; for a branch, {BranchHead(name=base, back=back)}. "
     return ""
 
 
-def _tag_name(name: str) -> str | None:
+def _name(name: str) -> str | None:
     """Return the name without its quotes; None if it is not valid."""
     if name.startswith('"'):
         inner = name[1:-1]
         if len(name) < 2 or not name.endswith('"') or '"' in inner.replace('""', ""):  # noqa: PLR2004 - two quotes
             return None
         name = inner.replace('""', '"')
-    return name if 0 < len(name) <= LONGEST_TAG else None
+    return name if 0 < len(name) <= LONGEST_NAME else None
 
 
 def _version_ref(number: int) -> Version:
@@ -154,6 +190,8 @@ def _version_ref(number: int) -> Version:
     return Version(number=number)
 
 
+MAIN = "main"
+"""The branch that tables are opened at."""
 _TODAY = "today"
 _LATEST = ("latest", "newest", "head", "last", "current", "now", "tip", "end")
 _EARLIEST = ("earliest", "oldest", "first", "start", "begin", "beginning")

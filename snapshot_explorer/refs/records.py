@@ -6,8 +6,8 @@ from datetime import datetime
 from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, utc
 
-LONGEST_TAG = 255
-"""The maximum length of a tag name, in characters: it is part of a file name."""
+LONGEST_NAME = 255
+"""The maximum length of the name of a tag or branch, in characters: it is part of a file name."""
 _GREATEST = 2**63 - 1
 
 
@@ -71,17 +71,29 @@ class Tag:
 
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
-        if not 0 < len(self.name) <= LONGEST_TAG:
-            raise InvalidRefError(
-                f"A tag name must have 1 to {LONGEST_TAG} characters, got {len(self.name)}. {EXAMPLES}"
-            )
+        _check_name(self.name, "tag")
 
     def __str__(self) -> str:
-        name = self.name
-        plain = split_steps(name)[0] == name == name.strip() and ".." not in name and '"' not in name
-        # A dot at the end would merge with the dots of a range.
-        plain = plain and not name.endswith(".")
-        return f"tag:{name if plain else quote_name(name)}{steps(self.back)}"
+        return f"tag:{_spelled_name(self.name)}{steps(self.back)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchHead:
+    """The newest version of a branch, whichever branch is open."""
+
+    name: str
+    """The name of the branch; `main` is the main one."""
+    back: int = 0
+    """How many existing versions of the branch before it."""
+    written: str = field(default="", compare=False, repr=False)
+    """The text without steps, where it may also be the name of a tag: `main`; empty for other texts."""
+
+    def __post_init__(self) -> None:
+        _check_number(self.back, "number of steps")
+        _check_name(self.name, "branch")
+
+    def __str__(self) -> str:
+        return f"branch:{_spelled_name(self.name)}{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +115,7 @@ class AsOf:
         return f"@{format_time(self.time)}{steps(self.back)}"
 
 
-Ref = Version | Latest | Earliest | Tag | AsOf
+Ref = Version | Latest | Earliest | Tag | BranchHead | AsOf
 
 
 def split_steps(text: str) -> tuple[str, int]:
@@ -127,9 +139,21 @@ def steps(back: int) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return a tag name in quotes."""
+    """Return the name of a tag or branch in quotes."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _spelled_name(name: str) -> str:
+    """Return the name of a tag or branch as refs contain it: in quotes where other characters would change."""
+    plain = split_steps(name)[0] == name == name.strip() and ".." not in name and '"' not in name
+    # A dot at the end would merge with the dots of a range.
+    return name if plain and not name.endswith(".") else quote_name(name)
+
+
+def _check_name(name: str, what: str) -> None:
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidRefError(f"A {what} name must have 1 to {LONGEST_NAME} characters, got {len(name)}. {EXAMPLES}")
 
 
 def _check_number(number: int, what: str) -> None:

@@ -8,7 +8,17 @@ from typing import Protocol, assert_never
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.model import Listing
-from snapshot_explorer.refs.records import LONGEST_TAG, AsOf, Earliest, Latest, Ref, Tag, Version, quote_name
+from snapshot_explorer.refs.records import (
+    LONGEST_NAME,
+    AsOf,
+    BranchHead,
+    Earliest,
+    Latest,
+    Ref,
+    Tag,
+    Version,
+    quote_name,
+)
 from snapshot_explorer.refs.times import brief_repr, format_time, utc
 
 
@@ -81,7 +91,7 @@ def _tag_of_the_same_name(ref: Ref, history: History) -> Tag | None:
     match ref:
         case Version(written=written) | Latest(written=written) | AsOf(written=written) if written:
             tags, back = history.tags(), ref.back
-            names = [name for name in (f"{written}~{back}", written + "^" * min(back, LONGEST_TAG)) if back]
+            names = [name for name in (f"{written}~{back}", written + "^" * min(back, LONGEST_NAME)) if back]
             whole = next((Tag(name=name) for name in names if name in tags), None)
             steps_back = -int(written) - 1 if isinstance(ref, Latest) and written.startswith("-") else 0
             return Tag(name=written, back=back - steps_back) if written in tags else whole
@@ -109,6 +119,11 @@ def _resolve(ref: Ref, history: History) -> int:
             return _resolve_tag(ref, history)
         case AsOf():
             return _resolve_time(ref, history)
+        case BranchHead():
+            raise InvalidArgumentError(
+                f"{ref} is a version of a branch, and only versions of the open table can be used here. Open the "
+                f"branch: open_table(path, branch={ref.name!r})."
+            )
         case _:
             assert_never(ref)
 
@@ -169,7 +184,7 @@ def _existing_versions(ref: Ref, history: History) -> Sequence[int]:
 def _resolve_tag(ref: Tag, history: History) -> int:
     tags = history.tags()
     literal_names = [
-        name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_TAG)) if name in tags
+        name for name in (f"{ref.name}~{ref.back}", ref.name + "^" * min(ref.back, LONGEST_NAME)) if name in tags
     ]
     literal_names = literal_names if ref.back else []
     if literal_names and ref.name in tags:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import InvalidRefError
 
-EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."
+EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, branch:dev, @2026-11-01 or @2h."
 YESTERDAY = "yesterday"
 _SECONDS = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
 _SPAN = r"(\d+) ?(s|m|h|d|w|secs?|mins?|hours?|days?|weeks?|seconds?|minutes?)"

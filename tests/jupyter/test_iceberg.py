@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer import samples
 
@@ -21,6 +22,32 @@ def test_a_table_that_was_moved_is_opened_listed_and_loaded(shell, path):
     assert shell.ok("%snapshot branches").result["branch"].to_pylist() == ["reweigh"]
     assert len(shell.ok("%snapshot load tag:first-days").result) == 46
     assert "by a rollback. Open it with branch='" in str(shell.fails("%snapshot show @2026-11-07T12:00:00Z"))
+
+
+def test_a_branch_is_compared_loaded_and_queried_before_it_is_published(shell, path):
+    shell.ok(f"%snapshot open {path} as shipments")
+
+    comparison = shell.ok("%snapshot diff main..branch:reweigh").result
+    assert (comparison.a, comparison.b) == (16, 7)
+    rows = shell.ok("%snapshot diff 5..branch:reweigh --rows").result
+    loaded = shell.ok("%snapshot load branch:reweigh")
+    assert "shipments version 7 of branch reweigh, of 2026-11-06 09:05:06.280Z: reading" in loaded.said[0]
+    before = shell.ok("%snapshot load shipments@branch:reweigh~2").result
+    assert len(loaded.result) == len(before) - len(rows.before) + len(rows.after)
+    assert len(shell.ok("%snapshot select * from shipments version as of 'reweigh'").result) == len(loaded.result)
+    assert shell.ok("%snapshot show branch:reweigh").result.version == 7
+    assert shell.ok("%snapshot log ..branch:reweigh").result["version"].to_pylist()[0] == 7
+    assert "The table has no branch 'reweight'" in str(shell.fails("%snapshot show branch:reweight"))
+
+
+def test_branches_are_completed(shell, path):
+    shell.ok(f"%snapshot open {path} as shipments")
+
+    for line in ("%snapshot load ", "%snapshot diff main.."):
+        with provisionalcompleter():
+            found = shell.ip.Completer.completions(f"{line}branch:", len(f"{line}branch:"))
+            texts = [(item.text, item.type) for item in found]
+        assert [text for text, kind in texts if kind == "branch"] == ["branch:main", "branch:reweigh"]
 
 
 def test_a_metadata_file_opens_the_table_as_it_was_then(shell, path):

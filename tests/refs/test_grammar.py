@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.refs import AsOf, Earliest, Latest, Ref, Tag, Version, parse_range, parse_ref, parse_time_bound
+from snapshot_explorer.refs import (
+    AsOf,
+    BranchHead,
+    Earliest,
+    Latest,
+    Ref,
+    Tag,
+    Version,
+    parse_range,
+    parse_ref,
+    parse_time_bound,
+)
 from tests.support.effort import at_most_steps, ended_if_it_hangs
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -76,6 +87,12 @@ def test_any_text_is_a_ref_or_a_bad_reference(text):
         ('tag:"say ""hi"""', Tag(name='say "hi"')),
         ("tag:a..b", Tag(name="a..b")),
         ("tag:a b", Tag(name="a b")),
+        ("branch:audit", BranchHead(name="audit")),
+        ("branch:audit~1", BranchHead(name="audit", back=1)),
+        ("Branch:audit^", BranchHead(name="audit", back=1)),
+        ('branch:"a..b~1"~2', BranchHead(name="a..b~1", back=2)),
+        ("main", BranchHead(name="main")),
+        ("main~2", BranchHead(name="main", back=2)),
         ("@2026-11-01", AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
         ("@2026-11-01 12:00", AsOf(time=datetime(2026, 11, 1, 12, tzinfo=UTC))),
         ("@2026-11-01T12:00:00+02:00", AsOf(time=datetime(2026, 11, 1, 10, tzinfo=UTC))),
@@ -192,8 +209,9 @@ def test_a_near_miss_says_what_may_be_meant(text, meant):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "'' is not a valid ref. Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, @2026-11-01 or @2h."),
-        ("eom", "'eom' is not a valid ref. For a tag, write tag:eom. Refs look like"),
+        ("", "'' is not a valid ref. Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, branch:dev, @2026"),
+        ("eom", "'eom' is not a valid ref. For a tag, write tag:eom; for a branch, branch:eom. Refs look like"),
+        ("branch:", "'branch:' is not a valid ref. A branch name has 1 to 255 characters. Inside quotes"),
         ("1..5", "'1..5' is not a valid ref. Expected one ref, got a range. Refs look like"),
         ("tag:", "'tag:' is not a valid ref. A tag name has 1 to 255 characters"),
         ('tag:"x', "'tag:\"x' is not a valid ref. A tag name has 1 to 255 characters. Inside quotes"),
@@ -297,4 +315,4 @@ def test_a_ref_that_exists_is_right(build):
 
 
 def test_the_union_is_closed():
-    assert set(Ref.__args__) == {Version, Latest, Earliest, Tag, AsOf}
+    assert set(Ref.__args__) == {Version, Latest, Earliest, Tag, BranchHead, AsOf}

@@ -4,6 +4,7 @@ import os
 import threading
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from functools import partial
 from itertools import chain, filterfalse
@@ -282,6 +283,26 @@ class Iceberg:
             )
             for name in others
         ]
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches, main included, sorted. Reads the current metadata file."""
+        _, history, _ = self._read()
+        return sorted({MAIN, *(name for name, ref in history.metadata.refs.items() if ref.is_branch)})
+
+    def on_branch(self, name: str) -> "Iceberg":
+        """Return the same table, bound to another branch. Reads nothing more than the metadata file."""
+        found = copy(self)
+        found._branch = None if name == MAIN else name  # noqa: SLF001 - a copy of this object
+        found._lock, found._numbers, found._known = threading.Lock(), {}, None  # noqa: SLF001 - likewise
+        return found
+
+    def shared_versions(self, other: "Iceberg") -> Mapping[int, int]:
+        """Return the versions that the history of another branch also has, each with its number there. By snapshot."""
+        (_, own), (_, others) = self._current(), other._current()  # noqa: SLF001 - of this class
+        return {number: others.numbers[one] for number, one in own.ids.items() if one in others.numbers}
+
+    def check_comparable(self, other: "Iceberg", versions: tuple[int, int]) -> None:
+        """Do nothing: the field ids of all branches are those of one table."""
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Iceberg's metadata tables of the whole table, from the metadata file.

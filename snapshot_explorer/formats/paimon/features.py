@@ -654,6 +654,16 @@ DIFFERENCE_OF_OLDER_ROWS = _refused(
         "undefined. Use mode='delta', or compare to_arrow() of both versions."
     ),
 )
+COLUMNS_OF_TWO_BRANCHES = _refused(
+    name="differences between versions of two branches that each added columns under one field id",
+    area="changes",
+    condition="the schemas of both branches",
+    checked=("paimon.metadata.branches.check_field_ids",),
+    message=(
+        "The versions cannot be compared: the columns {column!r} and {other!r} were added on different branches, and "
+        "both have the field id {id}. Load both versions and compare them by name."
+    ),
+)
 AUDIT_COLUMN_CONFLICT = _refused(
     name="`audit_log` and `binlog` of a table with a column `rowkind`",
     area="changes",
@@ -790,6 +800,7 @@ FEATURES: tuple[Feature, ...] = (
     DIFFERENCE_OF_REMOVED_FILES,
     DIFFERENCE_OF_BUCKET_COUNTS,
     DIFFERENCE_OF_OLDER_ROWS,
+    COLUMNS_OF_TWO_BRANCHES,
     AUDIT_COLUMN_CONFLICT,
     AUDIT_SEQUENCE_NUMBERS,
     FILE_FORMATS,

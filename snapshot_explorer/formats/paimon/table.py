@@ -22,7 +22,12 @@ from snapshot_explorer.formats.paimon.maintenance.retention import (
     sql_name,
     used,
 )
-from snapshot_explorer.formats.paimon.metadata.branches import branch_names, read_branches
+from snapshot_explorer.formats.paimon.metadata.branches import (
+    branch_names,
+    check_field_ids,
+    read_branches,
+    shared_versions,
+)
 from snapshot_explorer.formats.paimon.metadata.commit_frames import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import History
@@ -218,6 +223,32 @@ class Paimon:
     def branches(self) -> Sequence[Branch]:
         """Return the branches with their origin and newest versions; see `branches.read_branches`."""
         return read_branches(self._storage, self._history, self._layout.branch)
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches, main included, sorted. One listing."""
+        return sorted({MAIN, *branch_names(self._storage)})
+
+    def on_branch(self, name: str) -> "Paimon":
+        """Return the same table, bound to another branch that exists. Reads nothing."""
+        return Paimon(self._storage, branch=name, listed=(name,))
+
+    def shared_versions(self, other: "Paimon") -> Mapping[int, int]:
+        """Return the versions that the history of another branch also has; see `branches.shared_versions`."""
+        return {number: number for number in shared_versions(self._history, other._history)}  # noqa: SLF001 - of this class
+
+    def check_comparable(self, other: "Paimon", versions: tuple[int, int]) -> None:
+        """Raise if field ids of this table's version and of the other's name different columns.
+
+        Raises:
+            UnsupportedFeatureError: Both branches added columns; the message names them.
+        """
+        sides = (self, versions[0]), (other, versions[1])
+        schemas = [table._schemas.by_id([table._schema_id(version)]) for table, version in sides]  # noqa: SLF001 - of this class
+        first, last = (next(iter(found.values())) for found in schemas)
+        check_field_ids(first, last, self._schemas.common_with(other._schemas))  # noqa: SLF001 - of this class
+
+    def _schema_id(self, version: int) -> int:
+        return self._history.snapshots([version])[0].schema_id
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         """Return what `CALL sys.expire_snapshots` with a rule would delete; see `retention.expiry`.

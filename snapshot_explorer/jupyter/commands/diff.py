@@ -88,6 +88,7 @@ DIFF = Command(
         "%snapshot diff 17..latest",
         "%snapshot diff",
         "%snapshot diff tag:v1..latest --files",
+        "%snapshot diff main..branch:audit --rows",
         "%snapshot diff 17..18 --manifests",
         "c = %snapshot diff @2026-11-01..@2026-11-02",
         "%snapshot diff 17 18 --rows --key order_id",

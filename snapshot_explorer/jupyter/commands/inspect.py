@@ -19,7 +19,7 @@ def _inspect(invocation: Invocation) -> Frame:
     if any(one.name == system_table and one.of_rows for one in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
-            show_read_size(invocation, name, table, snapshot, None, ways="Add --yes to read them all")
+            show_read_size(invocation, name, snapshot, None, ways="Add --yes to read them all")
     return table.inspect(system_table, ref)
 
 

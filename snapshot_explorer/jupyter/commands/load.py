@@ -38,7 +38,7 @@ def _load(invocation: Invocation) -> object:
             sessions.session(notify=invocation.show_line), columns=columns, where=where, limit=limit
         )
     if snapshot.version is not None:
-        show_read_size(invocation, name, table, snapshot, limit, where=where)
+        show_read_size(invocation, name, snapshot, limit, where=where)
     if engine == "arrow":
         return snapshot.to_arrow(columns=columns, where=where, limit=limit)
     if types == "arrow" and _loads_decimals(snapshot, columns):

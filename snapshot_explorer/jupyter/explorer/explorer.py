@@ -194,7 +194,7 @@ class Explorer(Unsent, widgets.VBox):
         before = self._log
 
         def find() -> tuple[int | None, Log | None, str]:
-            version = self.table.at(ref).version
+            version = self.table.version_of(ref)
             is_known = before is not None and version in before.versions
             return version, None if is_known else read_log(self.table, before), self.table.time_note(ref) or ""
 

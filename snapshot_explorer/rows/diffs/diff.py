@@ -121,7 +121,7 @@ def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
         if column.null_count:
             place = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise InvalidArgumentError(
-                f"The key column {name!r} is null in a row of version {side.number}: "
+                f"The key column {name!r} is null in a row of version {side.label}: "
                 f"{_example(rows, place, plan.key)}. A key must identify every row. Name other columns, or use key=[] "
                 "to compare whole rows."
             )

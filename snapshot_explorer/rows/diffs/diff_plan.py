@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from snapshot_explorer.branches import PartedBranches
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Split
 
@@ -34,11 +35,18 @@ class Side:
     """When it was committed, aware, UTC; None if not recorded."""
     splits: tuple[Split, ...]
     """The splits that are read."""
+    branch: str | None = None
+    """Its branch, where the other version is on another one; otherwise None."""
 
     @property
     def number(self) -> int | None:
         """The version's number."""
         return self.version.number
+
+    @property
+    def label(self) -> str:
+        """The number, with the branch where the other version is on another one."""
+        return f"{self.number}{f' of branch {self.branch}' if self.branch else ''}"
 
     @property
     def files(self) -> int:
@@ -60,7 +68,7 @@ class Side:
     def named(self) -> str:
         """The version and its time, for people."""
         time = "a time that was not recorded" if self.committed_at is None else moment(self.committed_at)
-        return f"version {self.number} of {time}"
+        return f"version {self.label}, of {time}" if self.branch else f"version {self.number} of {time}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +129,7 @@ class RowDiffPlan:
         """What will be read, in a sentence."""
         sides = [
             f"{counted(side.files, 'file')}, {counted(side.rows, 'row')} and {size(side.size_bytes)} of version "
-            f"{side.number}"
+            f"{side.label}"
             for side in (self.a, self.b)
         ]
         return f"Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
@@ -129,7 +137,7 @@ class RowDiffPlan:
     def drawing(self) -> Drawing:
         """Return the plan as a drawing."""
         return Drawing(
-            title=f"Row diff of {self.name}: version {self.a.number} to {self.b.number}, not read",
+            title=f"Row diff of {self.name}: version {self.a.label} to {self.b.label}, not read",
             parts=(
                 Line(self.announcement),
                 Pairs(
@@ -180,14 +188,30 @@ class DiffRequest:
     """A condition in SQL."""
     branch: str | None = None
     """The branch of the table, for `RowDiffPlan.call`."""
+    refs: tuple[str, str] | None = None
+    """The refs of the versions for it, where they are on two branches; otherwise their numbers are used."""
     name: str = ""
     """The name of the table, for titles."""
 
 
 def plan_diff(
-    path: str, table_format: TableFormat, a: TableVersion, b: TableVersion, request: DiffRequest
+    path: str,
+    table_format: TableFormat,
+    a: TableVersion,
+    b: TableVersion,
+    request: DiffRequest,
+    *,
+    parted: PartedBranches | None = None,
 ) -> RowDiffPlan:
     """Return what the row diff of two versions reads. Plans both; opens no data file.
+
+    Args:
+        path: The table's location.
+        table_format: The table, with the history of B.
+        a: The version to compare with.
+        b: The version whose rows are explained.
+        request: What to compare.
+        parted: The branches of the versions, where no history has both.
 
     Raises:
         InvalidArgumentError: A column does not exist, the condition does not fit, or no column is common.
@@ -216,13 +240,14 @@ def plan_diff(
         where_b=_predicate(where, columns, b, of_a=False),
         columns=[(columns.names_a.get(name), name) for name in read],
     )
-    times = [time_of(table_format, number) for number in (a.number, b.number)]
+    times = [time_of(parted.format_a if parted else table_format, a.number), time_of(table_format, b.number)]
+    branches = (parted.name_a, parted.name_b) if parted else (None, None)
     plan = RowDiffPlan(
         path=path,
         name=request.name,
         format=table_format.name,
-        a=Side(version=a, committed_at=times[0], splits=found.before),
-        b=Side(version=b, committed_at=times[1], splits=found.after),
+        a=Side(version=a, committed_at=times[0], splits=found.before, branch=branches[0]),
+        b=Side(version=b, committed_at=times[1], splits=found.after, branch=branches[1]),
         key=tuple(name for name in names if name in chosen_key),
         columns=tuple(name for name in names if name in compared),
         columns_only_a=columns.only_a if wanted is None else (),
@@ -260,7 +285,7 @@ def _predicate(where: Condition | None, columns: Aligned, version: TableVersion,
 def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
     """Return the Python call that returns the diff."""
     key = [request.key] if isinstance(request.key, str) else request.key
-    arguments = [str(plan.a.number), str(plan.b.number)]
+    arguments = [str(plan.a.number), str(plan.b.number)] if request.refs is None else [*map(repr, request.refs)]
     arguments += [] if key is None else [f"key={list(key)!r}"]
     arguments += [] if request.columns is None else [f"columns={list(request.columns)!r}"]
     arguments += [] if request.where is None else [f"where={request.where!r}"]

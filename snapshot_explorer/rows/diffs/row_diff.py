@@ -286,8 +286,8 @@ class RowDiff:
         counts = self.counts
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
-        title = f"Row diff of {plan.name}: version {plan.a.number} to {plan.b.number}"
-        read = [f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b)]
+        title = f"Row diff of {plan.name}: version {plan.a.label} to {plan.b.label}"
+        read = [f"{counted(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
         parts = (first, Pairs((*facts(plan), reading)))

@@ -4,6 +4,7 @@ What rows mean is judged by tables that Paimon wrote (tests/data); this builder 
 that lie, and files that are cut short.
 """
 
+import copy
 import io
 import json
 import struct
@@ -58,6 +59,7 @@ class PaimonTable:
         self.by_name = by_name
         self.names = {}
         self.known = {}
+        self.own = self.suffix = ""
         self.snapshots = 0
         self.base = []
         self.live = {}
@@ -92,23 +94,24 @@ class PaimonTable:
         number = self.snapshots
         entries = [self._entry(1, name, self.live.pop(name)) for name in removed]
         if rows:
-            name = f"data-{number}.parquet"
+            name = f"data-{number}{self.suffix}.parquet"
             self.live[name] = len(rows)
             self.known[name] = self._statistics(rows)
             self.names[name] = rows[0][1]
             folder = f"name={rows[0][1] or '__DEFAULT_PARTITION__'}/" if self.by_name else ""
             self.write(f"{folder}bucket-0/{name}", self._parquet(rows))
             entries.append(self._entry(0, name, len(rows)))
-        delta = self._manifest(f"manifest-{number}", entries)
-        self.write(f"manifest/manifest-list-{number}-0", avro(MANIFEST_LIST, self.base))
-        self.write(f"manifest/manifest-list-{number}-1", avro(MANIFEST_LIST, [delta]))
+        delta = self._manifest(f"manifest-{number}{self.suffix}", entries)
+        lists = f"manifest-list-{number}{self.suffix}"
+        self.write(f"manifest/{lists}-0", avro(MANIFEST_LIST, self.base))
+        self.write(f"manifest/{lists}-1", avro(MANIFEST_LIST, [delta]))
         self.base = [*self.base, delta]
         snapshot = {
             "version": 3,
             "id": number,
             "schemaId": 0,
-            "baseManifestList": f"manifest-list-{number}-0",
-            "deltaManifestList": f"manifest-list-{number}-1",
+            "baseManifestList": f"{lists}-0",
+            "deltaManifestList": f"{lists}-1",
             "changelogManifestList": None,
             "commitUser": "tests",
             "commitIdentifier": LONG_MAX,
@@ -117,9 +120,9 @@ class PaimonTable:
             "totalRecordCount": sum(self.live.values()),
             "deltaRecordCount": sum(entry["_FILE"]["_ROW_COUNT"] * (1 - 2 * entry["_KIND"]) for entry in entries),
         }
-        self.write(f"snapshot/snapshot-{number}", json.dumps(snapshot | fields).encode())
+        self.write(f"{self.own}snapshot/snapshot-{number}", json.dumps(snapshot | fields).encode())
         if self.hints:
-            self.write("snapshot/LATEST", str(number).encode())
+            self.write(f"{self.own}snapshot/LATEST", str(number).encode())
             if number == 1:
                 self.write("snapshot/EARLIEST", b"1")
         return number
@@ -131,6 +134,16 @@ class PaimonTable:
 
     def tag(self, name, number):
         self.write(f"tag/tag-{name}", self.filesystem.cat_file(f"{self.root}/snapshot/snapshot-{number}"))
+
+    def fork(self, branch, number):
+        """Make a branch that begins with a copy of a version of appends, and return it: a table to commit to."""
+        other = copy.copy(self)
+        other.own, other.suffix = f"branch/branch-{branch}/", f"-{branch}"
+        other.snapshots, other.base = number, self.base[:number]
+        other.live = {name: self.live[name] for name in list(self.live)[:number]}
+        for path in ("schema/schema-0", f"snapshot/snapshot-{number}"):
+            self.write(f"{other.own}{path}", self.filesystem.cat_file(f"{self.root}/{path}"))
+        return other
 
     def expire(self, before):
         """Remove the snapshot files below a version; the data stays."""

@@ -264,8 +264,7 @@ class Schemas:
     def _newest_number(self) -> int:
         with self._lock:
             read = max(self._known, default=0)
-        entries = self._storage.list(self._layout.folder("schema"))
-        numbers = [number for entry in entries if (number := number_of(entry.name, "schema")) is not None]
+        numbers = self._ids()
         if not numbers:
             raise TableNotFoundError(
                 f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is not a readable "
@@ -302,6 +301,21 @@ class Schemas:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
+
+    def common_with(self, other: "Schemas") -> Schema | None:
+        """Return the newest schema that another branch has too; None if there is none. Two listings, small files.
+
+        A new branch gets copies of the schemas that exist then.
+
+        Source: paimon FileSystemBranchManager.createBranch.
+        """
+        ids = set(self._ids()).intersection(other._ids())  # noqa: SLF001 - of this class
+        own, others = self.by_id(ids), other.by_id(ids)
+        return next((own[number] for number in sorted(ids, reverse=True) if own[number] == others[number]), None)
+
+    def _ids(self) -> list[int]:
+        entries = self._storage.list(self._layout.folder("schema"))
+        return [number for entry in entries if (number := number_of(entry.name, "schema")) is not None]
 
     def forget(self) -> None:
         """Clear the cache."""

@@ -1,0 +1,215 @@
+"""Refs to versions of other branches, such as `branch:audit`: which table has them, and which history has two refs."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+
+from snapshot_explorer.branches import PartedBranches, SupportsBranches
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.refs import MAIN, BranchHead, Earliest, Latest, Ref, Version, parse_range, parse_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.snapshot import Snapshot
+
+    AnyRef = int | str | datetime | Ref
+
+_MOST_NAMED = 20
+"""Branches that a message names."""
+
+
+class BranchTable(Protocol):
+    """A table that is bound to a branch, and opens others."""
+
+    name: str
+    branch: str | None
+    bound: TableFormat
+
+    def at(self, ref: AnyRef) -> Snapshot:
+        """Return the snapshot at a ref."""
+        ...
+
+    def on_branch(self, name: str) -> Self:
+        """Return the table bound to a branch."""
+        ...
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches."""
+        ...
+
+    def tag_versions(self) -> Mapping[str, int]:
+        """Return the version of each tag."""
+        ...
+
+
+T = TypeVar("T", bound=BranchTable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides(Generic[T]):
+    """Versions A and B, each in the history of a table."""
+
+    a: T
+    """The table of A."""
+    ref_a: Ref
+    """A in its history."""
+    b: T
+    """The table of B: the same object if one history has both."""
+    ref_b: Ref
+    """B in its history."""
+
+    def resolved(self) -> tuple[TableVersion, TableVersion]:
+        """Return the versions."""
+        return self.a.at(self.ref_a).resolved, self.b.at(self.ref_b).resolved
+
+    def parted(self, first: TableVersion, last: TableVersion) -> PartedBranches | None:
+        """Return the branches of the two versions; None if one history has both.
+
+        Raises:
+            UnsupportedFeatureError: Their columns cannot be matched.
+        """
+        if self.a is self.b or first.number is None or last.number is None:
+            return None
+        _branches_of(self.a).check_comparable(self.b.bound, (first.number, last.number))
+        shared = max(_shared_versions(self.a, self.b).items(), default=(None, None))
+        return PartedBranches(
+            name_a=branch_name(self.a),
+            name_b=branch_name(self.b),
+            format_a=self.a.bound,
+            shared_a=shared[0],
+            shared_b=shared[1],
+        )
+
+
+def branch_name(table: BranchTable) -> str:
+    """Return the name of the branch that a table is bound to."""
+    return table.branch or MAIN
+
+
+def format_on_branch(table: BranchTable, name: str) -> TableFormat:
+    """Return a table in its format, bound to another branch.
+
+    Raises:
+        InvalidArgumentError: The format has no branches.
+        SnapshotNotFoundError: There is no such branch; the message lists the existing ones.
+    """
+    table_format = _branches_of(table)
+    names = table.branch_names()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        raise SnapshotNotFoundError(
+            f"The table has no branch {name!r}. Branches: {', '.join(names[:_MOST_NAMED])}{more}."
+            + (f" Did you mean {BranchHead(name=near[0])}?" if near else "")
+        )
+    found: TableFormat = table_format.on_branch(name)
+    return found
+
+
+def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
+    """Return the table bound to the branch that a ref names, otherwise the table itself, with the ref in its history.
+
+    Raises:
+        InvalidArgumentError: The text is not a valid ref, or the format has no branches.
+        SnapshotNotFoundError: There is no such branch.
+    """
+    parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
+    if not isinstance(parsed, BranchHead):
+        return table, parsed
+    _branches_of(table)
+    if parsed.written and parsed.written in table.tag_versions():
+        raise InvalidArgumentError(
+            f"{parsed.written!r} is ambiguous: it is a tag as well as a branch. Write tag:{parsed.written} or "
+            f"branch:{parsed.written}."
+        )
+    return table.on_branch(parsed.name), Latest(back=parsed.back)
+
+
+def version_in_history(table: T, ref: AnyRef) -> int | None:
+    """Return the version of a ref in the table's own history.
+
+    Raises:
+        InvalidArgumentError: The text is not a valid ref.
+        SnapshotNotFoundError: No version matches, or only the history of another branch has it.
+    """
+    other, own_ref = in_branch(table, ref)
+    version = other.at(own_ref).version
+    if other is table or version is None:
+        return version
+    shared = _shared_versions(other, table)
+    if version not in shared:
+        raise SnapshotNotFoundError(
+            f"{parse_ref(ref)} is version {version} of branch {branch_name(other)}, which branch {branch_name(table)} "
+            f"does not have. Open that branch: open_table(path, branch={branch_name(other)!r})."
+        )
+    return shared[version]
+
+
+def sides_of(table: T, a: AnyRef, b: AnyRef) -> Sides[T]:
+    """Return two refs with the tables whose histories have them: one table if one history has both."""
+    (table_a, ref_a), (table_b, ref_b) = in_branch(table, a), in_branch(table, b)
+    if table_a is table_b or ref_a == Earliest():
+        return Sides(a=table_b, ref_a=ref_a, b=table_b, ref_b=ref_b)
+    version_a, version_b = table_a.at(ref_a).version, table_b.at(ref_b).version
+    of_a, of_b = _shared_versions(table_a, table_b), _shared_versions(table_b, table_a)
+    if version_a in of_a:
+        return Sides(a=table_b, ref_a=Version(number=of_a[version_a]), b=table_b, ref_b=ref_b)
+    if version_b in of_b:
+        return Sides(a=table_a, ref_a=ref_a, b=table_a, ref_b=Version(number=of_b[version_b]))
+    return Sides(a=table_a, ref_a=ref_a, b=table_b, ref_b=ref_b)
+
+
+def one_history(table: T, *refs: AnyRef) -> tuple[T, Sequence[Ref]]:
+    """Return the table whose history has these refs, at most two, and the refs in it.
+
+    Raises:
+        InvalidArgumentError: No history has both.
+    """
+    if not refs:
+        return table, ()
+    if len(refs) == 1:
+        found, ref = in_branch(table, refs[0])
+        return found, (ref,)
+    a, b = refs
+    sides = sides_of(table, a, b)
+    if sides.a is sides.b:
+        return sides.a, (sides.ref_a, sides.ref_b)
+    shared = max(_shared_versions(sides.b, sides.a), default=None)
+    share = "They have no version in common" if shared is None else f"The newest version of both is {shared}"
+    raise InvalidArgumentError(
+        f"{parse_ref(a)} and {parse_ref(b)} are on two branches, and neither has both versions, so none lie between "
+        f"them. {share}. Use a range of one branch, such as earliest..{parse_ref(b)}, or compare the two versions."
+    )
+
+
+def range_in_history(table: T, between: str | tuple[Ref, Ref] | None) -> tuple[T, tuple[Ref, Ref] | None]:
+    """Return the table whose history has the range `A..B`, and the range there; the table itself without a range."""
+    if between is None:
+        return table, None
+    bounds = parse_range(between) if isinstance(between, str) else between
+    found, (first, last) = one_history(table, *bounds)
+    return found, (first, last)
+
+
+def _branches_of(table: BranchTable) -> SupportsBranches:
+    """Return the format of a table as one with branches.
+
+    Raises:
+        InvalidArgumentError: It has none.
+    """
+    if isinstance(table.bound, SupportsBranches):
+        return table.bound
+    raise InvalidArgumentError(
+        f"{table.name} is a {table.bound.name.capitalize()} table, and this format has no branches. Use a version, "
+        "such as 17, latest~2 or @2h."
+    )
+
+
+def _shared_versions(table: BranchTable, other: BranchTable) -> Mapping[Any, int]:
+    """Return the versions of a branch that another one also has, each with its number there."""
+    return _branches_of(table).shared_versions(other.bound)
