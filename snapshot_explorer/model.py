@@ -235,6 +235,8 @@ class NativeFile:
     """The field ids that columns of the file must have, by name in the file; None where columns have no ids."""
     deleted: int = 0
     """The most rows that its deletion vector removes."""
+    size_bytes: int | None = None
+    """The size that the metadata records; None if it records none, or a wrong one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,14 +81,15 @@ def identity(path: str) -> Identity:
 
 
 def footer(file: NativeFile) -> Footer | None:
-    """Return the columns of a local file; None if it cannot be read, or its names are ambiguous.
+    """Return the columns of a local file; None if it cannot be read, is not as recorded, or its names are ambiguous.
 
     Keeps those of the files that were read last, as long as they are not written again.
     """
     try:
-        return _read(identity(file.address or ""), file.kind)
+        stored = identity(file.address or "")
     except OSError:
         return None
+    return _read(stored, file.kind) if file.size_bytes in (None, stored.size_bytes) else None
 
 
 @lru_cache(maxsize=1_000)

@@ -1,4 +1,4 @@
-"""The error for a data file that cannot be decoded, and the advice for one that is missing."""
+"""Errors for files that cannot be decoded or are not as recorded, and the advice for a missing one."""
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import (
@@ -37,3 +37,22 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         f"The data file {path} cannot be read as {file_format}: {text}. It may have been cut short or "
         "overwritten; compare it with a copy of the table."
     )
+
+
+def check_size(path: str, size_bytes: int, recorded: int | None, *, by: str) -> None:
+    """Check the size of a file that is read against the size that the metadata records.
+
+    Args:
+        path: The file.
+        size_bytes: The number of bytes that it has.
+        recorded: The number of bytes that it had when it was written; None if not recorded.
+        by: What records the size.
+
+    Raises:
+        CorruptTableError: The sizes differ.
+    """
+    if recorded is not None and size_bytes != recorded:
+        raise CorruptTableError(
+            f"{path} has {size_bytes} bytes, but {by} records {recorded}: it was cut short or replaced. Compare it "
+            "with a copy of the table, or choose another version."
+        )

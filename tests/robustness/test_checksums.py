@@ -28,8 +28,10 @@ def flipped(content, value, **options):
 )
 def test_a_bit_flipped_in_a_page_of_a_delta_table_is_refused(tmp_path, options):
     table = DeltaTable(None, tmp_path)
-    table.append([(1, VALUE.decode())], name="part-0.parquet")
+    action = table.data("part-0.parquet", [(1, VALUE.decode())])
     table.write("part-0.parquet", flipped(table.read("part-0.parquet"), VALUE, **options))
+    action["add"]["size"] = table.sizes["part-0.parquet"]
+    table.commit(action)
 
     opened = open_table(tmp_path)
 
@@ -40,9 +42,8 @@ def test_a_bit_flipped_in_a_page_of_a_delta_table_is_refused(tmp_path, options):
 
 def test_a_bit_flipped_in_a_page_of_a_paimon_table_is_refused(memory_root):
     table = PaimonTable(*memory_root)
-    table.commit([(1, VALUE.decode())])
-    path = next(one for one in table.filesystem.find(table.root) if one.endswith(".parquet"))
-    table.filesystem.pipe_file(path, flipped(table.filesystem.cat_file(path), VALUE))
+    rows = [(1, VALUE.decode())]
+    table.commit(rows, content=flipped(table._parquet(rows), VALUE))
 
     with pytest.raises(CorruptTableError, match="data-.*parquet .*CRC"):
         open_table(f"memory://{table.root}").current.to_arrow()

@@ -86,6 +86,8 @@ class Container:
     """The text of the schema. Equal text means equal shape."""
     blocks: tuple[tuple[int, bytes], ...]
     """Number of rows and the uncompressed bytes of each block, in order."""
+    header: Mapping[str, bytes]
+    """The file's own metadata, by key."""
 
     @property
     def rows(self) -> int:
@@ -166,7 +168,7 @@ def read_container(
             f"{path} cannot be read as an Avro file: {error}. It is cut short or damaged; "
             "compare it with a copy of the table, or choose another version."
         ) from error
-    return Container(path=path, shape=shapes[schema_text], schema_text=schema_text, blocks=blocks)
+    return Container(path=path, shape=shapes[schema_text], schema_text=schema_text, blocks=blocks, header=header)
 
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:

@@ -160,7 +160,7 @@ def test_partition_values_come_from_the_log(memory_root):
     table = DeltaTable(*memory_root, partition_by=["name"])
     table.append([(1,)], name="name=x/a.parquet", partition={"name": "x"})
     table.append([(2,)], name="name=__HIVE_DEFAULT_PARTITION__/b.parquet", partition={"name": None})
-    table.commit(remove("name=x/a.parquet", size=1, partition={"name": "x"}))
+    table.commit(remove("name=x/a.parquet", size=table.sizes["name=x/a.parquet"], partition={"name": "x"}))
     table.commit(remove("name=__HIVE_DEFAULT_PARTITION__/b.parquet"))
 
     assert changes(table, 0, 3) == [("+I", 1, "x"), ("+I", 2, None), ("-D", 1, "x")]

@@ -18,11 +18,10 @@ DATA = Path(__file__).parents[2] / "data" / "paimon"
 OTHERS = pa.table({"x": [1, 2], "y": ["a", "b"]})
 
 
-@pytest.fixture
-def table(tmp_path):
-    """A file of id and name, then both columns are dropped and `later` is added."""
+def dropped(tmp_path, content=None):
+    """A file of id and name, or other content, then both columns are dropped and `later` is added."""
     written = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path))
-    written.commit([(1, "a"), (2, "b")])
+    written.commit([(1, "a"), (2, "b")], content=content)
     schema = json.loads((tmp_path / "schema/schema-0").read_text())
     schema |= {"id": 1, "fields": [{"id": 2, "name": "later", "type": "INT"}], "highestFieldId": 2}
     written.write("schema/schema-1", json.dumps(schema).encode())
@@ -30,15 +29,14 @@ def table(tmp_path):
     return written
 
 
-def test_a_file_of_dropped_columns_is_null_in_those_that_came_later(table):
-    assert open_table(table.root).current.to_arrow().to_pylist() == [{"later": None}] * 2
+def test_a_file_of_dropped_columns_is_null_in_those_that_came_later(tmp_path):
+    assert open_table(dropped(tmp_path).root).current.to_arrow().to_pylist() == [{"later": None}] * 2
 
 
-def test_a_file_without_the_columns_of_its_own_schema_is_refused_by_name(table):
+def test_a_file_without_the_columns_of_its_own_schema_is_refused_by_name(tmp_path):
     out = io.BytesIO()
     pq.write_table(OTHERS, out)
-    table.write("bucket-0/data-1.parquet", out.getvalue())
-    opened = open_table(table.root)
+    opened = open_table(dropped(tmp_path, out.getvalue()).root)
 
     with pytest.raises(
         CorruptTableError, match=r"data-1\.parquet has 2 rows and none of the columns of schema/schema-0"
@@ -48,10 +46,10 @@ def test_a_file_without_the_columns_of_its_own_schema_is_refused_by_name(table):
         opened.at(1).to_arrow()
 
 
-def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(table):
+def test_a_file_that_is_something_else_is_refused_where_nothing_of_it_is_read(tmp_path):
     out = io.BytesIO()
     orc.write_table(OTHERS, out)
-    table.write("bucket-0/data-1.parquet", out.getvalue())
+    table = dropped(tmp_path, out.getvalue())
 
     with pytest.raises(CorruptTableError, match=r"data-1\.parquet cannot be read as parquet"):
         open_table(table.root).current.to_arrow()

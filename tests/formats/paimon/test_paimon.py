@@ -525,11 +525,11 @@ def test_a_snapshot_of_a_format_that_is_not_known_is_refused(table, version):
         in_memory(table).version(1).files()
 
 
-def test_a_total_that_does_not_add_up_is_logged(table, caplog):
+def test_a_total_that_does_not_add_up_is_refused(table):
     table.commit(totalRecordCount=7)
 
-    assert len(in_memory(table).version(1).files()) == 1
-    assert "snapshot/snapshot-1 counts 7 rows, its live files 1" in caplog.text
+    with pytest.raises(CorruptTableError, match="version 1 have 1 rows, but snapshot/snapshot-1 records 7"):
+        in_memory(table).version(1).files()
 
 
 def test_files_elsewhere_are_shown_but_their_rows_are_not_followed(table):

@@ -84,7 +84,7 @@ def data_file(name, rows, **values):
             "format": name.rsplit(".", 1)[-1],
             "schema_id": 0,
             "rows": rows,
-            "size_bytes": 1,
+            "size_bytes": None,
             "level": 0,
             "min_sequence": 0,
             "max_sequence": 0,

@@ -220,7 +220,9 @@ def test_a_cut_index_file_of_a_real_table_is_named(tmp_path):
         path.write_bytes(path.read_bytes()[:-2])
     snapshot = snapshot_explorer.open_table(str(tmp_path / "t")).current
 
-    with pytest.raises(CorruptTableError, match=r"vector of bucket-0/data-.*, in index/index-.* cannot be read"):
+    with pytest.raises(
+        CorruptTableError, match=r"index file index/index-.* has \d+ bytes, but its index manifest records"
+    ):
         snapshot.to_arrow()
 
 

@@ -13,7 +13,7 @@ import uuid
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,7 +148,11 @@ def metadata(fields=FIELDS, *, partition_by=(), configuration=None, id="table-0"
     }
 
 
-def add(path, *, partition=None, size=500, rows=None, stats=None, vector=None, data_change=True, **more):
+_UNMEASURED = (500, 300)
+"""Sizes of files that a test names and does not write: of data files and of change data."""
+
+
+def add(path, *, partition=None, size=_UNMEASURED[0], rows=None, stats=None, vector=None, data_change=True, **more):
     """Return an add action; `path` is written as it is, so escape it as a writer does."""
     if stats is None and rows is not None:
         stats = {"numRecords": rows}
@@ -175,7 +179,7 @@ def remove(path, *, partition=None, size=None, vector=None, data_change=True, mi
     return {"remove": content | more}
 
 
-def cdc(path, *, partition=None, size=300):
+def cdc(path, *, partition=None, size=_UNMEASURED[1]):
     return {"cdc": {"path": path, "partitionValues": partition or {}, "size": size, "dataChange": False}}
 
 
@@ -298,6 +302,7 @@ class DeltaTable:
         self.filesystem, self.root = filesystem, str(root)
         self.fields, self.partition_by = fields, tuple(partition_by)
         self.log = {}
+        self.sizes = {}
         self.vectors = {}
         self.version = -1
         if first is not None:
@@ -315,6 +320,7 @@ class DeltaTable:
 
     def write(self, path, content, *, millis=None):
         """Write a file, path relative to the root and not escaped; on the local disk its time can be set."""
+        self.sizes[path] = len(content)
         if self.filesystem is not None:
             self.filesystem.pipe_file(f"{self.root}/{path}", content)
             return
@@ -344,9 +350,18 @@ class DeltaTable:
         millis = BASE_MILLIS + self.version * 60_000 if millis is None else millis
         commit_info = {"timestamp": millis, "operation": operation, "operationParameters": {}} | (info or {})
         written = [*([] if info is False else [{"commitInfo": commit_info}]), *actions]
+        for action in written:
+            self._measure(action)
         self.log[self.version] = written
         self.write(commit_name(self.version), lines(*written), millis=millis)
         return self.version
+
+    def _measure(self, action):
+        """Set the size of a file action whose caller left it out to that of its file, where there is one."""
+        for body in (action.get(kind) for kind in ("add", "cdc")):
+            path = unquote(body["path"]) if body else None
+            if path and body["size"] in _UNMEASURED and path in self.sizes:
+                body["size"] = self.sizes[path]
 
     def data(self, name, rows, *, partition=None, schema=None, **options):
         """Write rows (dicts, or tuples in the order of the data columns) as a parquet file; return its add action.

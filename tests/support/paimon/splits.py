@@ -2,6 +2,7 @@
 
 import io
 import struct
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -135,4 +136,15 @@ class Files:
 
 
 def rows(storage, split, columns):
-    return pa.Table.from_batches(list(read.read(storage, split, columns)))
+    return pa.Table.from_batches(list(read.read(storage, measured(split, storage), columns)))
+
+
+def measured(split, storage):
+    """Return a split whose files have the sizes of those in a storage, as manifests record them."""
+
+    def sized(files):
+        return tuple(file._replace(size_bytes=len(storage.files.get(file.path, b""))) for file in files)
+
+    plan = split.detail
+    groups = tuple(replace(group, files=sized(group.files), blobs=sized(group.blobs)) for group in plan.groups)
+    return replace(split, detail=replace(plan, files=sized(plan.files), groups=groups))

@@ -58,6 +58,7 @@ class PaimonTable:
         self.filesystem, self.root, self.hints, self.statistics = filesystem, root, hints, statistics
         self.by_name = by_name
         self.names = {}
+        self.sizes = {}
         self.known = {}
         self.own = self.suffix = ""
         self.snapshots = 0
@@ -83,13 +84,14 @@ class PaimonTable:
         )
 
     def write(self, path, content):
+        self.sizes[path.rpartition("/")[2]] = len(content)
         self.filesystem.pipe_file(f"{self.root}/{path}", content)
 
     def remove(self, path):
         self.filesystem.rm_file(f"{self.root}/{path}")
 
-    def commit(self, rows=((1, "a"),), *, removed=(), kind="APPEND", millis=None, **fields):
-        """Add one file with these rows, remove files by name, and return the new snapshot's id."""
+    def commit(self, rows=((1, "a"),), *, removed=(), kind="APPEND", millis=None, content=None, **fields):
+        """Add one file with these rows, or this content, remove files by name, and return the new snapshot's id."""
         self.snapshots += 1
         number = self.snapshots
         entries = [self._entry(1, name, self.live.pop(name)) for name in removed]
@@ -99,7 +101,7 @@ class PaimonTable:
             self.known[name] = self._statistics(rows)
             self.names[name] = rows[0][1]
             folder = f"name={rows[0][1] or '__DEFAULT_PARTITION__'}/" if self.by_name else ""
-            self.write(f"{folder}bucket-0/{name}", self._parquet(rows))
+            self.write(f"{folder}bucket-0/{name}", content or self._parquet(rows))
             entries.append(self._entry(0, name, len(rows)))
         delta = self._manifest(f"manifest-{number}{self.suffix}", entries)
         lists = f"manifest-list-{number}{self.suffix}"
@@ -193,7 +195,7 @@ class PaimonTable:
             "_TOTAL_BUCKETS": -1,
             "_FILE": {
                 "_FILE_NAME": name,
-                "_FILE_SIZE": 500,
+                "_FILE_SIZE": self.sizes.get(name, 500),
                 "_ROW_COUNT": rows,
                 "_MIN_KEY": binary_row(),
                 "_MAX_KEY": binary_row(),

@@ -20,7 +20,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import unreadable
+from snapshot_explorer.formats.corrupt_files import check_size, unreadable
 from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
@@ -91,12 +91,14 @@ def opened(
 
     Raises:
         SnapshotNotFoundError: The file does not exist, and newer versions do not need it.
-        CorruptTableError: The file is missing or damaged, or its row count differs from its statistics.
+        CorruptTableError: The file is missing or damaged, or its size or row count differs from the recorded one.
         UnsupportedFeatureError: The file is encrypted, or has a type that pyarrow does not support.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     with _translated(file, removals), storage.open(file.path, size_bytes=file.size_bytes) as source:
+        # Early releases of delta-rs recorded 0 for each file. Source: delta-io/delta-rs pull request 625.
+        check_size(f"The data file {file.path}", source.size(), file.size_bytes or None, by="its action in the log")
         open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
         reader = open_reader()
         metadata = reader.metadata

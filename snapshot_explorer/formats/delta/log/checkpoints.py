@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.log.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.log.json_columns import integer
 from snapshot_explorer.formats.delta.log.layout import SIDECARS, LogFile
@@ -183,6 +184,8 @@ class _Found:
     def take_sidecars(self, storage: Storage) -> None:
         try:
             for path, content in _contents(storage, list(self.sidecars.items())):
+                by = f"the checkpoint file {self.named_by[path]}"
+                check_size(f"The sidecar file {path}", content.size(), self.sidecars[path], by=by)
                 self.take(path, content, sidecar=True)
         except MissingFileError as error:
             raise CorruptTableError(

@@ -54,6 +54,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
                 names=names,
                 present=present(plan.stats_of(place), looked_up),
                 deleted=0 if file.vector is None else file.vector.cardinality,
+                size_bytes=file.size_bytes or None,
             )
             for place, file in enumerate(plan.files)
         ),

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.deletes.positions import file_path_bounds
+from snapshot_explorer.formats.iceberg.deletes.positions import FILE_PATH_ID, POSITION_ID, bounds_of
 from snapshot_explorer.formats.iceberg.deletes.vectors import Vector, vector_of
 from snapshot_explorer.formats.iceberg.files.data_files import File, FileFormat
 from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, POSITION_DELETES
@@ -27,6 +28,7 @@ _NEEDED = (
     "spec_id",
     "partition",
     "record_count",
+    "size_bytes",
     "sequence_number",
     "equality_ids",
     "referenced_data_file",
@@ -137,7 +139,14 @@ class DeleteIndex:
                 f"The data file {path} has two deletion vectors. The table's metadata is damaged; choose another "
                 "version, or ask the writer of the table to rewrite its deletes."
             )
-        vector = vector_of(row["location"], row["content_offset"], row["content_size_bytes"], row["record_count"], path)
+        vector = vector_of(
+            row["location"],
+            row["content_offset"],
+            row["content_size_bytes"],
+            row["record_count"],
+            path,
+            file_bytes=row["size_bytes"],
+        )
         self._vectors[path] = _PositionFile(
             sequence_number=row["sequence_number"], partition=partition, file=None, vector=vector
         )
@@ -188,23 +197,32 @@ class DeleteIndex:
 
 def _rows(deletes: pa.Table) -> Iterable[dict[str, Any]]:
     """Return the delete files; Iceberg ignores those with the sequence number 0, since format 1 has none."""
-    lower, upper = (
-        _column(column)
-        for column in file_path_bounds(*(deletes.column(f"{name}_bounds") for name in ("lower", "upper")))
-    )
-    columns = [_column(deletes.column(name)) for name in _NEEDED]
-    for *values, least, greatest in zip(*columns, lower, upper, strict=True):
-        row = dict(zip(_NEEDED, values, strict=True))
+    stored = [single_chunk(deletes.column(f"{name}_bounds")) for name in ("lower", "upper")]
+    bounds = [_column(column) for field_id in (FILE_PATH_ID, POSITION_ID) for column in bounds_of(field_id, *stored)]
+    columns = [*(_column(deletes.column(name)) for name in _NEEDED), *bounds]
+    for values in zip(*columns, strict=True):
+        row = dict(zip((*_NEEDED, "lower", "upper", "first", "last"), values, strict=True))
         if row["sequence_number"]:
-            yield {**row, "lower": least, "upper": greatest}
+            yield row
 
 
 def _column(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     return list(column.to_pylist())
 
 
+def _known(lower: bytes | None, upper: bytes | None) -> tuple[bytes, bytes] | None:
+    return None if lower is None or upper is None else (lower, upper)
+
+
 def _file(row: Mapping[str, Any]) -> File:
-    return File(location=row["location"], format=cast("FileFormat", row["file_format"]), rows=row["record_count"])
+    return File(
+        location=row["location"],
+        format=cast("FileFormat", row["file_format"]),
+        rows=row["record_count"],
+        size_bytes=row["size_bytes"],
+        path_bounds=_known(row["lower"], row["upper"]),
+        position_bounds=_known(row["first"], row["last"]),
+    )
 
 
 def _equality_ids(row: Mapping[str, Any]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ Source: iceberg specification, "Position Delete Files".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.files.columns import projection
-from snapshot_explorer.formats.iceberg.files.data_files import File, OpenFile, batches, opened
+from snapshot_explorer.formats.iceberg.files.data_files import File, OpenFile, batches, check_recorded_size, opened
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, MappedField
 from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field
 from snapshot_explorer.storage import Storage
@@ -32,6 +32,7 @@ _RULES = IdRules(
 )
 """Some writers leave out the ids: the names are fixed."""
 _BATCH_ROWS = 1 << 20
+_Bounds = tuple[bytes, bytes, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +58,20 @@ class PositionDeletes:
 def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
     """Return the content of a position delete file. Reads it whole, but for the column `row`.
 
+    A file of another size than its manifest records is read if the manifest records its first and last path, without
+    their folders, and its first and last position: releases of Iceberg before 1.12 that copy a table to another path
+    (`rewrite_table_path`) write the paths of its delete files anew, but leave the old sizes in manifests.
+
     Raises:
-        CorruptTableError: The file is missing or damaged, or a position is negative.
+        CorruptTableError: The file is missing or damaged, is not the recorded one, or a position is negative.
+
+    Source: apache/iceberg issue 12554.
     """
-    with opened(storage, file, _RULES, dictionary=(_PATH.name,)) as source:
+    with opened(storage, replace(file, size_bytes=None), _RULES, dictionary=(_PATH.name,)) as source:
+        size_bytes = source.source.size()
         paths, positions = _content(source)
+    if size_bytes != file.size_bytes and _bounds(paths, positions) != _recorded_bounds(file):
+        check_recorded_size(file, size_bytes)
     if len(positions) and int(positions.min()) < 0:
         raise CorruptTableError(
             f"The delete file {file.location} has the position {positions.min()}. It is damaged; compare it with a "
@@ -74,6 +84,25 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
     starts = np.searchsorted(codes, np.arange(len(paths.dictionary) + 1)).tolist()
     places = {name: (starts[code], starts[code + 1]) for code, name in enumerate(paths.dictionary.to_pylist())}
     return PositionDeletes(places=places, positions=positions)
+
+
+def _bounds(paths: pa.DictionaryArray, positions: Positions) -> _Bounds | None:
+    """Return the names of the files of the first and the last path, and the bounds of positions; None without rows."""
+    texts = sorted(path.encode() for path in paths.dictionary.to_pylist())
+    return (_name(texts[0]), _name(texts[-1]), int(positions.min()), int(positions.max())) if texts else None
+
+
+def _recorded_bounds(file: File) -> _Bounds | tuple[()]:
+    """Return these bounds by the manifest; nothing if it does not record all of them."""
+    paths, positions = file.path_bounds, file.position_bounds
+    if paths is None or positions is None:
+        return ()
+    first, last = (int.from_bytes(position, "little", signed=True) for position in positions)
+    return _name(paths[0]), _name(paths[1]), first, last
+
+
+def _name(path: bytes) -> bytes:
+    return path.rpartition(b"/")[2]
 
 
 def _content(source: OpenFile) -> tuple[pa.DictionaryArray, Positions]:
@@ -109,12 +138,13 @@ def merged(found: list[Positions]) -> Positions:
     return together if is_new.all() else together[is_new]
 
 
-def file_path_bounds(lower_bounds: pa.Array, upper_bounds: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the least and greatest path in position delete files, by their statistics; null where unknown.
+def bounds_of(field_id: int, lower_bounds: pa.Array, upper_bounds: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the lower and upper bound of a column of position delete files; null where unknown.
 
     Args:
+        field_id: The column.
         lower_bounds: Maps of field id to value.
         upper_bounds: Likewise.
     """
-    key = pa.scalar(FILE_PATH_ID, pa.int32())
+    key = pa.scalar(field_id, pa.int32())
     return pc.map_lookup(lower_bounds, key, "first"), pc.map_lookup(upper_bounds, key, "first")

@@ -6,11 +6,13 @@ Source: iceberg Puffin specification, "deletion-vector-v1 blob type"; `BitmapPos
 import zlib
 from dataclasses import dataclass
 
+import orjson
+
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
-from snapshot_explorer.formats.corrupt_files import LOADABLE
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage import Storage
@@ -22,6 +24,9 @@ _MAGIC = bytes.fromhex("d1d33964")
 _WORD = 4
 _LEAST_BYTES = 3 * _WORD + 8
 _MAX_BYTES = 1 << 28
+_SMALL = 1 << 20
+"""Bytes of a file that is in memory when it has been opened, also a remote one."""
+_FOOTER_MAGIC = b"PFA1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +41,19 @@ class Vector:
     """Its size in the file, framing included."""
     cardinality: int
     """The number of deleted rows."""
+    file_bytes: int | None = None
+    """The size of the file by its manifest."""
 
 
-def vector_of(location: str, offset: int | None, size_bytes: int | None, cardinality: int, data_path: str) -> Vector:
+def vector_of(
+    location: str,
+    offset: int | None,
+    size_bytes: int | None,
+    cardinality: int,
+    data_path: str,
+    *,
+    file_bytes: int | None = None,
+) -> Vector:
     """Return the vector that an entry describes. Reads nothing.
 
     Args:
@@ -47,6 +62,7 @@ def vector_of(location: str, offset: int | None, size_bytes: int | None, cardina
         size_bytes: The entry's `content_size_in_bytes`.
         cardinality: The entry's `record_count`.
         data_path: The data file, for messages.
+        file_bytes: The entry's `file_size_in_bytes`.
 
     Raises:
         CorruptTableError: The description contradicts the format.
@@ -60,11 +76,13 @@ def vector_of(location: str, offset: int | None, size_bytes: int | None, cardina
         )
     if size_bytes > _MAX_BYTES:
         raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
-    return Vector(location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality)
+    return Vector(
+        location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality, file_bytes=file_bytes
+    )
 
 
 def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Positions:
-    """Return the positions of the rows that a vector deletes, ascending. Reads its bytes alone.
+    """Return the positions of the rows that a vector deletes, ascending. Reads a small file whole, else its bytes.
 
     Args:
         storage: The table's storage.
@@ -77,9 +95,16 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     """
     log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.location)
     try:
-        with storage.open(vector.location, end=vector.offset + vector.size_bytes) as source:
+        end = vector.offset + vector.size_bytes
+        with storage.open(vector.location, size_bytes=vector.file_bytes, end=end) as source:
+            check_size(
+                f"The deletion vector file {vector.location}", source.size(), vector.file_bytes, by="its manifest"
+            )
             source.seek(vector.offset)
             blob = bytes(source.read(vector.size_bytes))
+            if end < source.size() <= _SMALL:
+                source.seek(end)
+                _check_footer(bytes(source.read()), vector, data_path)
         return _positions(blob, vector, rows)
     except MissingFileError as error:
         raise CorruptTableError(
@@ -93,6 +118,30 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
             f"The deletion vector of {data_path}, in {vector.location} at {vector.offset}, cannot be read: {error}. It "
             "may have been cut short or overwritten; compare it with a copy of the table."
         ) from error
+
+
+def _check_footer(rest: bytes, vector: Vector, data_path: str) -> None:
+    """Check that the footer of a Puffin file names the data file of a vector.
+
+    Files without a footer, or with a compressed one, are not checked. Copied tables may have other folders in it.
+
+    Args:
+        rest: The bytes after the vector.
+        vector: The vector.
+        data_path: Its data file by the manifest.
+
+    Source: iceberg Puffin specification, "Footer structure".
+    """
+    if rest[-_WORD:] != _FOOTER_MAGIC or rest[-2 * _WORD : -_WORD] != bytes(_WORD):
+        return
+    length = int.from_bytes(rest[-3 * _WORD : -2 * _WORD], "little")
+    try:
+        blobs = orjson.loads(rest[-3 * _WORD - length : -3 * _WORD])["blobs"]
+        named = [one["properties"]["referenced-data-file"] for one in blobs if one["offset"] == vector.offset]
+    except (ValueError, LookupError, TypeError) as error:
+        raise CorruptBytesError(f"the footer of its file is damaged ({error})") from error
+    if named and named[0].rpartition("/")[2] != data_path.rpartition("/")[2]:
+        raise CorruptBytesError(f"its file records that it is of {named[0]}")
 
 
 def _positions(blob: bytes, vector: Vector, rows: int) -> Positions:

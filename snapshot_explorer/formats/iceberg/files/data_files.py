@@ -15,9 +15,9 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
-from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields
+from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
@@ -49,6 +49,14 @@ class File:
     """Its format."""
     rows: int
     """Its number of rows by its manifest."""
+    size_bytes: int | None = None
+    """Its size by its manifest; None if it is not to be compared."""
+    constants: frozenset[int] = frozenset()
+    """The ids of columns that the partition defines."""
+    path_bounds: tuple[bytes, bytes] | None = None
+    """The first and the last path in a position delete file by its manifest; None if not recorded."""
+    position_bounds: tuple[bytes, bytes] | None = None
+    """The first and the last position in it, likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,24 +157,55 @@ def opened(
         layouts: Keeps the columns of parquet files.
 
     Raises:
-        CorruptTableError: The file is missing or damaged, or its row count differs from its manifest's.
+        CorruptTableError: The file is missing or damaged, or its size or row count differs from its manifest's.
         UnsupportedFeatureError: The file is encrypted, has no ids, or has a type that pyarrow does not support.
     """
     layouts = layouts or Layouts()
-    # The size that the manifest records may be wrong: that of the storage counts.
     with _translated(file), storage.open(file.location) as source:
+        size_bytes = source.size()
+        if not size_bytes:
+            check_recorded_size(file, size_bytes)
         if file.format == "parquet":
             found = _parquet(file, source, rules, dictionary, layouts)
         elif file.format == "orc":
             found = _orc(file, source, rules, layouts)
         else:
             found = _avro(storage, file, source, rules, layouts)
+        if file.size_bytes not in (None, size_bytes) and not _is_imported(found):
+            check_recorded_size(file, size_bytes)
         if found.rows != file.rows:
             raise CorruptTableError(
                 f"The file {file.location} has {found.rows} rows, but {file.rows} by its manifest. It may have been "
                 "overwritten; compare it with a copy of the table."
             )
         yield found
+
+
+def check_recorded_size(file: File, size_bytes: int) -> None:
+    """Check the size of a file that was opened.
+
+    Raises:
+        CorruptTableError: Its manifest records another one.
+    """
+    check_size(f"The file {file.location}", size_bytes, file.size_bytes, by="its manifest")
+
+
+def _is_imported(opened_file: OpenFile) -> bool:
+    """Return whether a file was registered in the table instead of written by it: its recorded size may be wrong.
+
+    Such files have no field ids, or lack the columns of identity partitions as files of Hive do. An engine that
+    overwrites them in place does not update the manifest.
+
+    Source: iceberg specification, "Writer requirements": writers store field ids; `name_mapping` and `partition_*`
+    among the test tables of duckdb-iceberg.
+    """
+    reader, constants = opened_file.reader, opened_file.file.constants
+    if isinstance(reader, Container):
+        return False
+    schema = reader.schema_arrow if opened_file.file.format == "parquet" else reader.schema
+    return not stores_ids(schema) or (
+        bool(constants) and constants.isdisjoint(field.id for field in opened_file.fields)
+    )
 
 
 def _parquet(

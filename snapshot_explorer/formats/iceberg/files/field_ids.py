@@ -125,6 +125,11 @@ def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bo
     return _by_names(fields, rules.only_schema, path, by_position=by_position)
 
 
+def stores_ids(schema: pa.Schema) -> bool:
+    """Return whether a column of a data file has a field id of its own; True for a file without columns."""
+    return not schema.names or any(_has_id(_field(field)) for field in schema)
+
+
 def _field(field: pa.Field) -> FileField:
     metadata = field.metadata or {}
     number = next((metadata[key] for key in _KEYS if key in metadata), None)

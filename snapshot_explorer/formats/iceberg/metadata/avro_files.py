@@ -47,6 +47,8 @@ class Decoded:
     """The places of the files among those requested."""
     counts: tuple[int, ...]
     """The number of rows of each file."""
+    headers: tuple[Mapping[str, bytes], ...]
+    """The metadata in the header of each file, by key."""
     rows: pa.StructArray
     """The rows of all these files, in order."""
     schema: Mapping[str, Any]
@@ -96,6 +98,7 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
             Decoded(
                 files=tuple(place for place, _ in batch),
                 counts=tuple(container.rows for _, container in batch),
+                headers=tuple(container.header for _, container in batch),
                 rows=_decoded([container for _, container in batch], kind),
                 schema=schemas[text],
             )

@@ -1,6 +1,6 @@
 """Manifest lists: the manifests of a snapshot, with what each one adds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +83,8 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
 
     Raises:
         MissingFileError: A list does not exist.
-        CorruptTableError: A list is damaged, or names a manifest twice; the message names it.
+        CorruptTableError: A list is damaged, names a manifest twice, or is that of another snapshot; the message names
+            it.
         UnsupportedFeatureError: A list or a manifest is encrypted.
     """
     for snapshot in snapshots:
@@ -94,6 +95,9 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     places = locations.many(pa.array(paths, pa.string())).to_pylist()
     contents = storage.read_many(places)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
+    for part in decoded:
+        for place, header in zip(part.files, part.headers, strict=True):
+            _check_owner(paths[place], header, listed[place])
     rows, counts = ordered(decoded, len(paths))
     parts = [] if rows is None else [_manifest_files(rows, counts, listed, locations)]
     parts += [_embedded(one, locations) for one in snapshots if one.manifest_list is None and one.manifests]
@@ -106,6 +110,29 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
         places_of = np.array([order[one] for one in found.column("snapshot_id").to_pylist()], np.int64)
         found = found.take(pa.array(np.argsort(places_of, kind="stable")))
     return found
+
+
+def _check_owner(path: str, header: Mapping[str, bytes], snapshot: Snapshot) -> None:
+    """Check the snapshot that the header of a manifest list names.
+
+    Some writers leave it out. Some tools rounded the ids in metadata files to floating point numbers, but not those in
+    headers.
+
+    Raises:
+        CorruptTableError: It is another one, or has another sequence number.
+
+    Source: `ManifestLists.write`; iceberg-rust, pyiceberg and Impala leave it out in some releases.
+    """
+    pairs = (("snapshot-id", "the id", snapshot.id), ("sequence-number", "the number", snapshot.sequence_number))
+    for key, what, expected in pairs:
+        text = header.get(key, b"").strip()
+        if not text.isdigit() or (key == "sequence-number" and not expected):
+            continue
+        stored = int(text)
+        if stored != expected and float(stored) != float(expected):
+            raise broken(
+                path, f"its {key} is {stored}, but {what} of the snapshot that names it is {expected}: it is another's"
+            )
 
 
 def encrypted(path: str) -> UnsupportedFeatureError:

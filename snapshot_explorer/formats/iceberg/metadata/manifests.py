@@ -13,6 +13,7 @@ from snapshot_explorer.formats.iceberg.metadata.avro_files import Decoded, broke
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
+from snapshot_explorer.formats.iceberg.metadata.recorded_manifests import check_manifests
 from snapshot_explorer.storage import Storage
 
 EXISTING, ADDED, DELETED = 0, 1, 2
@@ -89,7 +90,7 @@ def read_manifests(
 
     Raises:
         MissingFileError: A manifest does not exist.
-        CorruptTableError: A manifest is damaged; the message names it.
+        CorruptTableError: A manifest is damaged, or is not the one that its list records; the message names it.
 
     Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
     InheritableMetadataFactory.
@@ -100,6 +101,7 @@ def read_manifests(
     file = _FILE | (_STATISTICS if statistics else {})
     wanted = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), wanted, storage.limits)
+    check_manifests(decoded, manifests, [len(content) for content in contents])
     parts = [_entries(one, manifests, locations, tuples, statistics=statistics, changed=changed) for one in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
     if not parts:

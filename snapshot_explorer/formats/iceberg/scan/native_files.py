@@ -33,6 +33,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
         names={field.name: None if field.type.root == "unknown" else field.name for field in stored},
         ids={field.name: field.id for field in stored if field.type.root != "unknown"},
         deleted=_deleted(plan),
+        size_bytes=plan.file.size_bytes,
     )
     partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in constants.items()})
     return NativeRows(files=(file,), partition=partition if constants else None)

@@ -251,6 +251,7 @@ def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: Part
     unpartitioned = {spec_id for spec_id, spec in partitions.specs.items() if spec.is_unpartitioned}
     index = DeleteIndex(live.deletes, unpartitioned)
     constants: dict[tuple[int, int], Mapping[int, pa.Scalar]] = {}
+    ids: dict[tuple[int, int], frozenset[int]] = {}
     raw_formats = _raw_formats(context)
     names = (
         "path",
@@ -269,8 +270,15 @@ def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: Part
         key = (spec_id, partition)
         if key not in constants:
             constants[key] = _constants(partitions.columns[spec_id], partition)
+            ids[key] = frozenset(constants[key])
         deletes = index.of(path, spec_id, partition, number)
-        file = File(location=location, format=cast("FileFormat", file_format), rows=rows)
+        file = File(
+            location=location,
+            format=cast("FileFormat", file_format),
+            rows=rows,
+            size_bytes=size_bytes,
+            constants=ids[key],
+        )
         is_whole = not (deletes.vector or deletes.positions or deletes.equality)
         yield Split(
             files=(location,),

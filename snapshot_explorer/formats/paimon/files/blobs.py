@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.data_files import DataFile, opened
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
 from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
 from snapshot_explorer.storage import Storage
@@ -200,7 +200,7 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
         CorruptTableError: It is missing or damaged; the message names it.
     """
     with _translated(file):
-        with storage.open(file.path, size_bytes=file.size_bytes) as source:
+        with opened(storage, file) as source:
             content = source.read(file.size_bytes)
         return parse(content, file.rows)
 
@@ -211,7 +211,7 @@ def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
     Raises:
         CorruptTableError: It is missing or damaged; the message names it.
     """
-    with _translated(file), storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with _translated(file), opened(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
         size = _index_bytes(source.read(_TAIL), end)

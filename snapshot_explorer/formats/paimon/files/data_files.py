@@ -25,7 +25,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
@@ -209,7 +209,7 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
-    with storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with opened(storage, file) as source:
         if file.format == "parquet":
             names: Sequence[str] = pq.ParquetFile(source).schema_arrow.names
             return names
@@ -220,6 +220,19 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     return avro_rows.names(container)
+
+
+@contextmanager
+def opened(storage: Storage, file: DataFile) -> Iterator[pa.NativeFile]:
+    """Open a data file or a blob file until the end of the block.
+
+    Raises:
+        MissingFileError: It does not exist.
+        CorruptTableError: It has another size than its manifest records.
+    """
+    with storage.open(file.path, size_bytes=file.size_bytes) as source:
+        check_size(f"The data file {file.path}", source.size(), file.size_bytes, by="its manifest")
+        yield source
 
 
 @contextmanager
@@ -265,7 +278,7 @@ def _parquet(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    with storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with opened(storage, file) as source:
         open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
         reader = open_reader()
         _check_rows(file, reader.metadata.num_rows)
@@ -310,7 +323,7 @@ def _runs(reader: "pq.ParquetFile", columns: Columns, chosen: Chosen | None) -> 
 def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
-    with storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with opened(storage, file) as source:
         orc_tail.check_types(source)
         reader = orc.ORCFile(source)
         _check_rows(file, reader.nrows)
@@ -341,7 +354,7 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
     Paimon stores the UTC time as if it were in the JVM's zone, and reads it in the same way: the instant that it
     returns depends on the zone of the reader's JVM. This package returns the instant of a JVM in UTC.
     """
-    with storage.open(file.path, size_bytes=file.size_bytes) as tail:
+    with opened(storage, file) as tail:
         zone = orc_tail.writer_zone(tail)
     if zone not in orc_timestamps.UTC_NAMES:
         log.warning(
@@ -363,7 +376,7 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     del legacy_zones
-    with storage.open(file.path, size_bytes=file.size_bytes) as source:
+    with opened(storage, file) as source:
         container = read_container(source.read(), file.path, {}, limits=storage.limits)
     _check_rows(file, container.rows)
     if fields:

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
-from snapshot_explorer.formats.corrupt_files import LOADABLE
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import index_path
@@ -41,6 +41,8 @@ class Vector:
     """The length in the index manifest."""
     cardinality: int | None
     """The number of rows it deletes; None where not recorded."""
+    file_bytes: int | None = None
+    """The size of the index file in the index manifest; None where it lacks it."""
 
 
 Vectors = Mapping[tuple[bytes, int, str], Vector]
@@ -81,6 +83,7 @@ def vectors_of(
             offset=row["offset"],
             length=row["length"],
             cardinality=row["cardinality"],
+            file_bytes=row["size_bytes"],
         )
     return vectors
 
@@ -111,6 +114,8 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
         ) from error
     found = {}
     for path, vector, rows in wanted:
+        index = f"The index file {vector.path}"
+        check_size(index, len(contents[vector.path]), vector.file_bytes, by="its index manifest")
         try:
             found[path] = positions(contents[vector.path], vector, rows)
         except CorruptBytesError as error:

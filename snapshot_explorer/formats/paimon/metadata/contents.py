@@ -17,6 +17,7 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
@@ -40,6 +41,7 @@ log = logger_of(__name__)
 T = TypeVar("T")
 Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]
 """A filter over rows of LIST: True for the manifests to read, False for those that cannot match."""
+_METADATA = "the table's metadata"
 _NEWEST_FORMAT = 3
 _OLDEST_FORMAT = 2
 _KEEP_LONGER = (
@@ -114,7 +116,7 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     paths = [manifest_path(name, snapshot.path) for _, name, _ in chosen]
     contents = _read(storage, snapshot, paths)
     for path, content, (_, _, size) in zip(paths, contents, chosen, strict=True):
-        _check_size(path, content, size)
+        check_size(path, len(content), size, by=_METADATA)
     rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
     return Lists(names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts))
 
@@ -245,7 +247,7 @@ def read_changes(
         if content is None:
             known[index] = False
             continue
-        _check_size(path, content, size)
+        check_size(path, len(content), size, by=_METADATA)
         lists.append((index, path, content))
     rows, counts = read_lists([(path, content) for _, path, content in lists], limits=storage.limits)
     owners = np.repeat([index for index, _, _ in lists], counts).astype(np.int64)
@@ -370,21 +372,17 @@ def _check_readable(snapshot: Snapshot) -> None:
         )
 
 
-def _check_size(path: str, content: bytes, size: int | None) -> None:
-    if size is not None and len(content) != size:
-        raise CorruptTableError(
-            f"{path} has {len(content)} bytes, but the table's metadata records {size}: it was cut short or "
-            "replaced. Compare it with a copy of the table, or choose another version."
-        )
-
-
 def _check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
     for (path, content), size in zip(files, listed.column("size_bytes").to_pylist(), strict=True):
-        _check_size(path, content, size)
+        check_size(path, len(content), size, by=_METADATA)
 
 
 def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
-    """Check the number of entries of manifests against the counts in their lists."""
+    """Check the number of entries of manifests against the counts in their lists.
+
+    Raises:
+        CorruptTableError: They differ; the message names the manifest.
+    """
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
         if total is not None and total != count:
@@ -397,7 +395,11 @@ def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: 
 def _check_total(snapshot: Snapshot, alive: pa.Table) -> None:
     rows = pc.sum(alive.column("rows")).as_py() or 0
     if snapshot.total_rows is not None and rows != snapshot.total_rows:
-        log.warning("%s counts %d rows, its live files %d", snapshot.path, snapshot.total_rows, rows)
+        raise CorruptTableError(
+            f"The live files of version {snapshot.id} have {rows} rows, but {snapshot.path} records "
+            f"{snapshot.total_rows}: a manifest or a manifest list was replaced. Compare the table with a copy, or "
+            "choose another version."
+        )
 
 
 def _read(storage: Storage, snapshot: Snapshot, paths: Sequence[str]) -> list[bytes]:
@@ -453,13 +455,17 @@ def entries_of(
             "Deletion vectors are in the column deletion_vector of files()."
         )
     lists = read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
-    if path.removeprefix(f"{MANIFESTS}/") not in set(lists.manifests.column("name").to_pylist()):
+    listed = lists.manifests.filter(pc.equal(lists.manifests.column("name"), path.removeprefix(f"{MANIFESTS}/")))
+    if not len(listed):
         raise InvalidArgumentError(
             f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
             "see the column path of manifests()."
         )
     content = guarded(storage, snapshot, lambda: storage.read(path))
-    entries, _ = read_entries([(path, content)], limits=storage.limits)
+    files = [(path, content)]
+    _check_sizes(listed.slice(0, 1), files)
+    entries, counts = read_entries(files, limits=storage.limits)
+    _check_counts(listed.slice(0, 1), files, counts)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     words = pc.if_else(pc.equal(entries.column("kind"), DELETE), "remove", "add")
@@ -479,9 +485,10 @@ def entries_of(
 def delta_manifests(storage: Storage, snapshots: Sequence[Snapshot]) -> frozenset[str] | None:
     """Return the paths of the manifests in the delta lists of these commits; None if a list is gone."""
     paths = [manifest_path(one.delta_manifest_list, one.path) for one in snapshots]
-    contents = _read_present(storage, paths)
-    there = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
-    if len(there) < len(paths):
+    contents = [content for content in _read_present(storage, paths) if content is not None]
+    if len(contents) < len(paths):
         return None
-    rows, _ = read_lists(there, limits=storage.limits)
+    for path, content, snapshot in zip(paths, contents, snapshots, strict=True):
+        check_size(path, len(content), snapshot.delta_manifest_list_bytes, by=_METADATA)
+    rows, _ = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
     return frozenset(f"{MANIFESTS}/{name}" for name in rows.column("name").to_pylist())

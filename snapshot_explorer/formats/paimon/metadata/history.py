@@ -278,7 +278,7 @@ class History:
             rewrites = self._rewrites
         wanted = sorted({version for version in versions if version not in found})
         read = read_snapshots(self._storage, [self._path(version) for version in wanted])
-        found |= {version: _checked_id(one, version) for version, one in zip(wanted, read, strict=True) if one}
+        found |= {version: one for version, one in zip(wanted, read, strict=True) if one}
         lost = [version for version in wanted if version not in found]
         if lost:
             found |= self._expired(lost)
@@ -447,16 +447,3 @@ class History:
 
 def _identity(newest: Snapshot) -> tuple[object, ...]:
     return newest.id, newest.digest
-
-
-def _checked_id(snapshot: Snapshot, version: int) -> Snapshot:
-    """Return the snapshot if its id is the version in its file name.
-
-    Raises:
-        CorruptTableError: The ids differ.
-    """
-    if snapshot.id != version:
-        raise CorruptTableError(
-            f"{snapshot.path} contains snapshot {snapshot.id}. It was copied or damaged; choose another version."
-        )
-    return snapshot

@@ -11,6 +11,7 @@ import orjson
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.paimon.metadata.layout import number_of
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 
@@ -199,6 +200,20 @@ def _duration(seconds: Any) -> timedelta | None:
         return None
 
 
+def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> Snapshot:
+    """Return the record of a file whose name, unless it is a tag's, contains its id.
+
+    Raises:
+        CorruptTableError: The file is damaged, or is that of another version.
+    """
+    snapshot = parse_snapshot(content, path, file_kind, limits=limits)
+    if file_kind != "tag" and snapshot.id != number_of(path.rpartition("/")[2], file_kind):
+        raise CorruptTableError(
+            f"{path} contains snapshot {snapshot.id}. It was copied or damaged; choose another version."
+        )
+    return snapshot
+
+
 def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind = "snapshot") -> list[Snapshot | None]:
     """Return the records in these files, None for a missing file. One concurrent request each.
 
@@ -220,9 +235,7 @@ def reparse(
         failed: list[int] = []
         for index, content in pending:
             try:
-                found[index] = (
-                    None if content is None else parse_snapshot(content, paths[index], file_kind, limits=storage.limits)
-                )
+                found[index] = None if content is None else _named(content, paths[index], file_kind, storage.limits)
             except CorruptTableError:
                 if attempt == _TRIES:
                     raise

@@ -61,6 +61,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
                 names=names,
                 present=frozenset(name for name in names.values() if name is not None),
                 deleted=_deleted(file),
+                size_bytes=file.size_bytes,
             )
         )
     return NativeRows(files=tuple(files), partition=plan.partition)

@@ -1,0 +1,163 @@
+"""Files of a table that were replaced by others: refused, with what is recorded and what is there."""
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import errors, open_table
+from tests.support import damage_search, fault_search
+from tests.support.sample_sizes import sample_size
+
+CASES = sample_size(60, 30)
+"""Cases of each table."""
+SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "13"))
+
+
+@pytest.fixture
+def copied(tmp_path):
+    def copy(name):
+        shutil.copytree(fault_search.tables()[name], tmp_path / "t")
+        return tmp_path / "t"
+
+    return copy
+
+
+def _others(paths, *, same_size):
+    """Return two of some files, of the same size or not."""
+    for path in paths:
+        for other in paths:
+            sizes_agree = path.stat().st_size == other.stat().st_size
+            if path.read_bytes() != other.read_bytes() and sizes_agree == same_size:
+                return path, other
+    raise LookupError
+
+
+def _replaced(path, other):
+    path.write_bytes(other.read_bytes())
+    return path.name
+
+
+def _refuses_all(table, match):
+    """Assert that reading some version of a table is refused."""
+    messages = []
+    for version in table.versions():
+        try:
+            table.at(version).to_arrow()
+        except errors.CorruptTableError as error:
+            messages.append(str(error))
+    assert any(all(part in message for part in match) for message in messages), messages
+
+
+@pytest.mark.parametrize(
+    ("table", "pattern", "recorded"),
+    [
+        ("iceberg/v2_cow", "data/**/*.parquet", "its manifest records"),
+        ("iceberg/v2_equality_deletes", "data/*-eq.parquet", "its manifest records"),
+        ("iceberg/v3_dv", "data/**/*.puffin", "its manifest records"),
+        ("delta/dv_partitioned", "part=*/*.parquet", "its action in the log records"),
+        ("delta/checkpoint_v2_json", "_delta_log/_sidecars/*.parquet", None),
+        ("paimon/append_parquet", "bucket-0/*.parquet", "its manifest records"),
+        ("paimon/dv", "index/index-*", "its index manifest records"),
+        ("paimon/dv_1_4", "manifest/manifest-[!l]*", "the table's metadata records"),
+    ],
+)
+def test_a_file_of_another_size_is_refused_with_both_sizes(copied, table, pattern, recorded):
+    root = copied(table)
+    if recorded is None:
+        (path,) = root.glob(pattern)
+        path.write_bytes(path.read_bytes() + b"PAR1")
+        name, recorded = path.name, "records"
+    else:
+        path, other = _others(sorted(root.glob(pattern)), same_size=False)
+        name = _replaced(path, other)
+
+    if "sidecar" in pattern:
+        from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
+        from snapshot_explorer.formats.delta.log.log_segment import list_log
+        from snapshot_explorer.storage import Storage
+
+        storage = Storage(root)
+        with pytest.raises(errors.CorruptTableError, match=rf"{name} has \d+ bytes, but .* records \d+"):
+            read_checkpoint(storage, list_log(storage).checkpoints()[-1])
+        return
+    _refuses_all(open_table(root), (name, f"has {path.stat().st_size} bytes", recorded))
+
+
+def test_the_manifest_list_of_another_snapshot_is_refused(copied):
+    root = copied("iceberg/v2_cow")
+    path, other = _others(sorted((root / "metadata").glob("snap-*.avro")), same_size=False)
+    name = _replaced(path, other)
+
+    _refuses_all(open_table(root), (name, "its snapshot-id is"))
+
+
+def test_the_manifest_of_another_snapshot_is_refused(copied):
+    root = copied("iceberg/v2_cow")
+    (manifest,) = open_table(root).current.manifests().to_arrow()["path"].to_pylist()
+    path = root / "metadata" / manifest.rpartition("/")[2]
+    name = _replaced(path, next(one for one in root.glob("metadata/*-m0.avro") if one != path))
+
+    _refuses_all(open_table(root), (name, "its manifest list records"))
+
+
+def test_the_snapshot_of_another_version_is_refused(copied):
+    root = copied("samples/orders")
+    newest = max(root.glob("snapshot/snapshot-*"), key=lambda path: int(path.name.partition("-")[2]))
+    before = newest.with_name(f"snapshot-{int(newest.name.partition('-')[2]) - 1}")
+    _replaced(newest, before)
+
+    with pytest.raises(errors.CorruptTableError, match=f"{newest.name} contains snapshot"):
+        open_table(root)
+
+
+def test_a_rewritten_position_delete_file_is_read_if_its_paths_and_positions_are_recorded(copied):
+    import pyarrow.parquet as pq
+
+    root = copied("iceberg/v2_mor_partitioned")
+    expected = open_table(root).current.to_arrow()
+    for path in root.glob("data/**/*deletes*.parquet"):
+        pq.write_table(pq.read_table(path), path, compression="none", use_dictionary=False)
+
+    assert open_table(root).current.to_arrow().equals(expected)
+
+
+def test_an_unknown_size_of_a_delta_file_is_not_compared(copied):
+    root = copied("delta/times_stored")
+    for commit in root.glob("_delta_log/*.json"):
+        actions = [json.loads(line) for line in commit.read_text().splitlines()]
+        for action in actions:
+            for body in action.values():
+                if "size" in body:
+                    body["size"] = 0
+        commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+    assert open_table(root).current.to_arrow().num_rows > 0
+
+
+def _tables():
+    """Return a table of each format, drawn at random."""
+    names = [name for name in fault_search.tables() if not name.endswith("/empty")]
+    draw = random.Random(SEED)
+    return [draw.choice([name for name in names if name.startswith(f"{one}/")]) for one in fault_search.FORMATS]
+
+
+@pytest.mark.parametrize("table", _tables())
+def test_no_call_answers_wrongly_where_one_file_is_damaged(table):
+    counts, findings = damage_search.run([table], sample=CASES, seed=SEED, kinds=damage_search.KINDS[:3])
+
+    assert not [str(finding) for finding in findings]
+    assert counts["cases"] >= CASES // 2
+
+
+def test_the_patterns_of_files_that_nothing_describes_match_files_of_the_tables():
+    paths = [
+        path.relative_to(folder).as_posix()
+        for folder in fault_search.tables().values()
+        for path in Path(folder).rglob("*")
+    ]
+
+    assert all(any(damage_search.re.search(pattern, path) for path in paths) for pattern in damage_search.UNRECORDED)

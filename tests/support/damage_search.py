@@ -1,0 +1,223 @@
+"""Damage one file of a table before it is opened, make every public call, and compare the answers with the true ones.
+
+    python -m tests.support.damage_search                          all tables, files, kinds of damage and calls
+    python -m tests.support.damage_search --sample 100 --seed 7    100 cases of each table, drawn at random
+
+The kinds of damage:
+
+- another of its size: the file is replaced by another file of its kind that has the same size
+- another: the file is replaced by another file of its kind that has another size
+- emptied: the file has 0 bytes
+- removed: the file of a version in the middle, a snapshot or a commit, does not exist
+
+An answer must be the true one, an error of this package, or state what could not be read. `UNRECORDED` lists the files
+whose replacement nothing recorded can tell: cases of those are counted apart.
+"""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import itertools
+import json
+import logging
+import random
+import re
+import sys
+import time
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support import fault_search
+from tests.support.faults import registered
+from tests.support.public_calls import opened
+
+KINDS = ("another of its size", "another", "emptied", "removed")
+_VERSION = re.compile(r"(^|/)(snapshot/snapshot-(\d+)|_delta_log/(\d{20})\.json)$")
+_UNIQUE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|\d+")
+_PARTITIONS = re.compile(r"(^|/)[^/]+=[^/]*(?=/)")
+UNRECORDED = {
+    r"_delta_log/\d{20}\.json$": "nothing names the content of a commit",
+    r"_delta_log/\d{20}\.crc$|_last_checkpoint$": "a hint, which may be wrong",
+    r"_delta_log/\d{20}\.(checkpoint\.parquet|\d{20}\.compacted\.json)$": "only the hint of the newest names a size",
+    r"(^|/)(LATEST|EARLIEST|version-hint\.text)$": "a hint, which may be wrong",
+    r"(^|/)(tag/tag-|consumer/|statistics/)": "its name says nothing about its content",
+    r"(^|/)manifest/index-manifest-": "snapshots record the name of an index manifest alone",
+    r"metadata\.json(\.gz)?$|\.gz\.metadata\.json$": "nothing names the content of a metadata file",
+}
+"""Files whose content nothing describes, by a pattern of their paths."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Damage:
+    """What happens to one file."""
+
+    kind: str
+    path: str
+    """Below the table's folder."""
+    source: str | None = None
+    """The file that replaces it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """An answer that is neither true, nor an error of ours, nor states the damage."""
+
+    table: str
+    call: str
+    damage: Damage
+    outcome: str
+    """wrong, foreign or hangs."""
+    detail: str
+
+    def __str__(self):
+        return f"{self.outcome}: {self.table}: {self.call}: {self.damage}: {self.detail}"
+
+
+def kind_of(path):
+    """Return what files of the same kind have in common: the path without ids, numbers and partitions."""
+    return _UNIQUE.sub("N", _PARTITIONS.sub("", path))
+
+
+class DamagedTables:
+    """A table, its calls and their true answers, and the files that are damaged."""
+
+    def __init__(self, name, folder):
+        self.bench = fault_search.Bench(name, folder)
+        self.name = name
+        self.store = self.bench.store
+        self._prefix = f"{self.store.root}/"
+
+    def damages(self):
+        """Yield every damage, of replacements one per file and kind."""
+        contents = {path.removeprefix(self._prefix): content for path, content in self.store.files.items()}
+        versions = sorted(number for path in contents if (number := _number(path)) is not None)
+        for path, content in contents.items():
+            others = [
+                other
+                for other in contents
+                if kind_of(other) == kind_of(path) and contents[other] != content and contents[other]
+            ]
+            for kind, is_same_size in (("another of its size", True), ("another", False)):
+                source = next((one for one in others if (len(contents[one]) == len(content)) == is_same_size), None)
+                if source is not None:
+                    yield Damage(kind, path, source)
+            if content:
+                yield Damage("emptied", path)
+            if _number(path) in versions[1:-1]:
+                yield Damage("removed", path)
+
+    @contextlib.contextmanager
+    def damaged(self, damage):
+        """Change the file until the end of the block."""
+        path = self._prefix + damage.path
+        before = dict(self.store.files)
+        if damage.kind == "removed":
+            del self.store.files[path]
+        else:
+            self.store.files[path] = b"" if damage.source is None else before[self._prefix + damage.source]
+        try:
+            yield
+        finally:
+            self.store.files.clear()
+            self.store.files.update(before)
+
+    def find(self, damage, call):
+        """Return what is wrong with the answer of a call; None where nothing is."""
+        truth, _ = self.bench.truth(call, ranged=False)
+        try:
+            with self.damaged(damage), fault_search._at_most(fault_search.SECONDS):
+                try:
+                    answer = self.bench.run(call, opened(self.store))
+                except SnapshotExplorerError:
+                    return None
+        except fault_search.Hangs:
+            return Finding(self.name, call, damage, "hangs", "")
+        except Exception as error:  # noqa: BLE001 - it is what is searched for
+            return Finding(self.name, call, damage, "foreign", fault_search._spot(error))
+        if is_right(answer, truth, call):
+            return None
+        return Finding(self.name, call, damage, "wrong", fault_search._difference(truth, answer))
+
+
+def _number(path):
+    match = _VERSION.search(path)
+    return None if match is None else int(match[3] or match[4])
+
+
+def is_right(answer, truth, call):
+    """Return whether an answer is the true one, an error, or states what could not be read."""
+    if isinstance(answer, SnapshotExplorerError) or fault_search._same(answer, truth):
+        return True
+    if fault_search._is_but_for_errors(answer, truth) or fault_search._lacks_counts_only(answer, truth):
+        return True
+    if fault_search._is_text(answer) and fault_search._SAYS.search(fault_search._new_lines(answer, truth)):
+        return True
+    return call in fault_search._SKIPPING and "cannot be read" in repr(answer)
+
+
+def reason_of(damage):
+    """Return why nothing recorded tells a replacement; None where something does."""
+    if not damage.kind.startswith("another"):
+        return None
+    return next((reason for pattern, reason in UNRECORDED.items() if re.search(pattern, damage.path)), None)
+
+
+def run(names, *, kinds=KINDS, sample=None, seed=0, seconds=None, call=""):
+    """Run cases; return how many there were by what came of them, and the findings."""
+    counts, findings, began = collections.Counter(), [], time.monotonic()
+    folders = fault_search.tables()
+    with registered():
+        for name in names:
+            table = DamagedTables(name, folders[name])
+            calls = [one for one in table.bench.calls if re.search(call, one)]
+            cases = [(one, other) for one in table.damages() if one.kind in kinds for other in calls]
+            if sample is not None:
+                cases = random.Random(f"{seed} {name}").sample(cases, min(sample, len(cases)))
+            counts["tables"] += 1
+            for damage, one in cases:
+                finding = table.find(damage, one)
+                reason = reason_of(damage) if finding is not None and finding.outcome == "wrong" else None
+                counts["cases"] += 1
+                counts["unrecorded" if reason else finding.outcome if finding else "right, or our error"] += 1
+                if finding and not reason:
+                    findings.append(finding)
+                if seconds and time.monotonic() - began > seconds:
+                    return counts, findings
+    return counts, findings
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", default="", help="only tables whose names match")
+    parser.add_argument("--call", default="", help="only calls whose names match")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of damage; may be repeated")
+    parser.add_argument("--sample", type=int, help="so many cases of each table, drawn at random")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shard", default="0/1", help="one share of the tables, such as 0/2")
+    parser.add_argument("--seconds", type=float, help="end after this time")
+    options = parser.parse_args()
+    logging.disable()
+    number, count = map(int, options.shard.split("/"))
+    names = [name for name in fault_search.tables() if re.search(options.table, name)][number::count]
+    counts, findings = run(
+        names,
+        kinds=tuple(options.kind or KINDS),
+        sample=options.sample,
+        seed=options.seed,
+        seconds=options.seconds,
+        call=options.call,
+    )
+    groups = itertools.groupby(sorted(findings, key=_group), key=_group)
+    for group, some in groups:
+        first, *rest = some
+        print(f"{' | '.join(group)} ({len(rest) + 1}x)\n    {first}")  # noqa: T201 - a command
+    print(json.dumps(counts, indent=1))  # noqa: T201 - a command
+    return 1 if findings else 0
+
+
+def _group(finding):
+    return finding.outcome, finding.table.partition("/")[0], finding.damage.kind, kind_of(finding.damage.path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
