@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
-from snapshot_explorer.formats import bind, detect
+from snapshot_explorer.formats import bind, detect, metadata_folders
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.opening import nearest_folder
 from snapshot_explorer.progress import step
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _THREADS = 16
 """Folders listed, or tables opened, at the same time: nearly all of the time is spent waiting for storage."""
-_METADATA_FOLDERS = frozenset({"_delta_log", "metadata", "schema", "snapshot"})
-"""Every table has one of these subfolders. A folder without any of them needs no second request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +146,8 @@ def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -
         if _contains_itself(root, name):
             return _Folder(name=name)
         subfolders = root.folders(name)
-        if not _METADATA_FOLDERS.isdisjoint(subfolders):
+        # Without any of them, the folder is not a table: no second request.
+        if not metadata_folders().isdisjoint(subfolders):
             try:
                 return _Folder(name=name, format=detect(storage_of(name)).name)
             except TableNotFoundError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
-from typing import Protocol, get_args, runtime_checkable
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,14 +44,6 @@ _STAT = (
 
 
 _ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps at the version; null if nothing does"})
-
-
-@runtime_checkable
-class SupportsCommitsOfOneFile(Protocol):
-    """A format whose commits are all in one file."""
-
-    has_commits_in_one_file: bool
-    """Whether they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +213,7 @@ def _pages(
 ) -> Iterator[pa.Table]:
     """Yield the matching commits, a page at a time."""
     max_commits = _max_commits(versions, commit_filter, limit)
-    large = _VERY_LARGE_PAGE if isinstance(table_format, SupportsCommitsOfOneFile) else _LARGE_PAGE
+    large = _VERY_LARGE_PAGE if table_format.commits_are_in_one_file else _LARGE_PAGE
     page = _PAGE if limit is not None and not commit_filter.passes_all else large
     for start in range(0, max_commits, page):
         some = versions[start : min(start + page, max_commits)]

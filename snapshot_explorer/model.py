@@ -1,7 +1,7 @@
 """Frozen records that every layer shares. Anything that can have a million members is in `frames`."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -452,33 +452,6 @@ class Branch:
     """The version of this history with the same commit as the branch's first version; None if none is proven."""
     newest_version: int | None
     """Its newest version, in its own numbering; None where it has none or was not read."""
-
-
-class SplitReader(Protocol):
-    """Reads the rows of splits. Safe to use from several threads, and picklable."""
-
-    def read(
-        self, split: Split, columns: Sequence[str], predicate: "Predicate | None" = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as the format defines them, with these columns in this order.
-
-        Rows that do not match the predicate may be left out.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowChanges:
-    """Changed rows, planned when `splits` is called. The first column is `rowkind`."""
-
-    schema: pa.Schema
-    """The columns after `rowkind`."""
-    metadata_columns: pa.Schema
-    """Columns that rows have only when requested."""
-    splits: "Callable[[Predicate | None], Sequence[Split]]"
-    """Plans the splits; a predicate, which may use `rowkind`, skips files without matching rows."""
-    reader: SplitReader
-    """Reads the splits."""
 
 
 class Predicate(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from snapshot_explorer.model import Branch, TableSchema
-
-
-@runtime_checkable
-class SupportsFormatVersion(Protocol):
-    """A version whose format is itself versioned."""
-
-    @property
-    def format_version(self) -> str:
-        """Return the format version, and the features that are in use. No request once the schema was read."""
-        ...
 
 
 _COLUMNS = 50

@@ -19,7 +19,6 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
-from snapshot_explorer.overview import SupportsFormatVersion
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
@@ -417,9 +416,7 @@ class Snapshot:
 
     def cached_format_version(self) -> str | None:
         """Return the format version and features; None if the schema was not read, or there are none. No request."""
-        if self.cached_schema() is None or not isinstance(self.resolved, SupportsFormatVersion):
-            return None
-        return self.resolved.format_version
+        return None if self.cached_schema() is None else self.resolved.format_version
 
     def cached_partition_values(self, name: str) -> list[str | None]:
         """Return the values of a partition column, sorted, nulls last; empty unless `files` was read. No request."""

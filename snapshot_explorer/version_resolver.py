@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import dropwhile
-from typing import Protocol, get_args, runtime_checkable
+from typing import Protocol, get_args
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
@@ -28,28 +28,6 @@ from snapshot_explorer.snapshot import Snapshot
 
 _SOON = 60
 """Seconds after the time of a ref within which a commit is mentioned."""
-
-
-@runtime_checkable
-class SupportsTimeTravelRanges(Protocol):
-    """A format whose older versions get their commit times from another clock than newer ones."""
-
-    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
-        """Return the range of these versions that contains the last one committed at or before a time."""
-        ...
-
-
-@runtime_checkable
-class SupportsCurrentVersions(Protocol):
-    """A format that records which version was current when, also after a rollback."""
-
-    def current_at(self, time: datetime) -> int | None:
-        """Return the version that was current at a time; None if that is not recorded.
-
-        Raises:
-            SnapshotNotFoundError: It is not in this history.
-        """
-        ...
 
 
 class VersionSource(Protocol):
@@ -106,12 +84,7 @@ class VersionResolver:
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
         """Return the range of these versions that is searched for the last one committed at or before a time."""
-        if self._given is None and isinstance(self._format, SupportsCurrentVersions):
-            current = self._format.current_at(time)
-            return versions if current is None or current not in versions else [current]
-        if isinstance(self._format, SupportsTimeTravelRanges):
-            return self._format.candidates_at(time, versions)
-        return versions
+        return self._format.candidates_at(time, versions, follow_log=self._given is None)
 
     def time_note(self, ref: Ref) -> str | None:
         """Return why the version of a time is the one before, where the next was committed within a minute after it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +28,6 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
 )
 from snapshot_explorer.frames import Frame, non_empty_columns
-from snapshot_explorer.lifetimes import row_modifiers
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
@@ -49,28 +48,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Listing
 
 log = logger_of(__name__)
-
-
-@runtime_checkable
-class SupportsManifestHistory(Protocol):
-    """A format that records the delta manifests of each commit."""
-
-    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
-        """Return the paths of the delta manifests of these commits; None if some no longer exist.
-
-        Reads all delta lists at once.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsRecordedProperties(Protocol):
-    """A version with recorded properties that may differ from those in force."""
-
-    @property
-    def recorded_properties(self) -> Mapping[str, str]:
-        """Return the properties recorded with the version."""
-        ...
 
 
 _PAGE = 2_000
@@ -158,11 +135,12 @@ class Comparison:
         base has new manifests, also reads the delta lists of the commits between.
         """
         a, b = self._a.manifests(), self._b.manifests()
-        recorded = self._format if isinstance(self._format, SupportsManifestHistory) else None
         new = b.filter(pc.invert(pc.is_in(b["path"], pa.array(a["path"].to_pylist(), pa.string()))))
         needs_delta_paths = not self._backwards and pc.any(pc.equal(new["list"], "base")).as_py()
-        delta_paths = self._delta_manifests(recorded) if needs_delta_paths else ()
-        rows = compare_manifests(a, b, delta_paths=delta_paths, backwards=self._backwards, merges=recorded is not None)
+        delta_paths = self._delta_manifests() if needs_delta_paths else ()
+        rows = compare_manifests(
+            a, b, delta_paths=delta_paths, backwards=self._backwards, merges=self._format.merges_manifests
+        )
         drawn: tuple[str, ...] = ("status", "list_a", "list_b", "path", "size_bytes", "added_files", "removed_files")
         has_bounds = rows["partition_min"].null_count < len(rows) and any(rows["partition_min"].to_pylist())
         drawn += ("partition_min", "partition_max") if has_bounds else ()
@@ -222,7 +200,7 @@ class Comparison:
 
         In Paimon the newest properties are in force at every version, whatever was recorded with it.
         """
-        rows = compare_properties(_recorded(self._a), _recorded(self._b))
+        rows = compare_properties(self._a.recorded_properties, self._b.recorded_properties)
         return Frame(rows, title=self._title("Properties"), noun="changes of properties")
 
     @cached_property
@@ -235,7 +213,7 @@ class Comparison:
         """Return a sentence on what metadata proves about the rows. Reads as `files` does, and the commits."""
         if self._is_same:
             return "A version is the same as itself."
-        if "another branch" in row_modifiers(self._format):
+        if "another branch" in self._format.row_modifiers():
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
         kinds = None if self._missing or self._parted else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
@@ -376,15 +354,15 @@ class Comparison:
         """Return whether all commits between the versions exist, with their changes."""
         return self._parted is None and not self._missing and not set(self._between).intersection(self._stateless)
 
-    def _delta_manifests(self, recorded: SupportsManifestHistory | None) -> Collection[str] | None:
+    def _delta_manifests(self) -> Collection[str] | None:
         """Return the delta manifests of the commits between; None if some no longer exist.
 
         Raises:
             CorruptTableError: All exist, but a list of manifests is missing.
         """
-        if recorded is None or not self._is_whole:
+        if not self._format.merges_manifests or not self._is_whole:
             return None
-        found = recorded.delta_manifests(self._between)
+        found = self._format.delta_manifests(self._between)
         if found is None and self._are_listed(self._between):
             raise CorruptTableError(
                 f"The manifests of versions {self._between[0]} to {self._between[-1]} cannot be compared: the delta "
@@ -408,7 +386,3 @@ def _number_of(version: TableVersion) -> int:
     if version.number is None:
         raise SnapshotNotFoundError("The table has no version yet, so there is nothing to compare.")
     return version.number
-
-
-def _recorded(version: TableVersion) -> Mapping[str, str]:
-    return version.recorded_properties if isinstance(version, SupportsRecordedProperties) else version.properties

@@ -22,7 +22,6 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.footers import Identity, identity
-from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.visible import logger_of
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.engines.scan import Scan
+    from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import NativeFile, Split
 
 log = logger_of(__name__)
@@ -83,7 +83,7 @@ class File:
     """The column chunks to read, each a row group and a column, whose pages carry checksums."""
 
 
-def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
+def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table | None:
     """Return the rows of splits in the order of the splits; None where DuckDB's reader is not proven to return them.
 
     Reads the footers of the files first. The rows are those of `engines.local.to_arrow`.
@@ -106,7 +106,7 @@ def select(reader: object, splits: Sequence[Split], scan: Scan) -> pa.Table | No
     return pa.concat_tables(found) if found else scan.columns.empty_table()
 
 
-def count(reader: object, splits: Sequence[Split], scan: Scan) -> int | None:
+def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | None:
     """Return the number of rows that match; None where DuckDB's reader is not proven to find it."""
     condition = scan.condition
     if condition is None or not condition.columns:
@@ -135,13 +135,13 @@ def _kind(file: File) -> tuple[object, ...]:
 
 
 def proven(
-    reader: object, splits: Sequence[Split], schema: pa.Schema, predicate: Condition | None
+    reader: TableVersion, splits: Sequence[Split], schema: pa.Schema, predicate: Condition | None
 ) -> list[File] | None:
     """Return the files of splits, in order, if DuckDB reads these columns of every one as the format does.
 
     Rows that do not match the predicate may be read without the checksums of their pages having been verified.
     """
-    if not isinstance(reader, SupportsNativeFiles) or not schema.names or not splits or not _is_worth(splits):
+    if not schema.names or not splits or not _is_worth(splits):
         return None
     if len({name.lower() for name in schema.names}) < len(schema.names):
         return None  # DuckDB finds columns in any case of letters

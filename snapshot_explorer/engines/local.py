@@ -7,20 +7,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import chain, takewhile
 from threading import Event
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, passing, passing_count
-from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 
     from snapshot_explorer.engines.scan import Scan
-    from snapshot_explorer.model import Split, SplitReader
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Split
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
@@ -37,25 +37,11 @@ _MOST_SMALL = 32
 fifth of reading it."""
 
 
-@runtime_checkable
-class SupportsLocalReads(Protocol):
-    """A reader of splits whose files may be on the local disk."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        ...
-
-    def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return one split per file, in order; the split itself if its files must be read together."""
-        ...
-
-
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Table:
+def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Table:
     """Return the rows of splits as one Arrow table.
 
     Reads the columns of the scan and of its condition, and only as many splits as its limit needs; no file of a split
@@ -102,7 +88,7 @@ def to_arrow(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> pa.Tab
     return _joined(found, scan.columns)
 
 
-def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
+def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     """Return the number of rows in the splits, after any merge.
 
     Counts from metadata if it is sufficient: without a condition, or where the partition of a split decides it.
@@ -138,7 +124,7 @@ def count(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> int:
 
 
 def _spread(
-    reader: SplitReader, splits: Sequence[Split], columns: Collection[str], *, limit: int | None = None
+    reader: TableVersion, splits: Sequence[Split], columns: Collection[str], *, limit: int | None = None
 ) -> tuple[Sequence[Split], int]:
     """Return splits from which to read columns, in the same order of rows, and how many to read at once.
 
@@ -147,7 +133,7 @@ def _spread(
     files as five and three. A limit reads the first files only.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
-    if largest is None or not _is_large(largest) or not isinstance(reader, SupportsLocalReads) or not reader.is_local:
+    if largest is None or not _is_large(largest) or not reader.storage.is_local:
         return splits, _THREADS
     at_once = min(_THREADS, pa.cpu_count() + 1)
     if limit is not None:
@@ -170,7 +156,7 @@ def _known_rows(split: Split) -> int | None:
     return split.rows if split.raw else split.counted
 
 
-def _counted(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:
+def _counted(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> tuple[int, list[Split]]:
     """Return the number of matching rows in splits that metadata is sufficient for, and the other splits."""
     known, unknown = 0, []
     for split, matches in zip(splits, _matches(reader, splits, scan), strict=True):
@@ -182,7 +168,7 @@ def _counted(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> tuple[
     return known, unknown
 
 
-def _matches(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> Sequence[bool | None]:
+def _matches(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> Sequence[bool | None]:
     """Return for each split whether its rows match; None if its partition does not decide it. Reads nothing."""
     condition = scan.condition
     if condition is None:
@@ -200,10 +186,10 @@ def _matches(reader: SplitReader, splits: Sequence[Split], scan: Scan) -> Sequen
     return found
 
 
-def _partition_values(reader: SplitReader, split: Split, columns: pa.Schema) -> pa.Table | None:
+def _partition_values(reader: TableVersion, split: Split, columns: pa.Schema) -> pa.Table | None:
     """Return one row with the values that these columns have in all rows of a split; None if rows may differ."""
     names = frozenset(columns.names)
-    if not names or not names <= split.partition.keys() or not isinstance(reader, SupportsNativeFiles):
+    if not names or not names <= split.partition.keys():
         return None
     native = reader.native_files(split)
     if native is None or native.partition is None or not names <= set(native.partition.column_names):
@@ -212,7 +198,7 @@ def _partition_values(reader: SplitReader, split: Split, columns: pa.Schema) -> 
     return _under(columns, row) if row.schema.types == columns.types else None
 
 
-def _partition_rows(reader: SplitReader, split: Split, columns: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+def _partition_rows(reader: TableVersion, split: Split, columns: pa.Schema) -> Iterator[pa.RecordBatch] | None:
     """Return the rows of a split, if metadata contains their number and their values in these columns."""
     rows = _known_rows(split)
     values = None if rows is None else _partition_values(reader, split, columns)
@@ -225,7 +211,7 @@ def _partition_rows(reader: SplitReader, split: Split, columns: pa.Schema) -> It
 
 
 def for_each_batch(
-    reader: SplitReader,
+    reader: TableVersion,
     splits: Sequence[Split],
     columns: Sequence[str],
     consume: Callable[[tuple[int, int], pa.RecordBatch], object],

@@ -14,8 +14,6 @@ from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.health.medians import medians
-from snapshot_explorer.health.result import with_health
-from snapshot_explorer.lifetimes.reading import SupportsLifetimeFiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,8 +54,8 @@ def health_history(
     title = f"Health of {name} over its versions"
     if not lifetimes.versions:
         return Frame(frames.HEALTH_HISTORY.empty_table(), title=title, noun="versions", drawn=_DRAWN)
-    settings = with_health(table_format.version(None)).maintenance_settings()
-    rows = over_frame(lifetimes, settings, has_deletions=not isinstance(table_format, SupportsLifetimeFiles))
+    settings = table_format.version(None).maintenance_settings()
+    rows = over_frame(lifetimes, settings, has_deletions=table_format.lifetimes_have_deletions)
     known = np.asarray(lifetimes.versions, np.int64)
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))

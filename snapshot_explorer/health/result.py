@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.health.groups import groups_of
@@ -158,22 +158,6 @@ class Health:
         return f"{what} at version {self.version}"
 
 
-@runtime_checkable
-class SupportsHealth(Protocol):
-    """A version whose format has settings for its maintenance."""
-
-    def maintenance_settings(self) -> MaintenanceSettings:
-        """Return the table's settings for maintenance. Reads its schema."""
-        ...
-
-    def measured_files(self) -> pa.Table:
-        """Return FILES and a column `delete_records`: rows in the file that delete others, null if unknown.
-
-        Costs the same as `files`.
-        """
-        ...
-
-
 def read_health(version: TableVersion, *, name: str) -> Health:
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
@@ -188,9 +172,8 @@ def read_health(version: TableVersion, *, name: str) -> Health:
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")
-    supported = with_health(version)
-    groups = groups_of(supported.measured_files())
-    settings = supported.maintenance_settings()
+    settings = version.maintenance_settings()
+    groups = groups_of(version.measured_files())
     return Health(
         name,
         version.number,
@@ -198,18 +181,4 @@ def read_health(version: TableVersion, *, name: str) -> Health:
         levels=levels_frame(groups),
         manifests=version.manifests(),
         settings=settings,
-    )
-
-
-def with_health(version: TableVersion) -> SupportsHealth:
-    """Return a version that supports health.
-
-    Raises:
-        UnsupportedFeatureError: The version does not support it.
-    """
-    if isinstance(version, SupportsHealth):
-        return version
-    raise UnsupportedFeatureError(
-        "Health is not supported for this format, which has no settings for maintenance. "
-        "Snapshot.files() has the sizes, rows and partitions of the files of a version."
     )

@@ -1,17 +1,14 @@
 """When each data file of a table was added and removed, from one pass over its log."""
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
-from snapshot_explorer.lifetimes.modifiers import deletes_over, row_modifiers
 from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes, time_of
 from snapshot_explorer.lifetimes.statistics import FileStatistics, read_statistics
 
 __all__ = [
     "FileLifetimes",
     "FileStatistics",
-    "deletes_over",
     "keep_lifetimes",
     "read_lifetimes",
     "read_statistics",
-    "row_modifiers",
     "time_of",
 ]

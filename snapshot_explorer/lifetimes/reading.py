@@ -1,10 +1,10 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from os import PathLike
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.stored import file_of, load, save
 from snapshot_explorer.model import Listing
 from snapshot_explorer.progress import Step, step
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -25,31 +26,25 @@ _AT_ONCE = 100_000
 """The approximate number of changes in memory, or the number of the table's files if that is greater."""
 _TRIES = 5
 
-A = TypeVar("A")
-B = TypeVar("B")
-
-
-class LiveFiles(Protocol):
-    """A version whose files can be read."""
-
-    def files(self) -> pa.Table:
-        """Return FILES."""
-        ...
-
 
 class FileHistory(Protocol):
     """The part of `TableFormat` that lifetimes are read from. See there."""
+
+    @property
+    def storage(self) -> Storage:
+        """The storage of the table."""
+        ...
 
     def listing(self, start: int | None = None) -> Listing:
         """Return the versions."""
         ...
 
-    def version(self, number: int | None) -> LiveFiles:
-        """Return a version."""
+    def lifetime_files(self, version: int) -> pa.Table:
+        """Return the FILES of a version."""
         ...
 
-    def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return COMMITS."""
+    def commit_details(self, versions: Sequence[int]) -> pa.Table:
+        """Return version, committed_at and details of COMMITS."""
         ...
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
@@ -58,33 +53,6 @@ class FileHistory(Protocol):
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return when each version was committed."""
-        ...
-
-
-@runtime_checkable
-class SupportsLifetimeFiles(Protocol):
-    """A format whose CHANGES do not contain replaced deletions, so that a file's lifetime does not include them."""
-
-    def lifetime_files(self, version: int) -> pa.Table:
-        """Return the FILES of a version without deletions."""
-        ...
-
-
-@runtime_checkable
-class SupportsCommitDetails(Protocol):
-    """A format whose `commits` read more than the commits themselves."""
-
-    def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        """Return version, committed_at and details of COMMITS."""
-        ...
-
-
-@runtime_checkable
-class SupportsConcurrentReads(Protocol):
-    """A format that can read different things at the same time, where requests take long."""
-
-    def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]:
-        """Return the results of functions that read."""
         ...
 
 
@@ -155,10 +123,7 @@ def keep_lifetimes(
 
 def fingerprint_of(table_format: FileHistory, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version."""
-    if isinstance(table_format, SupportsCommitDetails):
-        commit = table_format.commit_details([version])
-    else:
-        commit = table_format.commits([version]).select(["version", "committed_at", "details"])
+    commit = table_format.commit_details([version])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 
@@ -228,7 +193,7 @@ def _with_first_state_and_changes(
 ) -> tuple[FileLifetimes, Sequence[int], _Changes | None]:
     """Return what `_with_first_state` returns, and the changes of the next versions if both are read at once."""
     later = run[1 : 1 + _FIRST]
-    if not later or not isinstance(table_format, SupportsConcurrentReads):
+    if not later:
         return *_with_first_state(table_format, base, run, commitless), None
 
     def changes() -> _Changes | SnapshotExplorerError:
@@ -237,7 +202,9 @@ def _with_first_state_and_changes(
         except SnapshotExplorerError as error:
             return error
 
-    read, (found, rest) = table_format.together(changes, lambda: _with_first_state(table_format, base, run, commitless))
+    read, (found, rest) = table_format.storage.together(
+        changes, lambda: _with_first_state(table_format, base, run, commitless)
+    )
     if rest[: len(later)] != later:
         return found, rest, None  # the first state is that of a later version
     if isinstance(read, SnapshotExplorerError):
@@ -276,7 +243,7 @@ def _with_first_state(
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for place, version in enumerate(run):
         try:
-            files = _files_of(table_format, version)
+            files = table_format.lifetime_files(version)
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
@@ -284,12 +251,6 @@ def _with_first_state(
         time = time_of(table_format, version) if version in commitless else table_format.committed_at([version])[0]
         return base.with_state(version, time, files), run[place + 1 :]
     return base, ()
-
-
-def _files_of(table_format: FileHistory, version: int) -> pa.Table:
-    if isinstance(table_format, SupportsLifetimeFiles):
-        return table_format.lifetime_files(version)
-    return table_format.version(version).files()
 
 
 def _is_unchanged(table_format: FileHistory, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:

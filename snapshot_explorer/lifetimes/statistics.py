@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
-from snapshot_explorer.lifetimes.reading import SupportsLifetimeFiles, read_lifetimes
-from snapshot_explorer.model import Bounds, ChangesWithStatistics, TableSchema
+from snapshot_explorer.lifetimes.reading import read_lifetimes
+from snapshot_explorer.model import Bounds, TableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,22 +23,12 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes.index import FileLifetimes
     from snapshot_explorer.model import Listing
+    from snapshot_explorer.storage import Storage
 
     Mask = npt.NDArray[np.bool_]
 
 _PARTS = ("lower", "upper", "null_count")
 _IDENTITY = (pa.field("path", pa.string()), pa.field("level", pa.int32()), pa.field("deletion_vector", pa.string()))
-
-
-@runtime_checkable
-class SupportsChangeStatistics(Protocol):
-    """A format that reads changes and statistics of the added files in one pass."""
-
-    def changes_with_statistics(
-        self, versions: Sequence[int], columns: Sequence[str], at: int
-    ) -> ChangesWithStatistics:
-        """Return what versions changed, and statistics of columns of the schema at version `at`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +57,7 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
     fields = [reference.arrow_schema.field(name) for name in columns]
     reader = _Reader(table_format, reference, fields)
     lifetimes = read_lifetimes(reader, title="File lifetimes")
-    if not isinstance(table_format, SupportsChangeStatistics):
+    if not reader.has_statistics_of_changes:
         reader.read_states(lifetimes)
     schemas = tuple(sorted(reader.schemas.items()))
     bounds = _of_intervals(lifetimes, pa.concat_tables(reader.parts), fields)
@@ -92,6 +82,12 @@ class _Reader:
         """Path, level, deletion_vector and statistics of the files that were read."""
         self.schemas: dict[int, TableSchema] = {}
         """The schema in force from a version on."""
+        self.has_statistics_of_changes = True
+        """Whether statistics of added files were read with the changes."""
+
+    @property
+    def storage(self) -> Storage:
+        return self._format.storage
 
     def listing(self, start: int | None = None) -> Listing:
         return self._format.listing(start)
@@ -99,29 +95,28 @@ class _Reader:
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return self._format.committed_at(versions)
 
-    def commits(self, versions: Sequence[int]) -> pa.Table:
-        return self._format.commits(versions)
+    def commit_details(self, versions: Sequence[int]) -> pa.Table:
+        return self._format.commit_details(versions)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
-        if not isinstance(self._format, SupportsChangeStatistics):
+        number = self._reference.number
+        read = self._format.changes_with_statistics(versions, self._columns, versions[-1] if number is None else number)
+        if read is None:
+            self.has_statistics_of_changes = False
             for version in versions:
                 self.schemas[version] = self._format.version(version).schema
             return self._format.changes(versions, changelog=changelog)
-        number = self._reference.number
-        found = self._format.changes_with_statistics(
-            versions, self._columns, versions[-1] if number is None else number
-        )
-        self._keep(found.added, self._columns)
-        self.schemas |= dict(found.schemas)
-        return found.changes
+        self._keep(read.added, self._columns)
+        self.schemas |= dict(read.schemas)
+        return read.changes
 
-    def version(self, number: int | None) -> _State:
-        return _State(self, self._format.version(number))
+    def lifetime_files(self, version: int) -> pa.Table:
+        return self._state(self._format.version(version))
 
-    def state(self, version: TableVersion) -> pa.Table:
+    def _state(self, version: TableVersion) -> pa.Table:
         """Return the files of a version, and keep their statistics."""
         files = version.files(statistics=True)
-        if isinstance(self._format, SupportsLifetimeFiles):
+        if not self._format.lifetimes_have_deletions:
             files = _without_deletions(files)
         if version.number is not None:
             self.schemas[version.number] = version.schema
@@ -137,7 +132,7 @@ class _Reader:
         for place in np.argsort(last, kind="stable").tolist():
             if first[place] > seen:
                 seen = int(last[place]) - 1
-                self.state(self._format.version(lifetimes.versions[seen]))
+                self._state(self._format.version(lifetimes.versions[seen]))
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
         """Keep the statistics of files, of the columns that have these names in them; None where there is none."""
@@ -157,17 +152,6 @@ class _Reader:
                 is_known = place >= 0 and bounded.field(place).type == field.type
                 arrays.append(values.field(place) if is_known else pa.nulls(len(files), kind))
         self.parts.append(pa.Table.from_arrays(arrays, schema=self.parts[0].schema))
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A version that keeps the statistics of its files."""
-
-    reader: _Reader
-    resolved: TableVersion
-
-    def files(self) -> pa.Table:
-        return self.reader.state(self.resolved)
 
 
 def _schema(fields: Sequence[pa.Field]) -> pa.Schema:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,18 +23,6 @@ SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 _WIDTH = 60
 _RANKS = pa.array(["yes", None, "metadata", "no"], pa.string())
 """The values of `readable`, the most optimistic first."""
-
-
-@runtime_checkable
-class SupportsPresence(Protocol):
-    """A format that can list which files of its versions exist."""
-
-    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which of the files that versions need exist: data files, and metadata that need not be read.
-
-        One listing for each folder with data files or deletion vectors; for Paimon, also one of the manifests.
-        """
-        ...
 
 
 @dataclass(slots=True)
@@ -74,7 +61,7 @@ def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
 def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str) -> Frame:
     """Return the READABILITY frame of every version of a listing, newest first.
 
-    Lists each folder with data files; see `SupportsPresence`. Opens no file.
+    Lists each folder with data files; see `TableFormat.presence`. Opens no file.
 
     Args:
         table_format: The table.
@@ -85,10 +72,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
     known_versions = set(lifetimes.versions)
     known = [version for version in listing.versions if version in known_versions]
     rows = lifetimes.to_arrow()
-    presence = (
-        table_format.presence(rows, known) if isinstance(table_format, SupportsPresence) else _unknown_presence(rows)
-    )
-    counts = _Counts(lifetimes, rows, presence)
+    counts = _Counts(lifetimes, rows, table_format.presence(rows, known))
     times = _times(table_format, listing.versions)
     values = []
     for version, time in zip(reversed(listing.versions), reversed(times), strict=True):
@@ -154,11 +138,6 @@ def _sums(
     np.add.at(counts, np.searchsorted(versions, first[chosen]), values[chosen])
     np.subtract.at(counts, np.searchsorted(versions, removed[chosen]), values[chosen])
     return np.cumsum(counts)[:-1]
-
-
-def _unknown_presence(rows: pa.Table) -> Presence:
-    nothing = np.zeros(len(rows), np.bool_)
-    return Presence(gone=nothing, unknown=~nothing, without={}, through={})
 
 
 def _times(table_format: TableFormat, versions: Sequence[int]) -> list[datetime | None]:

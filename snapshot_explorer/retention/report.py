@@ -7,20 +7,18 @@ import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, SupportsIndex, runtime_checkable
+from typing import TYPE_CHECKING, SupportsIndex
 
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import counted, size
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.expiry import Expiry
     from snapshot_explorer.lifetimes import FileLifetimes
@@ -29,25 +27,6 @@ _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
 """The maximum length of a line of a command."""
 _STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")
-
-
-@runtime_checkable
-class SupportsExpiry(Protocol):
-    """A format whose expiry rule can be computed exactly."""
-
-    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what the engine's own command would delete from the table at its newest known version.
-
-        Args:
-            rule: What to keep.
-            lifetimes: LIFETIMES of the table.
-            newest: The newest version in the lifetimes; None if there is none. Later ones are ignored.
-
-        Raises:
-            UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.
-            InvalidArgumentError: The rule does not fit the table.
-        """
-        ...
 
 
 class Retention:
@@ -179,10 +158,6 @@ def retention_of(
         UnsupportedFeatureError: The format cannot compute it, or not exactly.
     """
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
-    if not isinstance(table_format, SupportsExpiry):
-        raise UnsupportedFeatureError(
-            f"Retention of {table_format.name} tables is not supported. Use the engine that expires its versions."
-        )
     newest = lifetimes.versions[-1] if lifetimes.versions else None
     found = table_format.expiry(rule, lifetimes.to_arrow(), newest)
     return Retention(name, found, is_default=keep is None and keep_last is None)

@@ -14,7 +14,7 @@ from snapshot_explorer.model import ROW_KIND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from snapshot_explorer.model import RowChanges
+    from snapshot_explorer.formats.interface import RowChanges
 
 
 def read_changes(

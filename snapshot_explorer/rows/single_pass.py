@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
-from snapshot_explorer.lifetimes import deletes_over, row_modifiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,9 +160,9 @@ def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[st
     of_each = [{(one.id, one.name, one.type) for one in schema.columns if one.name in columns} for schema in schemas]
     if any(one != of_each[-1] or len(one) != len(columns) for one in of_each):
         return "a column of the condition was added, renamed or had another type"
-    if any(deletes_over(source.format, versions)):
+    if any(source.format.delete_manifests(versions)):
         return "delete files remove rows"
-    modifiers = row_modifiers(source.format)
+    modifiers = source.format.row_modifiers()
     if "another branch" in modifiers:
         return "rows are those of two branches"
     return "rows are not those of single files" if modifiers else None

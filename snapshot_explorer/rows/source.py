@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -33,15 +33,6 @@ UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError,
 def opening(path: str, branch: str | None) -> str:
     """Return the Python call that opens a table, without secrets."""
     return f"open_table({path!r}{f', branch={branch!r}' if branch else ''})"
-
-
-@runtime_checkable
-class SupportsSchemaHistory(Protocol):
-    """A format that reads the schemas of many versions at once."""
-
-    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema in force at each version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +103,10 @@ class Source:
         return found
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema of each version: in one pass if the format supports it, otherwise one by one."""
-        if isinstance(self.format, SupportsSchemaHistory) and not set(versions) & set(self.listing().commitless):
-            return self.format.schemas(versions)
-        return [self.format.version(version).schema for version in versions]
+        """Return the schema of each version: in one pass, or one by one if some versions have no commit."""
+        if set(versions) & set(self.listing().commitless):
+            return [self.format.version(version).schema for version in versions]
+        return self.format.schemas(versions)
 
     def commit(self, version: int) -> Commit:
         """Return the commit of a version."""

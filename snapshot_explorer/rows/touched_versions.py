@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.lifetimes import deletes_over, read_statistics, row_modifiers
+from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def touched_versions(
     places = np.unique(np.concatenate([[0], first, end]))
     if _every_version_counts(table_format, lifetimes):
         places = np.arange(count)
-    deletes = deletes_over(table_format, lifetimes.versions[:count])
+    deletes = table_format.delete_manifests(lifetimes.versions[:count])
     changed = [place for place in range(1, len(deletes)) if deletes[place] != deletes[place - 1]]
     places = np.union1d(places, np.asarray(changed, np.int64))
     return Touched(
@@ -112,7 +112,7 @@ def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapp
 
 def _every_version_counts(table_format: TableFormat, lifetimes: FileLifetimes) -> bool:
     """Return whether every version can have changed rows, even without a change of its files."""
-    if not row_modifiers(table_format).isdisjoint(("deletion vectors", "another branch")):
+    if not table_format.row_modifiers().isdisjoint(("deletion vectors", "another branch")):
         return True
     rows = lifetimes.intervals.rows
     return all(rows.column(name).null_count < len(rows) for name in ("level", "deletion_vector"))

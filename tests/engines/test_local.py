@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,10 @@ class Numbers:
         self.closed = 0
         self.slow, self.broken = slow, broken
         self.lock = threading.Lock()
+        self.storage = SimpleNamespace(is_local=False)
+
+    def native_files(self, split):
+        return None
 
     def read(self, split, columns, predicate=None):
         with self.lock:
@@ -175,7 +180,7 @@ class Files(Numbers):
 
     def __init__(self, *, is_local=True, **options):
         super().__init__(**options)
-        self.is_local = is_local
+        self.storage = SimpleNamespace(is_local=is_local)
         self.parts = []
 
     def read(self, split, columns, predicate=None):

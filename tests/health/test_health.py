@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import Schema
@@ -315,8 +316,10 @@ def test_notes_stand_where_something_is_to_be_done():
 
 
 def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
-    class Plain:
+    class Plain(TableVersion):
         number = 1
+
+    Plain.__abstractmethods__ = frozenset()
 
     with pytest.raises(UnsupportedFeatureError, match="which has no settings for maintenance"):
         read_health(Plain(), name="t")

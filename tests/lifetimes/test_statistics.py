@@ -7,7 +7,7 @@ import pytest
 
 from snapshot_explorer import samples
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats import detect
+from snapshot_explorer.formats import TableFormat, detect
 from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.storage import Storage
 
@@ -21,8 +21,12 @@ class Plain:
 
     def __init__(self, table_format):
         self._format = table_format
-        for name in ("listing", "version", "commits", "changes", "committed_at"):
-            setattr(self, name, getattr(table_format, name))
+        for name in dir(TableFormat):
+            if not name.startswith("_") and name != "changes_with_statistics":
+                setattr(self, name, getattr(table_format, name))
+
+    def changes_with_statistics(self, versions, columns, at):
+        return None
 
 
 def opened(path):

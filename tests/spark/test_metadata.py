@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer import frames, open_table
-from snapshot_explorer.engines.spark.metadata import SupportsDistributedMetadata
 from snapshot_explorer.engines.spark.tasks import collected
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -423,7 +422,6 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
 def test_units_are_picklable_and_tell_records(name):
     table_format = open_table(TABLES / name)._format
     versions = table_format.listing(0).versions
-    assert isinstance(table_format, SupportsDistributedMetadata)
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
     found = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.catalogs import CatalogTable, name_parts
 from snapshot_explorer.engines.spark.sessions import checked
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_FORMATS = ("delta", "paimon", "iceberg")
 _LONGEST = 300
 """The characters of a catalog's own message that an error quotes."""
 
@@ -41,7 +41,7 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
     if "VIEW" in kind:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
-    if provider not in _FORMATS:
+    if provider not in {table_format.name for table_format in FORMATS}:
         found = f"a table of {provider}" if provider else "a table of an unknown format"
         path = details.get("Location")
         advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -31,40 +31,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
-
-
-@runtime_checkable
-class SupportsDistributedMetadata(Protocol):
-    """A format whose metadata can be read on many machines at once, in independent tasks."""
-
-    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the live files of a version.
-
-        Raises: as `TableVersion.files`, except for errors in what the tasks read.
-        """
-        ...
-
-    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        """Return the tasks whose RECORDS contain the changes of commits; for lifetimes, with times and only data files.
-
-        The versions ascend. A task covers versions without a gap.
-
-        Raises: as `TableFormat.changes` and `committed_at`, except for errors in what the tasks read.
-        """
-        ...
-
-    def task_reader(self) -> Reader:
-        """Return the function that reads a task. Picklable, including storage options."""
-        ...
-
-
-@runtime_checkable
-class SupportsLifetimeTasks(Protocol):
-    """A format whose CHANGES do not contain replaced deletions, so that a file's lifetime does not include them."""
-
-    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks whose RECORDS contain the live files of a version, without deletions."""
-        ...
 
 
 ENGINES = ("local", "spark")
@@ -96,11 +62,11 @@ def is_spark(engine: str) -> bool:
 def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
     """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
 
-    Raises: as `SupportsDistributedMetadata.change_tasks`, and as `sessions.session`.
+    Raises: as `TableFormat.change_tasks`, and as `sessions.session`.
     """
-    used, supported = session(spark), _supporting_distribution(table_format)
-    tasks = supported.change_tasks(sorted(versions), _prefetch(used, supported), lifetimes=False)
-    rows = records(used, supported.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
+    used = session(spark)
+    tasks = table_format.change_tasks(sorted(versions), _prefetch(used, table_format), lifetimes=False)
+    rows = records(used, table_format.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
     return rows.select(*frames.CHANGES.names)
 
 
@@ -121,17 +87,17 @@ def files(
         partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine reads statistics.
 
-    Raises: as `SupportsDistributedMetadata.state_tasks`, and as `sessions.session`.
+    Raises: as `TableFormat.state_tasks`, and as `sessions.session`.
     """
     if statistics:
         raise UnsupportedFeatureError(
             "engine='spark' does not read the statistics of files. Leave out statistics=True, or engine='spark'."
         )
-    used, supported = session(spark), _supporting_distribution(table_format)
+    used = session(spark)
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
-    state = supported.state_tasks(version, _prefetch(used, supported))
-    found = records(used, supported.task_reader(), ((task, {}) for task in state.units), pa.schema([]))
+    state = table_format.state_tasks(version, _prefetch(used, table_format))
+    found = records(used, table_format.task_reader(), ((task, {}) for task in state.units), pa.schema([]))
     rows = live(found, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
@@ -151,21 +117,21 @@ def lifetimes(
         spark: The session; None as for `sessions.session`.
         cache_dir: Refused: nothing is cached.
 
-    Raises: as `SupportsDistributedMetadata.state_tasks` and `change_tasks`, and as `sessions.session`.
+    Raises: as `TableFormat.state_tasks` and `change_tasks`, and as `sessions.session`.
     """
     if cache_dir is not None:
         raise InvalidArgumentError(
             "engine='spark' does not support cache_dir, since it keeps nothing on this machine. Leave it out. To keep "
             "the DataFrame, write it to a table of your own."
         )
-    used, supported = session(spark), _supporting_distribution(table_format)
-    prefetch = _prefetch(used, supported)
-    runs = list(_first_states(table_format, supported, prefetch))
+    used = session(spark)
+    prefetch = _prefetch(used, table_format)
+    runs = list(_first_states(table_format, prefetch))
     values = [_run_values(place, *pair) for place, pair in enumerate(zip_longest(runs, runs[1:]))]
     states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.units]
     values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
-    changed = supported.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
-    read = supported.task_reader()
+    changed = table_format.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
+    read = table_format.task_reader()
     return intervals(
         live(records(used, read, states, _RUN), keeps_last_add=any(run.state.keeps_last_add for run in runs)),
         records(used, read, ((task, values_of[task.version]) for task in changed), _RUN),
@@ -186,19 +152,13 @@ class _Run:
     """The versions after the first."""
 
 
-def _first_states(
-    table_format: TableFormat, supported: SupportsDistributedMetadata, prefetch: Prefetch
-) -> Iterator[_Run]:
+def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first version with known files."""
     listing = table_format.listing(0)
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
-                state = (
-                    supported.lifetime_tasks(version, prefetch)
-                    if isinstance(supported, SupportsLifetimeTasks)
-                    else supported.state_tasks(version, prefetch)
-                )
+                state = table_format.lifetime_tasks(version, prefetch)
             except SnapshotNotFoundError:
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
@@ -211,18 +171,8 @@ def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, o
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
 
-def _prefetch(spark: SparkSession, supported: SupportsDistributedMetadata) -> Prefetch:
-    return lambda wanted: prefetched(spark, supported.task_reader(), wanted)
-
-
-def _supporting_distribution(table_format: TableFormat) -> SupportsDistributedMetadata:
-    found: Any = table_format
-    if not isinstance(found, SupportsDistributedMetadata):
-        raise UnsupportedFeatureError(
-            f"engine='spark' cannot read the metadata of {table_format.name} tables: the format does not split it into "
-            "tasks. Leave out engine='spark'."
-        )
-    return found
+def _prefetch(spark: SparkSession, table_format: TableFormat) -> Prefetch:
+    return lambda tasks: prefetched(spark, table_format.task_reader(), tasks)
 
 
 _ROWS = 8_192

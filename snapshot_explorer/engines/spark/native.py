@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING
 from snapshot_explorer.engines.footers import Footer, footer
-from snapshot_explorer.engines.native_files import SupportsNativeFiles
 from snapshot_explorer.engines.spark.conditions import translated
 from snapshot_explorer.engines.spark.deleted_rows import (
     METADATA,
@@ -144,8 +143,6 @@ def frames(
         condition: Which rows to keep.
     """
     passes = None if condition is None else translated(condition, needed)
-    if not isinstance(version, SupportsNativeFiles):
-        return [], list(splits)
     if not wanted.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
         return [], list(splits)
     groups, rest = _groups(version, splits, needed)
@@ -185,9 +182,7 @@ class _VerifiedFile:
     """The source of each column."""
 
 
-def _groups(
-    version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
-) -> tuple[list[_Group], list[Split]]:
+def _groups(version: TableVersion, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
     verified, rest = _verified_files(version, splits, schema)
     groups: dict[object, _Group] = {}
@@ -210,7 +205,7 @@ def _groups(
 
 
 def _verified_files(
-    version: SupportsNativeFiles, splits: Sequence[Split], schema: pa.Schema
+    version: TableVersion, splits: Sequence[Split], schema: pa.Schema
 ) -> tuple[list[_VerifiedFile], list[Split]]:
     """Return the files whose columns match the table, and the splits of the others. Reads the footers."""
     rest: list[Split] = []
@@ -236,7 +231,7 @@ def _verified_files(
 
 
 def _deleted_positions(
-    version: SupportsNativeFiles, files: Sequence[_VerifiedFile], schema: pa.Schema
+    version: TableVersion, files: Sequence[_VerifiedFile], schema: pa.Schema
 ) -> list[Positions | None]:
     """Return the deleted positions of each file, possibly none; None if Spark cannot leave the rows out.
 

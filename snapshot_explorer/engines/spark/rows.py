@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.engines.scan import Scan
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split, SplitReader
+    from snapshot_explorer.model import Split
 
 _DUMMY = pa.schema([pa.field("row", pa.null())])
 """A placeholder column for rows without columns, until Spark drops it."""
@@ -37,7 +37,7 @@ _DUMMY = pa.schema([pa.field("row", pa.null())])
 class Reading:
     """Reads the rows of a split. Picklable. It contains the storage with its options, so it has no repr."""
 
-    reader: SplitReader
+    reader: TableVersion
     """Reads the splits."""
     needed: tuple[str, ...]
     """The columns to read: those to return and those of the condition."""

@@ -1,7 +1,7 @@
 """`Delta`: a Delta table on storage, an implementation of `formats.TableFormat`."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -23,14 +23,13 @@ from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.maintenance.retention import Vacuum
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import (
-    Branch,
     ChangeMode,
     ChangesWithStatistics,
     Inspection,
     Listing,
-    RowChanges,
     TableSchema,
 )
 from snapshot_explorer.storage import Storage
@@ -39,10 +38,11 @@ _AT_ONCE = 2_000
 """The number of commits whose actions are in memory at the same time."""
 
 
-class Delta:
+class Delta(TableFormat):
     """A Delta table. Caches the listing of its log and recent states. Thread-safe."""
 
     name: ClassVar[str] = "delta"
+    metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
@@ -61,6 +61,10 @@ class Delta:
         self._history = History(storage, self._log, self._times)
         self._vacuum = Vacuum(storage, self._log, self._times.committed_at)
         self._last_metadata: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -126,7 +130,7 @@ class Delta:
         """
         return self._times.committed_at(versions)
 
-    def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
+    def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - the log cannot be rolled back
         """Return the range of these versions that contains the last one committed at or before a time; see `Times`."""
         return self._times.searched(time, versions)
 
@@ -196,14 +200,6 @@ class Delta:
         return ChangesWithStatistics(
             changes=pa.concat_tables(changes), added=pa.concat_tables(added), schemas=tuple(schemas)
         )
-
-    def tags(self) -> Mapping[str, int]:
-        """Return no tags: Delta has none."""
-        return {}
-
-    def branches(self) -> Sequence[Branch]:
-        """Return no branches: Delta has none."""
-        return ()
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`; see `ChangeData.between`."""

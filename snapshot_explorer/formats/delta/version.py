@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +27,13 @@ from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.scan.removals import removed_in
+from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
     NativeRows,
     Predicate,
     ReadPlan,
-    RowChanges,
     Split,
     TableSchema,
     Validation,
@@ -40,7 +41,7 @@ from snapshot_explorer.model import (
 from snapshot_explorer.storage import Storage
 
 
-class DeltaVersion:
+class DeltaVersion(TableVersion):
     """One version of a Delta table. Immutable and picklable; protocol and metadata are read once, when first used.
 
     The log caches the live files of the last few versions.
@@ -55,6 +56,10 @@ class DeltaVersion:
 
     def __reduce__(self) -> tuple[object, tuple[Storage, int, tuple[Protocol, Metadata] | None]]:
         return _restored, (self._storage, self._number, vars(self).get("_definition"))
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
 
     @property
     def number(self) -> int:
@@ -144,11 +149,6 @@ class DeltaVersion:
         frame = files_frame(adds, partitions=partition_texts(adds, state.metadata), rows=counted)
         return values.with_statistics(frame, adds, state.metadata) if statistics else frame
 
-    def measured_files(self) -> pa.Table:
-        """Return FILES and `delete_records`, which Delta does not record: null. Reads as `files` does."""
-        files = self.files()
-        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
-
     def maintenance_settings(self) -> MaintenanceSettings:
         """Return the table's settings for maintenance; see `settings.settings_of`."""
         return settings_of(self.properties, self._storage.root)
@@ -193,15 +193,6 @@ class DeltaVersion:
             return read_events(self._storage, split.detail, columns, self._removals(split.detail.version))
         return rows.read(self._storage, split, columns, predicate, removals=self._removals(self._number))
 
-    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist, as far as checking is fast; see `Storage.missing`."""
-        return self._storage.missing([path for split in splits for path in split.files])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        return self._storage.is_local
-
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return one split per file for a split of rows; a split of changes unchanged."""
         return split_by_file(split)
@@ -222,7 +213,7 @@ class DeltaVersion:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
-    def columns_added_since(self, other: "DeltaVersion") -> frozenset[str]:
+    def columns_added_since(self, other: Self) -> frozenset[str]:
         """Return the columns that no file of another version has."""
         here, there = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
         return vector_changes.columns_added_since(here, there)

@@ -43,8 +43,9 @@ from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFi
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
+from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
-from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable, RowChanges
+from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import parse_location
 
@@ -54,12 +55,16 @@ _MOST_FORKS = 100
 """Branches whose fork is computed."""
 
 
-class Iceberg:
+class Iceberg(TableFormat):
     """An Iceberg table, bound to one branch. Keeps the metadata file that it read last. Thread-safe."""
 
     name: ClassVar[str] = "iceberg"
+    metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
+    main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
-    has_commits_in_one_file: bool = True
+    commits_are_in_one_file: ClassVar[bool] = True
+    merges_manifests: ClassVar[bool] = True
+    lifetimes_have_deletions: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -91,6 +96,10 @@ class Iceberg:
         self._known: tuple[Source, History, tuple[str, ...]] | None = None
         if branch not in (None, MAIN):
             self._read()
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -155,19 +164,20 @@ class Iceberg:
             snapshots = history.metadata.snapshots
         return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
 
-    def current_at(self, time: datetime) -> int | None:
-        """Return the version that was current in main at a time; None if the snapshot log does not contain it.
+    def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
+        """Return the version that was current in main at a time; all versions if the snapshot log does not contain it.
 
         Raises:
             SnapshotNotFoundError: It was rolled back since; the message says how to open it.
         """
         _, history = self._current()
-        snapshot = current_at(history, time)
+        snapshot = current_at(history, time) if follow_log else None
         if snapshot is None:
-            return None
+            return versions
         if snapshot.id not in history.numbers:
             raise not_in_history(history, snapshot)
-        return history.numbers[snapshot.id]
+        current = history.numbers[snapshot.id]
+        return [current] if current in versions else versions
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.

@@ -36,20 +36,21 @@ from snapshot_explorer.formats.iceberg.scan.native_files import deleted_position
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
+from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
     NativeRows,
     Predicate,
     ReadPlan,
-    RowChanges,
     Split,
     TableSchema,
     Validation,
 )
+from snapshot_explorer.storage import Storage
 
 
-class IcebergVersion:
+class IcebergVersion(TableVersion):
     """One version of a branch. Immutable and picklable."""
 
     def __init__(self, source: Source, snapshot: Snapshot | None, number: int | None) -> None:
@@ -69,6 +70,10 @@ class IcebergVersion:
             current_snapshot_id=None,
         )
         return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
+
+    @property
+    def storage(self) -> Storage:
+        return self._source.storage
 
     @property
     def number(self) -> int | None:
@@ -178,11 +183,6 @@ class IcebergVersion:
         frame = files_frame(self._source.metadata, live)
         return with_statistics(frame, live.data, self._schema.fields) if statistics else frame
 
-    def measured_files(self) -> pa.Table:
-        """Return FILES and `delete_records`, which are not recorded by file: null. Reads as `files`."""
-        files = self.files()
-        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
-
     def maintenance_settings(self) -> MaintenanceSettings:
         """Return the maintenance settings in the table's properties; see `settings.settings_of`."""
         return settings_of(self.properties, self._source.storage.root)
@@ -233,19 +233,6 @@ class IcebergVersion:
             return read_part(self._reader, split.detail, columns)
         return self._reader.read(split, columns, predicate)
 
-    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
-        return self._source.storage.missing([path for split in splits for path in split.files])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        return self._source.storage.is_local
-
-    def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return the split itself: it has one data file."""
-        return (split,)
-
     def native_files(self, split: Split) -> NativeRows | None:
         """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
         return native_files(self._source.storage, split)
@@ -262,11 +249,6 @@ class IcebergVersion:
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return identity_in(split, [None if name in absent else name for name in columns])
-
-    def columns_added_since(self, other: "IcebergVersion") -> frozenset[str]:
-        """Return no columns: the metadata does not record which columns a file was written with."""
-        del other
-        return frozenset()
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""

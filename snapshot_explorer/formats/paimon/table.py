@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon import metadata_tasks as units
@@ -44,7 +45,6 @@ from snapshot_explorer.model import (
     ChangesWithStatistics,
     Inspection,
     Listing,
-    RowChanges,
     RowModifier,
     TableSchema,
 )
@@ -53,15 +53,15 @@ from snapshot_explorer.storage import Storage
 _AT_ONCE = 2_000
 """The most commits whose entries are in memory at the same time."""
 
-A = TypeVar("A")
-B = TypeVar("B")
 
-
-class Paimon:
+class Paimon(TableFormat):
     """A Paimon table, bound to one branch. Caches snapshots and schemas. Thread-safe."""
 
     name: ClassVar[str] = "paimon"
+    metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
+    main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    merges_manifests: ClassVar[bool] = True
 
     def __init__(self, storage: Storage, *, branch: str | None = None, listed: Sequence[str] = (MAIN,)) -> None:
         """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing.
@@ -81,6 +81,10 @@ class Paimon:
         layout = self._layout = Layout(branch)
         self._history = History(storage, layout)
         self._schemas = Schemas(storage, layout)
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
 
     @classmethod
     def recognises(cls, storage: Storage) -> bool:
@@ -172,10 +176,6 @@ class Paimon:
             for begin in range(0, max(1, len(snapshots)), _AT_ONCE)
         ]
         return pa.concat_tables(parts)
-
-    def together(self, first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]:
-        """Return the results of functions that read, at the same time where requests take long."""
-        return self._storage.together(first, second)
 
     def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
         """Return the delta manifests that these commits wrote; None if some are gone. Reads a small file each."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import Difference, Events, read_events
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
@@ -36,15 +37,13 @@ from snapshot_explorer.model import (
     NativeRows,
     Predicate,
     ReadPlan,
-    RowChanges,
     Split,
     TableSchema,
-    Validation,
 )
 from snapshot_explorer.storage import Storage
 
 
-class PaimonVersion:
+class PaimonVersion(TableVersion):
     """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
 
     def __init__(
@@ -60,6 +59,10 @@ class PaimonVersion:
     def __reduce__(self) -> tuple[object, tuple[Storage, Snapshot | None, str | None, dict[str, Schema]]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
         return _restored, (self._storage, self._snapshot, self._layout.branch, resolved)
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
 
     @property
     def number(self) -> int | None:
@@ -136,10 +139,6 @@ class PaimonVersion:
         tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
         described = blobs.descriptor_fields(names, newest)
         return pa.schema([arrow_field(field) for field in (*metadata_fields(names, tracked=tracked), *described)])
-
-    def validate(self) -> Validation:
-        """Return an empty validation: each file of a snapshot is checked when it is read."""
-        return Validation(table_id=None, notes=())
 
     def manifests(self) -> pa.Table:
         """Return the MANIFESTS frame: base, delta, changelog, index, in list order. Reads only the lists.
@@ -250,15 +249,6 @@ class PaimonVersion:
             return vector_changes.read_difference(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns, predicate)
 
-    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
-        """Return the data files of splits that do not exist, where a check is fast; see `Storage.missing`."""
-        return self._storage.missing([path for split in splits for path in split.files])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the table is on the local disk."""
-        return self._storage.is_local
-
     def split_by_file(self, split: Split) -> Sequence[Split]:
         """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
         return split_by_file(split)
@@ -278,11 +268,6 @@ class PaimonVersion:
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
-
-    def columns_added_since(self, other: "PaimonVersion") -> frozenset[str]:
-        """Return the columns that no file of another version has: in Paimon each file records its own columns."""
-        del other
-        return frozenset()
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""

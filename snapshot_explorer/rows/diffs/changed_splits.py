@@ -4,49 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Predicate, Split
-
-
-@runtime_checkable
-class SupportsDeletionVectors(Protocol):
-    """A version whose data files can have deletion vectors."""
-
-    def identity_without_vector(self, split: Split) -> Hashable | None:
-        """Return a value that is equal for splits of one file that differ at most in its deletion vector.
-
-        None for a split of several files, or whose rows are merged.
-        """
-        ...
-
-    def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none.
-
-        Reads nothing. Both are splits of the same file that differ in its deletion vector. `read` accepts the result
-        and reads only these rows; `Split.rows` is the most there can be.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsColumnIdentity(Protocol):
-    """A version that compares files with those of a version under another schema."""
-
-    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
-
-        None if that is unknown. A column that is None, or that is absent, is null in every row.
-        """
-        ...
-
-    def columns_added_since(self, other: Self) -> frozenset[str]:
-        """Return columns that certainly no file of another version has."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +90,7 @@ def _unshared_in(
     left: list[Split], right: list[Split], a: TableVersion, b: TableVersion, columns: Sequence[tuple[str | None, str]]
 ) -> tuple[list[Split], list[Split]]:
     """Return the splits of files whose rows may differ in some columns, whatever their schemas."""
-    if not (left and right and isinstance(a, SupportsColumnIdentity) and isinstance(b, SupportsColumnIdentity)):
+    if not (left and right):
         return left, right
     absent = b.columns_added_since(a)
     lefts = [_known(a.identity_in(split, [one for one, _ in columns], frozenset())) for split in left]
@@ -157,8 +121,6 @@ def _without_shared_rows(
     only_a: Sequence[Split], only_b: Sequence[Split], a: TableVersion, b: TableVersion
 ) -> tuple[Sequence[Split], Sequence[Split]]:
     """Return the splits; those that differ only in deletion vectors are reduced to the rows that these delete."""
-    if not (isinstance(a, SupportsDeletionVectors) and isinstance(b, SupportsDeletionVectors)):
-        return only_a, only_b
     partners: defaultdict[Hashable, list[Split]] = defaultdict(list)
     for split in only_b:
         partners[b.identity_without_vector(split)].append(split)

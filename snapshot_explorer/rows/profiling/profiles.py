@@ -16,7 +16,7 @@ from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes import deletes_over, read_statistics, row_modifiers
+from snapshot_explorer.lifetimes import read_statistics
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
@@ -164,7 +164,7 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     ranges = ranges_of(known)
     lacking = lacking_columns(source, known, newest, names)
-    deleting = [bool(deletes) for deletes in deletes_over(source.format, every)]
+    deleting = [bool(deletes) for deletes in source.format.delete_manifests(every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
     found = {name: _of_column(ranges, name, every, times, why).take(pa.array(places)) for name, why in whys.items()}
@@ -287,7 +287,7 @@ _CUT = {
 
 def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:
     """Return why the rows in files are not those of the table; None where they are."""
-    modifiers = row_modifiers(table_format)
+    modifiers = table_format.row_modifiers()
     if "another branch" in modifiers:
         return _OF_BRANCHES
     if version.schema.is_merged:

@@ -1,0 +1,461 @@
+"""The interface of table formats: `TableFormat`, a table's history, and `TableVersion`, one version of it.
+
+A format implements the abstract methods. The others have defaults for a format without the feature;
+a format overrides those of the features that it has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
+from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.model import (
+    Branch,
+    ChangeMode,
+    ChangesWithStatistics,
+    FieldIds,
+    Inspection,
+    Listing,
+    MaintenanceSettings,
+    NativeRows,
+    Predicate,
+    ReadPlan,
+    RowModifier,
+    Split,
+    TableSchema,
+    Validation,
+)
+from snapshot_explorer.storage import Storage
+
+
+class TableFormat(ABC):
+    """A table's history, bound to one branch. Safe to use from several threads, and picklable."""
+
+    name: ClassVar[str]
+    """The name of the format in messages and in `--format`."""
+    metadata_folders: ClassVar[frozenset[str]]
+    """Folders in a table's folder that contain its metadata; each table has at least one of them."""
+    main_branch: ClassVar[str | None] = None
+    """The name of the branch that is opened without `branch`; None if tables have no branches."""
+    inspections: ClassVar[tuple[Inspection, ...]] = ()
+    """The format's metadata tables, under their names in the format."""
+    commits_are_in_one_file: ClassVar[bool] = False
+    """Whether reading the commits of all versions costs the same requests as reading one."""
+    merges_manifests: ClassVar[bool] = False
+    """Whether a commit may rewrite the manifests of earlier commits; if so, `delta_manifests` is implemented."""
+    lifetimes_have_deletions: ClassVar[bool] = True
+    """Whether CHANGES contain replaced deletions, so that a file's lifetime is of the file with its deletions."""
+
+    # Versions.
+
+    @abstractmethod
+    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
+        """Bind to a table and a branch, the main one for None. Reads only what proves that the branch exists.
+
+        Raises:
+            TableNotFoundError: The branch does not exist; the message lists the existing ones.
+        """
+
+    @classmethod
+    @abstractmethod
+    def recognises(cls, storage: Storage) -> bool:
+        """Return whether the folder is a table of this format, in at most two requests."""
+
+    @property
+    @abstractmethod
+    def storage(self) -> Storage:
+        """The storage of the table."""
+
+    @abstractmethod
+    def listing(self, start: int | None = None) -> Listing:
+        """Return the versions in order, and where some are missing.
+
+        Without `start`, the format's hint is used and a number of requests that does not grow with the history; the
+        versions contain at least the newest. With `start`, every version from there on.
+        """
+
+    @abstractmethod
+    def version(self, number: int | None) -> "TableVersion":
+        """Return one version, which is resolved once; the empty table for None. A request or two.
+
+        Raises:
+            SnapshotNotFoundError: The version cannot be loaded; the message lists those that can.
+        """
+
+    @abstractmethod
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was committed, aware, UTC. Reads at most one small file per version."""
+
+    def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
+        """Return the range of these versions that contains the version of a time.
+
+        That is the last version committed at or before the time, unless the format records which version was current
+        when, also after a rollback; without `follow_log`, such a record is ignored.
+
+        Raises:
+            SnapshotNotFoundError: The version that was current at the time is not in this history.
+        """
+        return versions
+
+    # Commits and their changes.
+
+    @abstractmethod
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame of the versions, in the given order."""
+
+    def commit_details(self, versions: Sequence[int]) -> pa.Table:
+        """Return version, committed_at and details of COMMITS, with as few requests as possible."""
+        return self.commits(versions).select(["version", "committed_at", "details"])
+
+    @abstractmethod
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+        """Return the CHANGES frame of the versions, in one pass; without `changelog` some may be left out."""
+
+    def changes_with_statistics(
+        self, versions: Sequence[int], columns: Sequence[str], at: int
+    ) -> ChangesWithStatistics | None:
+        """Return what versions changed, with statistics of columns of the schema at version `at`, in one pass.
+
+        None if the format does not support it; its statistics are then read with `TableVersion.files`.
+        """
+        return None
+
+    def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
+        """Return the schema in force at each version."""
+        return [self.version(version).schema for version in versions]
+
+    @abstractmethod
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> "RowChanges":
+        """Return the rows that changed after `first` up to `last`, not yet planned.
+
+        Raises:
+            UnsupportedFeatureError: The mode needs a feature that is not read.
+            SnapshotNotFoundError: A file that the mode reads has expired.
+        """
+
+    # What lifetimes and comparisons need beside the changes.
+
+    def lifetime_files(self, version: int) -> pa.Table:
+        """Return the FILES of a version, without deletions if CHANGES do not contain replaced ones."""
+        return self.version(version).files()
+
+    def delta_manifests(self, versions: Sequence[int]) -> frozenset[str] | None:
+        """Return the paths of the delta manifests of these commits; None if some no longer exist.
+
+        Reads all delta lists at once. Called only if the format `merges_manifests`.
+        """
+        return None
+
+    def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
+        """Return for each version the manifests of its delete files: versions with the same have the same deletes."""
+        return [frozenset()] * len(versions)
+
+    def row_modifiers(self) -> frozenset[RowModifier]:
+        """Return the options by which the rows of a version are not those of its files, each read alone.
+
+        The newest options, which apply to every version. Reads the newest schema.
+        """
+        return frozenset()
+
+    # Names of versions.
+
+    def tags(self) -> Mapping[str, int]:
+        """Return each tag's version, sorted by name."""
+        return {}
+
+    def branches(self) -> Sequence[Branch]:
+        """Return the other branches, sorted, with the version of this history that each begins with.
+
+        A listing and two small files per branch, and once the tags where versions have expired. Of more than 100
+        branches, and of a corrupt one, only the name is known.
+        """
+        return ()
+
+    # Maintenance.
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return a metadata table of the whole table, with the format's own columns.
+
+        Raises:
+            InvalidArgumentError: No metadata table has that name.
+        """
+        raise InvalidArgumentError(f"{self.name} tables have no metadata table {name!r}.")
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what the engine's own command would delete from the table at its newest known version.
+
+        Args:
+            rule: What to keep.
+            lifetimes: LIFETIMES of the table.
+            newest: The newest version in the lifetimes; None if there is none. Later ones are ignored.
+
+        Raises:
+            UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.
+            InvalidArgumentError: The rule does not fit the table.
+        """
+        raise UnsupportedFeatureError(
+            f"Retention of {self.name} tables is not supported. Use the engine that expires its versions."
+        )
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+        """Return which of the files that versions need exist: data files, and metadata that need not be read.
+
+        One listing for each folder with data files or deletion vectors, and of the manifests where the format has them.
+        """
+        unchecked = np.ones(len(lifetimes), np.bool_)
+        return Presence(gone=~unchecked, unknown=unchecked, without={}, through={})
+
+    # Metadata read on many machines at once, in independent tasks.
+
+    def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
+        """Return the tasks whose RECORDS contain the live files of a version.
+
+        Raises: as `TableVersion.files`, except for errors in what the tasks read.
+        """
+        raise self._no_tasks()
+
+    def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
+        """Return the tasks whose RECORDS contain the `lifetime_files` of a version."""
+        return self.state_tasks(version, prefetch)
+
+    def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
+        """Return the tasks whose RECORDS contain the changes of commits; for lifetimes, with times and only data files.
+
+        The versions ascend. A task covers versions without a gap.
+
+        Raises: as `changes` and `committed_at`, except for errors in what the tasks read.
+        """
+        raise self._no_tasks()
+
+    def task_reader(self) -> Reader:
+        """Return the function that reads a task. Picklable, including storage options."""
+        raise self._no_tasks()
+
+    def _no_tasks(self) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"engine='spark' cannot read the metadata of {self.name} tables: the format does not split it into tasks. "
+            "Leave out engine='spark'."
+        )
+
+
+class TableVersion(ABC):
+    """One version of a table. Immutable and picklable; its schema and properties are read once, when first used.
+
+    The version of a table without commits has the number None, the newest schema, no files and no rows.
+    """
+
+    # What is in force at the version.
+
+    @property
+    @abstractmethod
+    def number(self) -> int | None:
+        """The version's number; None for a table that has no version yet."""
+
+    @property
+    @abstractmethod
+    def storage(self) -> Storage:
+        """The storage of the table."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> TableSchema:
+        """The schema in force at the version."""
+
+    @property
+    @abstractmethod
+    def arrow_schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+
+    @property
+    @abstractmethod
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        """The field ids of each column, including those in its type."""
+
+    @property
+    @abstractmethod
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties in force at the version."""
+
+    @property
+    def recorded_properties(self) -> Mapping[str, str]:
+        """The properties recorded with the version, which may differ from those in force."""
+        return self.properties
+
+    @property
+    def format_version(self) -> str | None:
+        """The format's version and the features in use; None if it has none. No request once the schema was read."""
+        return None
+
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        """Return the metadata columns among the names, which rows have only when requested.
+
+        They are not part of the schema; `read` accepts them like other columns.
+
+        Raises:
+            InvalidArgumentError: The format has such a column, but the table does not store it at the version.
+        """
+        return pa.schema([])
+
+    def validate(self) -> Validation:
+        """Read enough metadata to prove that the version can be displayed.
+
+        Raises:
+            SnapshotExplorerError: It cannot: its metadata is corrupt or missing.
+        """
+        return Validation(table_id=None, notes=())
+
+    # Its metadata.
+
+    @abstractmethod
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: base, delta, changelog, index, in list order."""
+
+    @abstractmethod
+    def entries(self, manifest: str) -> pa.Table:
+        """Return the ENTRIES of a manifest of MANIFESTS, in order. Reads it and the files that name it.
+
+        Raises:
+            InvalidArgumentError: The version has no such manifest, or it contains no data files.
+        """
+
+    @abstractmethod
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame, restricted to partitions that might match the predicate.
+
+        With `statistics`, the columns `lower`, `upper` and `null_count`, structs with a field per column of the table,
+        and `min_key` and `max_key` where the format has keys.
+
+        Raises:
+            SnapshotNotFoundError: The version cannot be reconstructed any more.
+            CorruptTableError: A file is missing or damaged; the message contains its path.
+        """
+
+    def measured_files(self) -> pa.Table:
+        """Return FILES and `delete_records`: rows in the file that delete others, null if not recorded.
+
+        Costs the same as `files`.
+        """
+        files = self.files()
+        return files.append_column("delete_records", pa.nulls(len(files), pa.int64()))
+
+    def maintenance_settings(self) -> MaintenanceSettings:
+        """Return the table's settings for maintenance. Reads its schema.
+
+        Raises:
+            UnsupportedFeatureError: The format has no settings for maintenance.
+        """
+        raise UnsupportedFeatureError(
+            "Health is not supported for this format, which has no settings for maintenance. "
+            "Snapshot.files() has the sizes, rows and partitions of the files of a version."
+        )
+
+    def inspect(self, name: str) -> pa.Table:
+        """Return a metadata table of the version, with the format's own columns; empty without versions.
+
+        Raises:
+            InvalidArgumentError: No metadata table has that name.
+        """
+        raise InvalidArgumentError(f"A version has no metadata table {name!r}.")
+
+    # Its rows.
+
+    @abstractmethod
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the splits of the rows, and the files that the predicate skips.
+
+        Only files without matching rows are skipped, by metadata alone: no data file is opened.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; nothing has been read.
+        """
+
+    @abstractmethod
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split as the format defines them, with these columns in this order.
+
+        Rows that do not match the predicate may be left out: row groups are skipped by their statistics.
+        """
+
+    @abstractmethod
+    def changelog(self) -> "RowChanges":
+        """Return the rows that the version's commit changed, under the version's own schema.
+
+        Raises:
+            InvalidArgumentError: The version has no changelog.
+        """
+
+    def missing_files(self, splits: Sequence[Split]) -> Sequence[str]:
+        """Return the data files of splits that do not exist; checks none where many are on remote storage."""
+        return self.storage.missing([path for split in splits for path in split.files])
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        """Return one split per file, in order; the split itself if its files must be read together."""
+        return (split,)
+
+    # Its data files, for other readers of Parquet and ORC.
+
+    def native_files(self, split: Split) -> NativeRows | None:
+        """Return the files of a split for other readers; None if they would return other rows. Reads nothing."""
+        return None
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
+        """Return the positions of the deleted rows of each part. Reads the deletion vectors.
+
+        Args:
+            parts: Results of `split_by_file`, one file each, for splits that have `native_files`.
+            rows: The number of rows of each file.
+        """
+        raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
+
+    # Comparing its splits with those of another version.
+
+    def identity_without_vector(self, split: Split) -> Hashable | None:
+        """Return a value that is equal for splits of one file that differ at most in its deletion vector.
+
+        None for a split of several files, or whose rows are merged.
+        """
+        return None
+
+    def rows_deleted(self, before: Split, after: Split) -> Split | None:
+        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none.
+
+        Reads nothing. Both are splits of the same file that differ in its deletion vector, with an equal
+        `identity_without_vector`. `read` accepts the result and reads only these rows; `Split.rows` is the maximum
+        number of them.
+        """
+        raise UnsupportedFeatureError("The format does not compare the deletion vectors of a file.")
+
+    def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
+        """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
+
+        None if that is unknown. A column that is None, or that is absent, is null in every row.
+        """
+        return None
+
+    def columns_added_since(self, other: Self) -> frozenset[str]:
+        """Return columns that certainly no file of another version has."""
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanges:
+    """Changed rows, planned when `splits` is called. The first column is `rowkind`."""
+
+    schema: pa.Schema
+    """The columns after `rowkind`."""
+    metadata_columns: pa.Schema
+    """Columns that rows have only when requested."""
+    splits: Callable[[Predicate | None], Sequence[Split]]
+    """Plans the splits; a predicate, which may use `rowkind`, skips files without matching rows."""
+    reader: TableVersion
+    """Reads the splits."""
