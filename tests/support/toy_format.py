@@ -82,10 +82,8 @@ class Toy(TableFormat):
         raise UnsupportedFeatureError("Toy tables record no changes of rows. Use diff_rows().")
 
     def _sizes(self):
-        found = (
-            (re.fullmatch(r"(\d+)\.parquet", entry.name), entry.size_bytes) for entry in self._storage.list(FOLDER)
-        )
-        return {int(match[1]): size for match, size in found if match}
+        files = {entry.name: entry.size_bytes for entry in self._storage.list(FOLDER)}
+        return {int(name.removesuffix(".parquet")): size for name, size in files.items() if name.endswith(".parquet")}
 
 
 class ToyVersion(TableVersion):
