@@ -37,7 +37,7 @@ from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
 
     import plotly.graph_objects as go
