@@ -936,7 +936,7 @@ class Table:
             "path": Code(self.path),
             "format": self.format,
             "format version": current.cached_format_version(),
-            "branch": self.branch or self._format.main_branch,
+            "branch": self.branch or self.bound.main_branch,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.format),
