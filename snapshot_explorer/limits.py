@@ -28,7 +28,8 @@ class Limits:
         metadata_bytes: Decoded bytes that a metadata file may have, however small it is stored.
         metadata_ratio: A larger metadata file may decode to this many times its stored size.
         metadata_rows: Rows that a metadata file may have; a larger file may have one row per 8 bytes.
-        value_bytes: Bytes of one line of JSON, one JSON document, or one decompressed Avro block.
+        value_bytes: Bytes of one line of JSON, one JSON document or answer of a catalog, or one decompressed block of
+            Avro.
 
     Raises:
         InvalidArgumentError: A limit is not a whole number of 1 or more.
@@ -42,8 +43,8 @@ class Limits:
     metadata_rows: int = 4_000_000
     """Rows that a metadata file may have, however small it is stored. A larger file may have one row per 8 bytes."""
     value_bytes: int = 64 * _MiB
-    """Bytes of one line of JSON, one JSON document, or one decompressed Avro block. A schema of 100,000 columns takes
-    15 MB; Avro writers use blocks of 64 kB."""
+    """Bytes of one line of JSON, one JSON document or answer of a catalog, or one decompressed Avro block. A schema of
+    100,000 columns takes 15 MB; Avro writers use blocks of 64 kB."""
 
     def __post_init__(self) -> None:
         """Validate the limits."""
@@ -86,6 +87,14 @@ class Limits:
         """
         if value > self.value_bytes:
             raise exceeded(path, size_bytes, f"has {what} of {value} bytes or more", "value_bytes", value, self)
+
+
+def check_limits(limits: object) -> None:
+    """Raise InvalidArgumentError if an argument is not Limits."""
+    if not isinstance(limits, Limits):
+        raise InvalidArgumentError(
+            f"limits must be Limits, such as Limits(metadata_bytes=8 << 30), got {type(limits).__name__}."
+        )
 
 
 def parse_limits(text: str) -> Limits:

@@ -85,12 +85,12 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         StorageError: The storage or the catalog refused the request or did not respond.
         MissingDependencyError: The storage or the catalog needs a package that is not installed.
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
-        LimitError: A metadata file needs more than `limits`; the message names the file and the limit.
+        LimitError: A metadata file, or the answer of a catalog, needs more than `limits`; the message names the limit.
     """
     name = None
     if spark is not None or catalog is not None or catalog_options is not None:
         name = os.fspath(path)
-        named = _in_catalog(name, spark, catalog, catalog_options, format)
+        named = _in_catalog(name, spark, catalog, catalog_options, format, limits)
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)
@@ -112,6 +112,7 @@ def _in_catalog(
     catalog: str | None,
     catalog_options: Mapping[str, Any] | None,
     table_format: str | None,
+    limits: Limits,
 ) -> CatalogTable:
     """Return the location of a table that is named in a session's catalog, or in another one."""
     if catalog is None:
@@ -122,7 +123,7 @@ def _in_catalog(
         return locate(spark, name)
     if spark is not None:
         raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
-    return catalogs.locate(catalog, name, catalog_options, table_format=table_format)
+    return catalogs.locate(catalog, name, catalog_options, table_format=table_format, limits=limits)
 
 
 def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:

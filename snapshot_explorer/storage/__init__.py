@@ -18,7 +18,7 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 
 from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, SnapshotExplorerError, StorageError
-from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import (
     Mask,
     ensure_backend,
@@ -136,10 +136,7 @@ class Storage:
         self._location = parse_location(path)
         self._options = _Options.of(options)
         self.root = self._location.shown
-        if not isinstance(limits, Limits):
-            raise InvalidArgumentError(
-                f"limits must be Limits, such as Limits(metadata_bytes=8 << 30), got {type(limits).__name__}."
-            )
+        check_limits(limits)
         self.limits = limits
         self._external_files = parse_external_files(external_files)
         self._external_locations = ExternalLocations(self._location, self._external_files)

@@ -40,10 +40,10 @@ def refused(status, message, kind="Refused"):
 
 
 @contextlib.contextmanager
-def served(table, config=CONFIG):
+def served(table, config=CONFIG, token=None):
     """Yield a catalog's URI, with shop.shipments or Paimon's shop.orders, and the requests as (path, Authorization).
 
-    An answer is the body, as JSON or text, or a pair of body and status.
+    An answer is the body, as JSON or text, or a pair of body and status, or a function that writes all of it.
     """
     requests = []
 
@@ -51,10 +51,24 @@ def served(table, config=CONFIG):
         def do_GET(self):
             path = self.path.partition("?")[0]
             requests.append((self.path, self.headers["Authorization"]))
-            answers = dict.fromkeys(("/v1/namespaces/shop/tables/shipments", "/v1/databases/shop/tables/orders"), table)
-            answer = (answers | {"/v1/config": config}).get(
-                path, refused(404, f"Table does not exist: {path.rpartition('/')[2]}", "NoSuchTableException")
-            )
+            if path.endswith(("/namespaces/shop/tables/shipments", "/databases/shop/tables/orders")):
+                self.answer(table)
+            elif path == "/v1/config":
+                self.answer(config)
+            else:
+                name = path.rpartition("/")[2]
+                self.answer(refused(404, f"Table does not exist: {name}", "NoSuchTableException"))
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            requests.append((self.path, self.headers["Authorization"]))
+            self.answer(token)
+
+        def answer(self, answer):
+            if callable(answer):
+                with contextlib.suppress(ConnectionError):
+                    answer(self.wfile)
+                return
             body, status = answer if isinstance(answer, tuple) else (answer, 200)
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
             self.send_response(status)

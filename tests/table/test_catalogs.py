@@ -152,6 +152,7 @@ def test_what_is_not_a_name_is_never_sent(name):
         ({"catalog": f"host/{CANARY}"}, "catalog must be the URI"),
         ({"catalog": ""}, "catalog must be the URI"),
         ({"catalog_options": {"token": CANARY}}, "catalog_options needs catalog"),
+        ({"catalog": "http://host", "limits": 5}, "limits must be Limits"),
         ({"catalog": "http://host", "spark": object()}, "catalog and spark both name a catalog"),
     ],
 )

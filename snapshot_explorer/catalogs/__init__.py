@@ -5,14 +5,17 @@ The catalog only returns where the table is, and an Iceberg one credentials for 
 
 from __future__ import annotations
 
+import errno
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from snapshot_explorer.errors import (
     InvalidArgumentError,
+    LimitError,
     MissingDependencyError,
     SnapshotExplorerError,
     StorageError,
@@ -20,11 +23,12 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.iceberg import split_metadata_path
+from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import Mask, error_chain, error_text
 from snapshot_explorer.storage.location import parse_location, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
@@ -51,12 +55,18 @@ _ADVICE = (
         "Try again later, or look into the log of the catalog's server.",
     ),
     (frozenset({"SSLError"}), "Check the certificates, and ssl in catalog_options."),
-    (frozenset({"ConnectionError", "Timeout"}), "Check the URI and the network, then try again."),
+    (frozenset({"ConnectionError", "Timeout", "TimeoutError"}), "Check the URI and the network, then try again."),
 )
 """What to check after an error, by the names of its class and bases. The first match counts."""
 _ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
+_MAX_SECONDS = 60
+"""The time in which a catalog must answer."""
+_RETURNED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\S{32,}')
+"""What may be a secret that a server returned, in an error of pypaimon-rust: text in quotes, and long words."""
 _SYSTEM_REASON = re.compile(r'Os \{.*?message: "([^"]*)"')
 """Why a connection failed, in the text of an error of pypaimon-rust."""
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,22 +114,29 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
 
 
 def locate(
-    catalog: str, name: str, options: Mapping[str, Any] | None = None, *, table_format: str | None = None
+    catalog: str,
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    table_format: str | None = None,
+    limits: Limits = DEFAULT,
 ) -> CatalogTable:
     """Return the location of a table in a catalog: its folder, or the current metadata file of an Iceberg table.
 
-    Two requests to the catalog.
+    Two requests to the catalog, which must answer within 60 seconds.
 
     Args:
         catalog: The URI of a REST catalog, or the name of a catalog in pyiceberg's configuration.
         name: Namespace and name, such as `shop.orders`, with backticks around odd parts.
         options: Properties of the catalog, such as `token` and `warehouse`, as its client names them. Never shown.
         table_format: `paimon` for a Paimon REST catalog. Otherwise the table must be an Iceberg table.
+        limits: The maximum size of an answer of an Iceberg REST catalog (`value_bytes`).
 
     Raises:
         InvalidArgumentError: The name or the catalog is not valid.
         TableNotFoundError: The catalog has no such table.
-        StorageError: The catalog did not answer, or refused.
+        StorageError: The catalog did not answer in time, or refused.
+        LimitError: Its answer is too large.
         UnsupportedFeatureError: The catalog does not name a metadata file, or it filters what a user may read.
         MissingDependencyError: The catalog's client, or a package that it needs, is not installed.
     """
@@ -130,25 +147,59 @@ def locate(
         raise InvalidArgumentError(
             f"{_PAIMON_CATALOG if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
         )
+    check_limits(limits)
     if table_format == "paimon":
         return _in_paimon(catalog, name, parts, options or {})
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
-    mask = _mask(settings)
+    secrets: list[str] = []
     failure: SnapshotExplorerError
     try:
-        with _client(settings) as client:
-            table = client.load_table(parts)
-        location, vended = table.metadata_location, _vended(table)
+        location, options_of_table = _within_limit(lambda: _loaded(settings, parts, secrets.append, limits.value_bytes))
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
-        failure = _failure(error, settings.shown, name, mask)
+        failure = _failure(error, settings.shown, name, _mask(settings, secrets))
     else:
+        mask = _mask(settings, secrets)
         if location and split_metadata_path(location):
-            return CatalogTable(path=location, format="iceberg", storage_options=_s3fs_options(location, vended))
+            return CatalogTable(path=location, format="iceberg", storage_options=options_of_table)
         found = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
         failure = UnsupportedFeatureError(
             f"The catalog {settings.shown} names {found} of {name}. Files named *.metadata.json are read."
         )
     raise failure  # not above: the client's error, which holds requests with secrets, would be its context
+
+
+def _loaded(
+    settings: _Settings, parts: tuple[str, ...], secret: Callable[[str], object], max_bytes: int
+) -> tuple[str | None, Mapping[str, Any] | None]:
+    """Return the metadata file of a table, and the credentials that the catalog returned."""
+    with _client(settings, secret, max_bytes) as client:
+        table = client.load_table(parts)
+    location: str | None = table.metadata_location
+    return location, _s3fs_options(location, _vended(table)) if location else None
+
+
+def _within_limit(work: Callable[[], _Result]) -> _Result:
+    """Return the result of work with a catalog's client, which must end in time.
+
+    In a daemon thread, which Ctrl-C and the end of the process do not wait for: no client limits the time in which a
+    server sends its answer byte by byte.
+
+    Raises:
+        TimeoutError: It did not end.
+    """
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            future.set_exception(error)
+
+    Thread(target=run, name="snapshot-catalog", daemon=True).start()
+    wait([future], _MAX_SECONDS)
+    if not future.done():
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {_MAX_SECONDS} seconds")
+    return future.result()
 
 
 def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
@@ -196,11 +247,12 @@ def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
     raise InvalidArgumentError(f"pyiceberg's configuration cannot be read: {failure}. Check .pyiceberg.yaml.")
 
 
-def _mask(settings: _Settings) -> Mask:
+def _mask(settings: _Settings, secrets: Sequence[str] = ()) -> Mask:
+    """Return a mask of the settings and of texts that the catalog returned."""
     uri = settings.properties.get("uri")
     hidden = parse_location(uri).hidden if isinstance(uri, str) and "://" in uri else ()
     values = {name: value for name, value in settings.properties.items() if name not in _PUBLIC}
-    return Mask(values, (*settings.secrets, *hidden, *_parts_of_secrets(values)))
+    return Mask(values, (*settings.secrets, *hidden, *_parts_of_secrets(values), *secrets))
 
 
 def _parts_of_secrets(properties: Mapping[str, Any]) -> Iterator[str]:
@@ -210,10 +262,14 @@ def _parts_of_secrets(properties: Mapping[str, Any]) -> Iterator[str]:
             yield from _SEPARATORS.split(value)
 
 
-def _client(settings: _Settings) -> Catalog:
+def _client(settings: _Settings, secret: Callable[[str], object], max_bytes: int) -> Catalog:
     """Return pyiceberg's client. It requests the configuration of a REST catalog."""
     from pyiceberg.catalog import load_catalog
 
+    if _is_rest(settings.properties):
+        from snapshot_explorer.catalogs.rest import LimitedRestCatalog  # noqa: PLC0415 - it imports pyiceberg
+
+        return LimitedRestCatalog(settings.name, settings.properties, secret, max_bytes)
     client = load_catalog(settings.name, **settings.properties)
     load = client._load_file_io  # noqa: SLF001 - there is no public way to prevent this import
 
@@ -223,6 +279,15 @@ def _client(settings: _Settings) -> Catalog:
 
     vars(client)["_load_file_io"] = load_known_class
     return client
+
+
+def _is_rest(properties: Mapping[str, Any]) -> bool:
+    """Return whether pyiceberg would use its own client for REST catalogs."""
+    if "py-catalog-impl" in properties:
+        return False
+    return str(properties.get("type") or "").lower() == "rest" or (
+        not properties.get("type") and str(properties.get("uri")).startswith("http")
+    )
 
 
 def _vended(table: Table) -> Mapping[str, Any]:
@@ -264,8 +329,10 @@ def _s3fs_options(location: str, properties: Mapping[str, Any]) -> Mapping[str, 
 def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
     if isinstance(error, ImportError):
         return _missing(error)
-    names = {one.__name__ for one in type(error).__mro__}
+    names = {cls.__name__ for cls in type(error).__mro__}
     reason = _reason(error, mask)
+    if isinstance(error, LimitError):
+        return LimitError(f"The catalog {shown} did not return the location of {name}: {reason}.")
     if "NotInstalledError" in names:
         return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {reason}.")
     paimon = _ONLY_ICEBERG if "://" in shown else ""
@@ -291,10 +358,8 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
         )
     mask = _mask(settings)
     failure: SnapshotExplorerError
-    pool = ThreadPoolExecutor(1, "snapshot-catalog")
     try:
-        # In a thread: the client answers no Ctrl-C before its time-out of 30 seconds.
-        path, properties = pool.submit(_ask_paimon, settings.properties, parts).result()
+        path, properties = _within_limit(lambda: _paimon_table(settings.properties, parts))
     except ImportError:
         failure = MissingDependencyError(
             "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
@@ -305,8 +370,6 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
     else:
         _check_paimon(name, properties)
         return CatalogTable(path=path, format="paimon")
-    finally:
-        pool.shutdown(wait=False)
     raise failure  # not above, as in locate
 
 
@@ -327,7 +390,7 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     )
 
 
-def _ask_paimon(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
+def _paimon_table(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
     """Return a table's folder and its properties."""
     from pypaimon_rust.datafusion import PaimonCatalog
 
@@ -351,8 +414,10 @@ def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
 
 def _paimon_failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
     text = str(error)
-    system = _SYSTEM_REASON.search(text)
-    reason = shortened(mask(system[1] if system else text)).rstrip(". ")
+    match = _SYSTEM_REASON.search(text)
+    system = match[1] if match else error.strerror if isinstance(error, TimeoutError) else None
+    # The client does not return what the server sent.
+    reason = shortened(mask(system or _RETURNED.sub("***", text))).rstrip(". ")
     # The client raises ValueError for everything.
     if text.startswith("Table ") and text.endswith(" does not exist."):
         return TableNotFoundError(
@@ -367,8 +432,18 @@ def _paimon_failure(error: Exception, shown: str, name: str, mask: Mask) -> Snap
 
 def _reason(error: Exception, mask: Mask) -> str:
     """Return the system's reason for a failed connection, otherwise the message of the catalog or its client."""
+    if isinstance(error, SnapshotExplorerError):
+        return str(error)
+    if type(error).__module__.startswith("pydantic"):
+        return f"its answer is not valid: {shortened(mask(_invalid_members(error)))}"
     reasons = [one.strerror for one in error_chain(error) if isinstance(one, OSError) and one.strerror]
     return shortened(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
+
+
+def _invalid_members(error: Any) -> str:
+    """Return which members of an answer pydantic refuses. Its own text quotes the answer, with parts of secrets."""
+    members = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, member['loc']))}: {member['msg']}" for member in members)
 
 
 def _missing(error: ImportError) -> MissingDependencyError:
