@@ -29,7 +29,7 @@ from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_names, rewrite
+from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_column, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import BranchHead, Latest, Ref, Tag, Version
 
@@ -136,7 +136,7 @@ def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | No
     rewritten = found.rewritten("duckdb", name)
     words = {token.keyword for token in found.tokens}
     relations = {name(number): _relation(one) for number, one in enumerate(found.sources)}
-    return duckdb_sql.run(
+    rows = duckdb_sql.run(
         rewritten.text,
         relations,
         lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
@@ -145,6 +145,7 @@ def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | No
         explain=found.first == "EXPLAIN",
         before=None if before is None else lambda wanted: before(_readings(found, wanted)),
     )
+    return rows.rename_columns([restore_column(column, query, found.written) for column in rows.column_names])
 
 
 def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
@@ -238,6 +239,11 @@ class _Query:
         return cls(text=text, tokens=cut, places=places, sources=sources)
 
     @property
+    def written(self) -> Mapping[int, str]:
+        """Return the name in the query of each source, by its number."""
+        return {number: source.written for number, source in enumerate(self.sources)}
+
+    @property
     def first(self) -> str:
         """Return the statement's first word."""
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
@@ -248,8 +254,7 @@ class _Query:
 
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the user's names and position."""
-        written = {number: one.written for number, one in enumerate(self.sources)}
-        message = restore_names(sentence, written)
+        message = restore_names(sentence, self.written)
         return f"The query fails{near(self.text, at)}: {message}{'' if message.endswith('?') else '.'}"
 
 

@@ -264,7 +264,7 @@ class _Walk:
                 self.at += 2
             raise InvalidArgumentError(self._unknown(token, ".".join(parts), self.tokens[self.at - 1].value))
         if token.value.lower() in level.scope:
-            if is_clause(following):
+            if is_clause(following) or self.query[token.end : token.end + 1] == "@":
                 raise InvalidArgumentError(
                     f"{token.text}{place(self.query, token.start)} is a WITH query, which has no versions. Write "
                     "the version after a table name, or rename that query."

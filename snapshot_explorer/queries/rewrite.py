@@ -49,6 +49,18 @@ def restore_names(sentence: str, written: Mapping[int, str]) -> str:
     return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
 
 
+def restore_column(column: str, query: str, written: Mapping[int, str]) -> str:
+    """Return the name of a result's column, which DuckDB makes of an expression, with the user's table names.
+
+    Names that the user's tables or query contain are unchanged.
+    """
+    if _GENERATED.fullmatch(column) or _GENERATED.search(query):
+        return column
+    for number, table in written.items():
+        column = column.replace(f"{name(number)} AS {table}", table)
+    return restore_names(column, written)
+
+
 def rewrite(
     query: str, tokens: Sequence[Token], tables: Sequence[tuple[Reference, str]], dialect: Dialect = "duckdb"
 ) -> Rewritten:

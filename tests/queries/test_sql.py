@@ -225,6 +225,26 @@ def test_variants_are_json_text_in_queries_as_in_pandas():
     assert 10 in numbers["id"].tolist()
 
 
+def test_columns_without_an_alias_are_called_by_the_names_in_the_query(tables):
+    got = snapshot_explorer.sql(
+        'select (select max(order_id) from orders@3), exists (from "ORDERS" o), 1 snapshot from orders limit 1', tables
+    )
+
+    assert list(got.columns) == [
+        "(SELECT max(order_id) FROM orders)",
+        "EXISTS(SELECT * FROM orders AS o)",
+        "snapshot",
+    ]
+
+
+@pytest.mark.parametrize("clause", ["@5", " version as of 5", " for version as of 5"])
+def test_a_version_of_a_with_query_is_refused_by_name(tables, clause):
+    with pytest.raises(
+        InvalidArgumentError, match="orders at line 1, column 50 is a WITH query, which has no versions"
+    ):
+        snapshot_explorer.sql(f"with orders as (select 1 order_id) select * from orders{clause}", tables)
+
+
 @pytest.mark.parametrize("word", ["exists", "not exists"])
 @pytest.mark.parametrize("name", ["orders", "events", "payments"])
 def test_a_correlated_exists_between_two_versions_reads_each_of_them_once(tables, name, word):
