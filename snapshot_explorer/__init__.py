@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from snapshot_explorer import errors, samples
+from snapshot_explorer.old_libraries import check_floors
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.queries import sql
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
+
+check_floors()
 
 __version__ = "0.1.0"
 __all__ = [

@@ -4,16 +4,19 @@ Source: ORC specification v1, "File Tail", "Types", "Stripe Footer", "Compressio
 """
 
 import io
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.old_libraries import PYARROW_ORC_STRIPES
 
 _TAIL = 16_384
 _MAX_FOOTER_BYTES = 64 * 2**20
@@ -185,6 +188,30 @@ def check_types(source: pa.NativeFile) -> None:
             if number <= index or number in depths:
                 raise CorruptBytesError("its types are not a tree")
             depths[number] = depth + 1
+
+
+def check_stripes(source: pa.NativeFile) -> None:
+    """Raise an error for stripes that make an old pyarrow abort the process. Reads the footer of each stripe.
+
+    Raises:
+        CorruptBytesError: The footer of a stripe cannot be parsed.
+        pyarrow.ArrowException: The zone of a writer's clock is not in the database.
+        UnsupportedFeatureError: The file is packed with a codec that is not read.
+    """
+    if not PYARROW_ORC_STRIPES.applies():
+        return
+    footer, compression = _footer(source)
+    stripes = [
+        dict(_messages(value)) for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes)
+    ]
+    for zone in {_zone(source, stripe, compression) for stripe in stripes}:
+        path = f"{os.environ.get('TZDIR', '/usr/share/zoneinfo')}/{zone}"
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123 - the path that pyarrow opens
+                ZoneInfo.from_file(file)
+        except (OSError, ValueError) as error:
+            if zone:
+                raise pa.ArrowException(f"Time zone file {path} does not exist") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,7 +162,7 @@ class Comparison:
         known = rows["path"].to_pylist()
         owner = f"version {self.a}" if self._is_same else f"version {self.a} or {self.b}"
         path = find_manifest(str(manifest), known, owner=owner)
-        row = rows.slice(known.index(path), 1).to_pylist(maps_as_pydicts=None)[0]
+        row = rows.slice(known.index(path), 1).to_pylist()[0]
         version = self._a if row["list_b"] is None else self._b
         only = f", which only version {version.number} names" if None in (row["list_a"], row["list_b"]) else ""
         return entries_of(version, path, note=only)

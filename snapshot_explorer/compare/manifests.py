@@ -40,7 +40,7 @@ def compare_manifests(
     made = frozenset[str]() if not merges else delta_paths
     rows, statuses = [], []
     seen = set()
-    for manifest in [*b.to_pylist(maps_as_pydicts=None), *a.to_pylist(maps_as_pydicts=None)]:
+    for manifest in [*b.to_pylist(), *a.to_pylist()]:
         path = manifest["path"]
         if path in seen:
             continue

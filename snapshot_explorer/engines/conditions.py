@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.engines import data_skipping, file_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
-from snapshot_explorer.engines.duckdb_sessions import locked_cursor
+from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _ROWS = "__snapshot_rows__"
 _PREFIX = "SELECT (\n"
 _BARE_PREFIX = "SELECT\n"
 _USAGE = "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
+_EMPTY = "The condition {!r} is empty. Write a WHERE clause without WHERE, or leave it out."
 _KEYWORD_VALUES = frozenset(
     (
         "current_catalog",
@@ -159,12 +160,13 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     Raises:
         InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
             of one row (a subquery, another table, an aggregate).
-        UnsupportedFeatureError: It reads a column with a collation.
+        UnsupportedFeatureError: It reads a column with a collation, or one that an old DuckDB changes.
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
     found = _condition(text, schema)
     check_condition(found.columns, schema)
+    check_nanoseconds(found.columns, schema)
     return found
 
 
@@ -208,6 +210,8 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
 
     It is parsed twice: in parentheses, to refuse more than one expression, and alone, to refuse unbalanced ones.
     """
+    if not text.strip():
+        raise InvalidArgumentError(_EMPTY.format(text))
     try:
         answer, bare_answer = _answer(cursor, f"{_PREFIX}{text}\n)"), _answer(cursor, f"{_BARE_PREFIX}{text}\n")
     except RecursionError as error:
@@ -228,15 +232,13 @@ def _parse(cursor: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
     tree: dict[str, Any] = chosen[0]
     if tree.get("function_name") == "row":
         if not children(tree):
-            raise InvalidArgumentError(
-                f"The condition {text!r} is empty. Write a WHERE clause without WHERE, or leave it out."
-            )
+            raise InvalidArgumentError(_EMPTY.format(text))
         raise InvalidArgumentError(f"{text!r} is a list of values, not a condition. {_USAGE}")
     return tree
 
 
 def _answer(cursor: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", query))
+    answer: dict[str, Any] = json.loads(scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", query))
     return answer
 
 

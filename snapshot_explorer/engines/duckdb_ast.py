@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from snapshot_explorer.old_libraries import DUCKDB_DOUBLE_CONSTANTS
 
+if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
@@ -31,17 +32,24 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def computed(value: str) -> str:
+    """Return SQL with the value of a column for which DuckDB uses no statistics and applies no filter in the scan."""
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE {value} END"
+
+
 def scalar(cursor: duckdb.DuckDBPyConnection, query: str, parameter: str) -> str:
     """Return the single value of a query. Fetches all rows, since DuckDB needs results read to the end."""
     return str(cursor.execute(query, [parameter]).fetchall()[0][0])
 
 
 def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -> list[str] | None:
-    """Return expressions as SQL; None if DuckDB does not print one as a complete expression.
+    """Return expressions as SQL; None if DuckDB does not print one as a complete expression with the same value.
 
     DuckDB cuts strings at the character U+0000 when it reads a tree, so expressions with it are not printed.
     """
-    statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?)", "SELECT 1"))
+    if DUCKDB_DOUBLE_CONSTANTS.applies() and _has_double(trees):
+        return None
+    statement = json.loads(scalar(cursor, "SELECT json_serialize_sql(?::VARCHAR)", "SELECT 1"))
     wholes = []
     for tree in trees:
         statement["statements"][0]["node"]["select_list"] = [tree]
@@ -53,3 +61,11 @@ def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -
     if not all(text.startswith("SELECT ") for text in found):
         return None
     return [text.removeprefix("SELECT ") for text in found]
+
+
+def _has_double(tree: object) -> bool:
+    """Return whether a parse tree contains a constant of type DOUBLE."""
+    if isinstance(tree, dict):
+        dtype = (tree.get("value") or {}).get("type") if tree.get("class") == "CONSTANT" else None
+        return (dtype is not None and dtype.get("id") == "DOUBLE") or any(map(_has_double, tree.values()))
+    return not isinstance(tree, str) and isinstance(tree, Sequence) and any(map(_has_double, tree))

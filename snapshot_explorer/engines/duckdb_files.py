@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.duckdb_ast import computed, quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.footers import Identity, identity
 from snapshot_explorer.formats import row_groups
@@ -344,4 +344,4 @@ def _guarded(file: File, name: str, constants: str = _CONSTANTS) -> str:
     Source: parquet-format, "Statistics".
     """
     value = _value(file, name, constants)
-    return f"CASE WHEN {value} IS NULL THEN NULL ELSE {value} END" if name in file.guarded else value
+    return computed(value) if name in file.guarded else value

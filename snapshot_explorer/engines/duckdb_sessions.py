@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow as pa
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.old_libraries import DUCKDB_LOCAL_ERRORS_AS_JSON, DUCKDB_NANOSECONDS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -19,14 +24,12 @@ _OFFLINE = {
     "python_enable_replacements": "false",
 }
 _LOCKED = {**_OFFLINE, "enable_external_access": "false", "threads": "1"}
-_PLANNING = {**_LOCKED, "errors_as_json": "true", "python_scan_all_frames": "false"}
 _FILES = {**_OFFLINE, "temp_directory": ""}
-_QUERIES = {
-    **_FILES,
-    "python_scan_all_frames": "false",
-    "errors_as_json": "true",
-    "memory_limit": "50%",
-}
+_PLANNING = {**_LOCKED, "errors_as_json": "true"}
+_QUERIES = {**_FILES, "errors_as_json": "true"}
+_LOCAL_JSON_ERRORS = "SET errors_as_json = true"
+_MEMORY_SHARE = 0.5 / 0.8
+"""Half of the memory, as a share of DuckDB's own limit, which is 80 %."""
 _INTERRUPTED = "Query interrupted"
 """The text of the RuntimeError that DuckDB raises in the main thread after Ctrl-C."""
 _INTERRUPT_SECONDS = 0.1
@@ -35,24 +38,47 @@ _INTERRUPT_SECONDS = 0.1
 _Result = TypeVar("_Result")
 
 
+def check_nanoseconds(columns: Iterable[str], schema: pa.Schema) -> None:
+    """Raise UnsupportedFeatureError if the installed DuckDB cuts values of a column to microseconds."""
+    if not DUCKDB_NANOSECONDS.applies():
+        return
+    for name in columns:
+        if schema.names.count(name) == 1 and _is_cut(schema.field(name).type):
+            raise UnsupportedFeatureError(
+                f"Conditions and SQL do not read the nanoseconds of column {name!r}: {DUCKDB_NANOSECONDS.remedy()}"
+            )
+
+
+def _is_cut(dtype: pa.DataType) -> bool:
+    """Return whether a type is, or contains, a time or a timestamp with a zone that has nanoseconds."""
+    is_zoned = pa.types.is_timestamp(dtype) and dtype.tz is not None
+    if is_zoned or pa.types.is_time(dtype):
+        return bool(dtype.unit == "ns")
+    return any(_is_cut(dtype.field(index).type) for index in range(dtype.num_fields))
+
+
 @contextmanager
 def locked_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection that reaches no file, no network and no Python variable; one thread works for it."""
-    with _cursor(_instance(os.getpid(), tuple(_LOCKED.items()))) as cursor:
+    with _closing(_instance(os.getpid(), tuple(_LOCKED.items())).cursor()) as cursor:
         yield cursor
 
 
 @contextmanager
 def planning_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection like `locked_cursor` that explains queries and runs none; its errors are JSON."""
-    with _cursor(_instance(os.getpid(), tuple(_PLANNING.items()))) as cursor:
+    if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
+        connection = opened(_LOCKED, _LOCAL_JSON_ERRORS)
+    else:
+        connection = _instance(os.getpid(), tuple(_PLANNING.items())).cursor()
+    with _closing(connection) as cursor:
         yield cursor
 
 
 @contextmanager
 def file_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a new connection that reads local files, in threads. Only for queries that this package builds."""
-    with _cursor(_instance(os.getpid(), tuple(_FILES.items()))) as cursor:
+    with _closing(_instance(os.getpid(), tuple(_FILES.items())).cursor()) as cursor:
         yield cursor
 
 
@@ -66,7 +92,12 @@ def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnectio
     Args:
         paths: The files. Their names contain no quotes.
     """
-    with _cursor(_instances_of_queries(os.getpid())(tuple(sorted(set(paths))))) as cursor:
+    files = tuple(sorted(set(paths)))
+    if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
+        connection = _opened_for(files)
+    else:
+        connection = _instances_of_queries(os.getpid())(files).cursor()
+    with _closing(connection) as cursor:
         yield cursor
 
 
@@ -88,11 +119,11 @@ def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Res
 
 
 @contextmanager
-def _cursor(instance: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a new connection, closed at the end. Ctrl-C raises KeyboardInterrupt, whichever error DuckDB raises."""
+def _closing(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection, and close it at the end. Ctrl-C raises KeyboardInterrupt, whichever error DuckDB raises."""
     import duckdb
 
-    with instance.cursor() as cursor:
+    with connection as cursor:
         try:
             yield cursor
         except duckdb.InterruptException as error:
@@ -110,9 +141,14 @@ def _instances_of_queries(process: int) -> Callable[[tuple[str, ...]], duckdb.Du
     return lru_cache(maxsize=2)(_opened_for)
 
 
-def _opened_for(paths: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-    listed = ", ".join(f"'{path}'" for path in paths)
-    return opened(_QUERIES, f"SET allowed_paths = [{listed}]", "SET enable_external_access = false")
+def _opened_for(paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    settings, statements = _QUERIES, ["SET enable_external_access = false"]
+    if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
+        settings, statements = _FILES, [*statements, _LOCAL_JSON_ERRORS]
+    if paths:
+        listed = ", ".join(f"'{path}'" for path in paths)
+        statements.insert(0, f"SET allowed_paths = [{listed}]")
+    return opened(settings, *statements, memory_share=_MEMORY_SHARE)
 
 
 @cache
@@ -121,16 +157,25 @@ def _instance(process: int, settings: tuple[tuple[str, str], ...]) -> duckdb.Duc
     return opened(dict(settings))
 
 
-def opened(settings: Mapping[str, str], *more: str) -> duckdb.DuckDBPyConnection:
+def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -> duckdb.DuckDBPyConnection:
     """Return an instance of its own with these settings, which queries cannot change; its zone is UTC.
 
     Args:
         settings: The settings to open it with.
         more: Statements for settings that an instance can have only later.
+        memory_share: The share of DuckDB's own limit of memory that it may use.
     """
     import duckdb
 
     connection = duckdb.connect(":memory:", config=dict(settings))
+    if memory_share < 1:
+        more = (f"SET memory_limit = '{_memory_limit(connection, memory_share)}'", *more)
     for statement in ("SET GLOBAL TimeZone = 'UTC'", *more, "SET lock_configuration = true"):
         connection.execute(statement)
     return connection
+
+
+def _memory_limit(connection: duckdb.DuckDBPyConnection, share: float) -> str:
+    """Return a share of an instance's limit of memory. DuckDB before 2.0 does not accept a percentage."""
+    size, unit = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
+    return f"{float(size) * share}{unit}"

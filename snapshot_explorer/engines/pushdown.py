@@ -19,6 +19,8 @@ PREFIX = "plan__"
 """The prefix of column names in plans."""
 _SCAN = "ARROW_SCAN"
 _LIMITS = ("LIMIT", "STREAMING_LIMIT")
+_OPTIONAL = "optional:"
+"""How filters begin that a scan may ignore. DuckDB before 2.0 applies filters in scans of Arrow data."""
 _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
 _TOKEN = re.compile(
     r"""(?P<column>plan__\d+__\d+)
@@ -76,13 +78,22 @@ def _scans(node: object, parent: str, parent_info: Mapping[str, Any]) -> Iterato
         return
     name, info = str(node.get("name", "")).strip(), node.get("extra_info") or {}
     if name.endswith(_SCAN):
-        columns, condition = info.get("Projections") or [], parent_info.get("Expression")
+        columns, filters = _texts(info, "Projections"), _texts(info, "Filters")
+        conditions = [text for text in filters if not text.startswith(_OPTIONAL)]
+        if parent == "FILTER":
+            conditions += _texts(parent_info, "Expression")
         yield Scan(
-            (columns,) if isinstance(columns, str) else tuple(columns),
-            condition if parent == "FILTER" and isinstance(condition, str) else None,
-            _limit(parent_info) if parent in _LIMITS and "Filters" not in info else None,
+            tuple(dict.fromkeys((*columns, *(name[0] for text in filters for name in _NAME.finditer(text))))),
+            " AND ".join(conditions if len(conditions) < 2 else (f"({text})" for text in conditions)) or None,  # noqa: PLR2004
+            _limit(parent_info) if parent in _LIMITS and not filters else None,
         )
     yield from _scans(node.get("children") or [], name, info)
+
+
+def _texts(info: Mapping[str, Any], key: str) -> list[str]:
+    """Return a detail of a node, which DuckDB writes as a text or as a list of texts, without empty ones."""
+    value = info.get(key) or []
+    return [text for text in ([value] if isinstance(value, str) else value) if isinstance(text, str) and text]
 
 
 def _limit(info: Mapping[str, Any]) -> int | None:

@@ -8,10 +8,11 @@ network or Python variables.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,9 +21,15 @@ import pyarrow as pa
 from snapshot_explorer.arrow.variant_texts import has_variant, text_schema, with_texts
 from snapshot_explorer.engines import duckdb_files, pushdown
 from snapshot_explorer.engines.collations import check_query
-from snapshot_explorer.engines.duckdb_ast import quoted
-from snapshot_explorer.engines.duckdb_sessions import interruptible, planning_cursor, query_cursor
+from snapshot_explorer.engines.duckdb_ast import computed, quoted
+from snapshot_explorer.engines.duckdb_sessions import (
+    check_nanoseconds,
+    interruptible,
+    planning_cursor,
+    query_cursor,
+)
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_ARROW_FILTERS, DUCKDB_PIVOT
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -34,7 +41,8 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-_NO_TYPE = ("TIME WITH TIME ZONE", "BIGNUM")
+_PIVOT = re.compile(r"\bpivot", re.IGNORECASE)
+_NO_TYPE = ("TIME WITH TIME ZONE", "BIGNUM", "VARINT")
 """DuckDB types whose values Arrow cannot represent."""
 _UNREAD_MESSAGE = "rows are read that the plan does not name"
 _UNREAD = f"CAST(CAST('{_UNREAD_MESSAGE}' AS INTEGER) AS VARCHAR)"
@@ -115,7 +123,7 @@ def run(
             for view in views:
                 view.show(cursor, as_it_is=False)
             # The names of the query could be confused with those of the plan.
-            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure)
+            plan = None if whole or pushdown.PREFIX in query.lower() else _planned(cursor, query, failure, views)
         try:
             return _result_of(query, views, plan, before)
         except duckdb.Error as error:
@@ -139,7 +147,9 @@ def _result_of(
         view.check(query, what)
     if before is not None:
         before({view.name: what for view, what in zip(views, required, strict=True) if what is not None})
-    files = [view.files(what) for view, what in zip(views, required, strict=True)]
+    files: list[Sequence[File] | None] = [None] * len(views)
+    if not DUCKDB_ALLOWED_PATHS.applies():
+        files = [view.files(what) for view, what in zip(views, required, strict=True)]
     found = _result_from_files(query, views, required, files) if any(files) else None
     if found is not None:
         return found
@@ -180,7 +190,9 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
         raise InvalidArgumentError(_message(error, query, failure)) from error
 
 
-def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure) -> Sequence[pushdown.Scan] | None:
+def _planned(
+    connection: duckdb.DuckDBPyConnection, query: str, failure: Failure, views: Sequence[_RelationView]
+) -> Sequence[pushdown.Scan] | None:
     """Return the scans of a query's plan; None if the columns of a scan are unknown."""
     with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
         rows = connection.execute(_PLAN + query).fetchall()
@@ -188,6 +200,8 @@ def _planned(connection: duckdb.DuckDBPyConnection, query: str, failure: Failure
         found = pushdown.scans(json.loads(rows[0][1]))
     except RecursionError:
         return None
+    if len(views) == 1:  # DuckDB before 2.0 names no column of a scan whose rows are only counted
+        found = [scan if scan.columns else replace(scan, columns=(pushdown.rows_name(0),)) for scan in found]
     return found if all(scan.columns for scan in found) else None
 
 
@@ -239,9 +253,10 @@ class _RelationView:
         )
 
     def check(self, query: str, required: RequiredRows | None) -> None:
-        """Raise UnsupportedFeatureError if the query may compare columns that have a collation."""
+        """Raise UnsupportedFeatureError if a collation or an old DuckDB may change the result."""
         if required is not None:
             check_query(query, required.columns, self._relation.schema, self._relation.what)
+            check_nanoseconds(required.columns, self._relation.schema)
 
     def files(self, required: RequiredRows | None) -> Sequence[File] | None:
         """Return the files that contain the required rows, if DuckDB may read them itself; otherwise None."""
@@ -259,15 +274,15 @@ class _RelationView:
         if files and required is not None:
             read = {column: name for name, column in self._plan_names.items() if column in required.columns}
             rows = duckdb_files.view(connection, files, read, f"{self.name}__constants")
-            self._show_columns(connection, list(read.values()), f"({rows})")
+            self._show_columns(connection, {name: quoted(name) for name in read.values()}, f"({rows})")
         elif required is None:
-            self._show_rows(connection, 1, [], f" WHERE {_UNREAD} IS NULL")
+            self._show_rows(connection, 1, (), f" WHERE {_UNREAD} IS NULL")
         elif required.columns:
             names = [name for name, column in self._plan_names.items() if column in required.columns]
             rows = self._relation.read(required.columns, required.where, required.limit)
             self._show_rows(connection, with_texts(rows).rename_columns(names), names)
         else:
-            self._show_rows(connection, self._relation.count(), [])
+            self._show_rows(connection, self._relation.count(), ())
 
     def _show_rows(
         self, connection: duckdb.DuckDBPyConnection, rows: pa.Table | int, read: Sequence[str], where: str = ""
@@ -277,12 +292,13 @@ class _RelationView:
             rows = pa.table({pushdown.rows_name(self._number): pa.nulls(rows, pa.bool_())})
         connection.unregister(f"{self.name}__rows")
         connection.register(f"{self.name}__rows", rows)
-        self._show_columns(connection, read, f"{self.name}__rows{where}")
+        as_value = computed if DUCKDB_ARROW_FILTERS.applies() else str
+        self._show_columns(connection, {name: as_value(quoted(name)) for name in read}, f"{self.name}__rows{where}")
 
-    def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Sequence[str], source: str) -> None:
-        """Make the view of the relation. Columns that are not read fail the query."""
+    def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Mapping[str, str], source: str) -> None:
+        """Make the view of the relation from the SQL of the columns. Columns that are not read fail the query."""
         values = [
-            quoted(name) if name in read else f"CAST({_UNREAD} AS {kind})"
+            read.get(name, f"CAST({_UNREAD} AS {kind})")
             for name, kind in zip(self._plan_names, _types(text_schema(self._relation.schema)), strict=True)
         ]
         self._view(connection, values, source)
@@ -303,6 +319,8 @@ def _types(schema: pa.Schema) -> tuple[str, ...]:
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """Return the rows of a query, with exactly DuckDB's values. Ctrl-C ends it soon."""
+    if DUCKDB_PIVOT.applies() and _PIVOT.search(query):
+        raise UnsupportedFeatureError(f"SQL does not run PIVOT here: {DUCKDB_PIVOT.remedy()}")
     return interruptible(connection, lambda: _rows(connection, query))
 
 

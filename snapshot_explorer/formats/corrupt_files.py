@@ -9,7 +9,10 @@ from snapshot_explorer.formats.features import (
     UNKNOWN_ZONES_IN_FILES,
     refusal,
 )
+from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 
+_UNKNOWN_GROUPS = ("LogicalType that is not recognized", "cannot be applied to group node")
+"""Parts of the message of pyarrow for a column of the type VARIANT, by version."""
 LOADABLE = "table.readability() lists the versions that can be loaded"
 """What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
 
@@ -29,6 +32,8 @@ def unreadable(path: str, file_format: str, error: Exception) -> Exception:
         return refusal(DISTANT_TIMES_IN_FILES, path=path, file_format=file_format, reason=text)
     if "Time zone file" in text:
         return refusal(UNKNOWN_ZONES_IN_FILES, path=path, reason=text)
+    if PYARROW_VARIANTS.applies() and any(words in text for words in _UNKNOWN_GROUPS):
+        return refusal(UNKNOWN_PARQUET_TYPES, path=path, reason=f"{text}. {PYARROW_VARIANTS.remedy()}")
     if "LogicalType that is not recognized" in text:
         return refusal(UNKNOWN_PARQUET_TYPES, path=path, reason=text)
     if "Map keys must be annotated as required" in text:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -46,14 +47,14 @@ def json_text(rows: pa.Table) -> str:
 
     Times are ISO 8601 in UTC, decimals text, binary hexadecimal text, what JSON has no number for null.
     """
-    return _dumped(rows.to_pylist(maps_as_pydicts="lossy"))
+    return _dumped(with_dicts(rows, "lossy"))
 
 
 def flat(rows: pa.Table) -> pa.Table:
     """Return rows with nested values as JSON text and binary as hexadecimal text."""
     for place, item in enumerate(rows.schema):
         if _is_binary(item.type) or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
-            values = rows.select([place]).to_pydict(maps_as_pydicts="lossy")[item.name]
+            values = with_dicts(rows.column(place), "lossy")
             texts = pa.array([None if one is None else _flat_text(one) for one in values], pa.string())
             rows = rows.set_column(place, item.name, texts)
     return rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
@@ -109,7 +110,7 @@ class Frame:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return a list with a dict per row, of Python values; maps become dicts."""
-        rows: list[dict[str, Any]] = self._rows.to_pylist(maps_as_pydicts="strict")
+        rows: list[dict[str, Any]] = with_dicts(self._rows, "strict")
         return rows
 
     def to_json(self) -> str:

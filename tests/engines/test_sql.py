@@ -318,7 +318,7 @@ def test_memory_is_bounded_and_nothing_is_spilled():
 
 
 def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(monkeypatch):
-    monkeypatch.setitem(duckdb_sessions._QUERIES, "memory_limit", "50MB")
+    monkeypatch.setattr(duckdb_sessions, "_memory_limit", lambda connection, share: "50MB")
     monkeypatch.setattr("os.getpid", lambda: -1)  # no instance of it is open
 
     with pytest.raises(InvalidArgumentError) as raised:

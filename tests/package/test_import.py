@@ -19,12 +19,12 @@ def loaded(code):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_importing_the_package_loads_three_small_modules_and_nothing_that_is_installed():
+def test_importing_the_package_loads_four_small_modules_and_nothing_that_is_installed():
     home = "snapshot_explorer"
 
     assert loaded("import snapshot_explorer") == [
         home,
-        *(f"{home}.{name}" for name in ("errors", "samples", "visible")),
+        *(f"{home}.{name}" for name in ("errors", "old_libraries", "samples", "visible")),
     ]
 
 

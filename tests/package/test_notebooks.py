@@ -51,18 +51,3 @@ def test_it_shows_no_script_but_the_one_that_copies_no_widget_and_no_address(not
     assert not WIDGETS.search(text)
     assert not ADDRESS.search(text)
     assert "widgets" not in json.loads(notebook.read_text(encoding="utf-8"))["metadata"]
-
-
-def test_an_explorer_is_displayed_by_one_cell_and_so_stays_as_the_text_above_it_says(notebook):
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    shown = [
-        cell["source"][-1]
-        for cell in cells
-        if any("".join(output["data"]["text/plain"]).startswith("Explorer of") for output in displayed(cell))
-    ]
-
-    assert len(shown) == len(set(shown))
-
-
-def displayed(cell):
-    return [output for output in cell.get("outputs", []) if "data" in output]

@@ -18,7 +18,6 @@ OPEN = f"{ORDERS}\ne = sx.explore(orders)\ne"
 WHERE = "e.wait(); print(e.state.a, e.state.b)"
 TIMELINE = ".sx-timeline > canvas"
 DRAWN = f"{TIMELINE}[data-drawn]"
-IDLE = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
 
 
 def click_at(notebook, share):
@@ -340,40 +339,6 @@ def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
     notebook.page.get_by_role("button", name="Next", exact=True).click()
     notebook.says("orders.at(7).commit")
     notebook.shot("voila")
-
-
-def before_each(page, selector):
-    """Return what is drawn before each of these elements: text, or an icon."""
-    return page.evaluate(
-        "(selector) => [...document.querySelectorAll(selector)].map((node) => getComputedStyle(node, '::before'))"
-        ".filter((style) => style.display !== 'none').map((style) => [style.content, style.backgroundImage])",
-        selector,
-    )
-
-
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_after_a_restart_of_the_kernel_one_line_says_to_run_the_cell_again(notebook, lab, theme):
-    notebook = notebook(OPEN, name=f"restarted_{theme}".lower(), theme=theme)
-    page = notebook.page
-    notebook.run(0)
-    notebook.says("41 rows in files")
-    page.locator(DRAWN).first.wait_for()
-    page.keyboard.press("Escape")
-    page.keyboard.press("0")
-    page.keyboard.press("0")
-    page.locator(".jp-Dialog button", has_text="Restart").click()
-    page.locator(".sx-explorer.jupyter-widgets-disconnected").wait_for()
-    page.wait_for_selector(IDLE)
-    lab.wait_for_kernel()
-
-    page.get_by_role("tab", name="Compare", exact=True).click(force=True)
-    page.wait_for_timeout(500)
-
-    assert before_each(page, ".sx-explorer .jupyter-widgets-disconnected") == []
-    line = '"The kernel of this explorer has ended. Run the cell again."'
-    assert before_each(page, ".sx-explorer.jupyter-widgets-disconnected") == [[line, "none"]]
-    notebook.says("1b6ea574-7dbc-4690-bb5d-0281767c3c7e")  # the tab that was in front still is
-    notebook.shot(f"restarted_{theme}".lower())
 
 
 def figure_sizes(page):

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.log.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
@@ -285,7 +286,7 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
         column = file.read_row_group(group, columns=[kind]).column(kind)
         if not pa.types.is_struct(column.type):
             raise CorruptBytesError(f"a column {kind} of type {column.type}")
-        yield from column.drop_null().to_pylist(maps_as_pydicts="strict")
+        yield from with_dicts(column.drop_null(), "strict")
 
 
 def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:

@@ -348,6 +348,7 @@ def batches(
 def _stripes(reader: "orc.ORCFile", source: pa.NativeFile, how: Projection) -> Iterator[pa.RecordBatch]:
     # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
     wanted = None if any("." in name for name in how.names) else how.names
+    orc_tail.check_stripes(source)
     for index in range(reader.nstripes):
         try:
             batch = orc_timestamps.as_java_reads(reader.read_stripe(index, columns=wanted), source, index)

@@ -338,6 +338,7 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
         wanted = None if any("." in name for name in names) else names
         for index in range(reader.nstripes):
             try:
+                orc_tail.check_stripes(source)
                 batch = reader.read_stripe(index, columns=wanted)
             except pa.ArrowException as error:
                 in_utc = orc_tail.in_utc(source) if "Time zone file" in str(error) else None

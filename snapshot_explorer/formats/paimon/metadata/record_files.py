@@ -179,6 +179,7 @@ def _orc(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Tab
     from pyarrow import orc  # noqa: PLC0415 - not every table has such manifests, and it takes time to load
 
     orc_tail.check_types(pa.BufferReader(content))
+    orc_tail.check_stripes(pa.BufferReader(content))
     file = orc.ORCFile(pa.BufferReader(content))
     limits.check_rows(path, len(content), file.nrows)
     return file.read(columns=[name for name in schema.names if name in file.schema.names])

@@ -42,17 +42,6 @@ _CONTROLS = ",".join(
     f".{LIVE} {one}"
     for one in (".jupyter-button", ".noUi-handle", "input:not([type=checkbox])", "select", ".sx-grid :is(input,select)")
 )
-_DISCONNECTED = "jupyter-widgets-disconnected"
-"""The class that ipywidgets adds to each widget whose kernel has ended, and draws as a red icon before it."""
-_WITHOUT_KERNEL = (
-    f".{LIVE} .{_DISCONNECTED}::before{{display:none!important}}"
-    f".{LIVE}.{_DISCONNECTED}::before{{content:'The kernel of this explorer has ended. Run the cell again.';"
-    "width:auto;height:auto;background:none;padding:0 8px;"
-    "font:600 13px/1.5 var(--jp-content-font-family,system-ui,sans-serif);color:var(--jp-content-font-color1,inherit)}"
-    # A click would load a view, which without the kernel is empty.
-    f".{LIVE}.{_DISCONNECTED} :is(.lm-TabBar,canvas,button,input,select,.noUi-target){{pointer-events:none}}"
-)
-"""CSS: an explorer without its kernel has one line in place of an icon at each widget, and ignores clicks."""
 STYLE = (
     f"<style>.{LIVE}{{--sx-outline:#767676}}{_DARK}{{--sx-outline:#a0a0a0;"
     f'--jp-widgets-dropdown-arrow:url("data:image/svg+xml,{_ARROW}")}}'
@@ -64,7 +53,7 @@ STYLE = (
     f".{LIVE} .widget-hbox>.widget-checkbox{{margin:2px 6px 2px 10px}}"
     f".{LIVE} .widget-hslider+.widget-label{{margin-left:8px}}"
     f".{LIVE} .jupyter-button{{line-height:calc(var(--jp-widgets-inline-height,28px) - 2px)}}"
-    f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}{_WITHOUT_KERNEL}</style>"
+    f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}</style>"
 )
 """CSS: the content of an explorer has the colour of its tabs; controls and what has the focus have an outline."""
 _STYLE = (

@@ -1,0 +1,41 @@
+"""Python values of Arrow data, in which maps are dicts."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from snapshot_explorer.old_libraries import PYARROW_MAPS_AS_DICTS
+
+
+def with_dicts(values: pa.Table | pa.Array | pa.ChunkedArray, keys: Literal["strict", "lossy"]) -> list[Any]:
+    """Return Python values, in which maps are dicts: of a table, a list with a dict per row.
+
+    Args:
+        values: The Arrow data.
+        keys: What happens if a map has a key twice: `strict` raises KeyError, `lossy` keeps the last value.
+    """
+    if not PYARROW_MAPS_AS_DICTS.applies():
+        rows: list[Any] = values.to_pylist(maps_as_pydicts=keys)
+        return rows
+    if isinstance(values, pa.Table):
+        columns = [with_dicts(column, keys) for column in values.columns]
+        rows = [dict(zip(values.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return rows if columns else values.to_pylist()
+    return [_value(value, values.type, keys) for value in values.to_pylist()]
+
+
+def _value(value: Any, dtype: pa.DataType, keys: str) -> Any:
+    """Return a Python value of a type with its maps, which are lists of pairs, as dicts."""
+    if value is None or not dtype.num_fields:
+        return value
+    if pa.types.is_struct(dtype):
+        fields = [dtype.field(index) for index in range(dtype.num_fields)]
+        return {field.name: _value(value[field.name], field.type, keys) for field in fields}
+    if pa.types.is_map(dtype):
+        pairs = [(key, _value(item, dtype.item_type, keys)) for key, item in value]
+        if keys == "strict" and len(dict(pairs)) < len(pairs):
+            raise KeyError("a map has a key twice")
+        return dict(pairs)
+    return [_value(item, dtype.value_type, keys) for item in value]

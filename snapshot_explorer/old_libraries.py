@@ -1,0 +1,180 @@
+"""What older libraries lack: the oldest allowed versions, and cases for which allowed versions need another way.
+
+A case names a library, the version that fixes the problem, and code that reproduces it. Code that depends on a case
+calls `case.applies()`; no other module compares versions. When a floor in `pyproject.toml` reaches `fixed_in`, delete
+the case and the code that depends on it. `tests/package/test_old_libraries.py` runs every reproduction.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+
+from snapshot_explorer.errors import MissingDependencyError
+
+FLOORS = {
+    "anywidget": "0.9",
+    "duckdb": "1.1",
+    "fastavro": "1.9",
+    "fsspec": "2023.5",
+    "ipywidgets": "7.7",
+    "numpy": "1.26",
+    "orjson": "3.10",
+    "pandas": "2.1",
+    "plotly": "5.22",
+    "pyarrow": "18.1",
+}
+"""The oldest version of each required library, as in `pyproject.toml`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldLibraryCase:
+    """A problem of allowed versions of a library."""
+
+    library: str
+    """The library, by its name on the package index."""
+    fixed_in: str
+    """The first version without the problem."""
+    problem: str
+    """What older versions do, and what this package does instead."""
+    reproduction: str
+    """Python code that fails, or ends the process, with older versions."""
+
+    def applies(self) -> bool:
+        """Return whether the installed version has the problem."""
+        return _is_older(_installed(self.library), self.fixed_in)
+
+    def remedy(self) -> str:
+        """Return the sentence for a message: the installed version, and the command that installs one that works."""
+        return (
+            f"{self.library} {_installed(self.library)} is too old for it. "
+            f"Run: pip install '{self.library}>={self.fixed_in}'"
+        )
+
+
+DUCKDB_LOCAL_ERRORS_AS_JSON = OldLibraryCase(
+    library="duckdb",
+    fixed_in="1.5",
+    problem="The setting errors_as_json belongs to a connection and not to an instance. Every connection has an "
+    "instance of its own, which opens more slowly than a connection.",
+    reproduction="import duckdb; duckdb.connect(config={'errors_as_json': 'true'})",
+)
+DUCKDB_ALLOWED_PATHS = OldLibraryCase(
+    library="duckdb",
+    fixed_in="1.2",
+    problem="There is no setting allowed_paths, so a query of a user cannot be limited to some files. SQL reads the "
+    "files with PyArrow.",
+    reproduction="import duckdb; duckdb.connect().execute(\"SET allowed_paths = ['/tmp/a.parquet']\")",
+)
+DUCKDB_ARROW_FILTERS = OldLibraryCase(
+    library="duckdb",
+    fixed_in="2.0",
+    problem="PyArrow applies the filters of a query on Arrow data, and there NaN is not greater than all numbers. "
+    "Views of Arrow data compute their columns, so that DuckDB applies the filters.",
+    reproduction="import duckdb, pyarrow; t = pyarrow.table({'x': [float('nan')]}); "
+    "assert duckdb.sql('SELECT * FROM t WHERE x > 1').fetchall()",
+)
+DUCKDB_DOUBLE_CONSTANTS = OldLibraryCase(
+    library="duckdb",
+    fixed_in="2.0",
+    problem="A constant of type DOUBLE in a parse tree is printed as a DECIMAL, such as 1.0 for 1e0, which compares "
+    "differently. Expressions with one are not printed: they skip no files.",
+    reproduction="import duckdb; "
+    "tree = duckdb.execute(\"SELECT json_serialize_sql('SELECT 1e0'::VARCHAR)\").fetchall()[0][0]; "
+    "text = duckdb.execute('SELECT json_deserialize_sql(?::VARCHAR)', [tree]).fetchall()[0][0]; "
+    "assert text == 'SELECT 1e0', text",
+)
+DUCKDB_NANOSECONDS = OldLibraryCase(
+    library="duckdb",
+    fixed_in="2.0",
+    problem="Timestamps with a zone and times lose their nanoseconds. Conditions and SQL refuse such columns.",
+    reproduction="import duckdb, pyarrow; "
+    "t = pyarrow.table({'x': pyarrow.array([1], pyarrow.timestamp('ns', 'UTC'))}); "
+    "assert str(duckdb.sql('FROM t').types[0]) == 'TIMESTAMPTZ_NS'",
+)
+DUCKDB_PIVOT = OldLibraryCase(
+    library="duckdb",
+    fixed_in="1.1.3",
+    problem="PIVOT of Arrow data never ends. SQL refuses it.",
+    reproduction="import duckdb, faulthandler, pyarrow; faulthandler.dump_traceback_later(10, exit=True); "
+    "t = pyarrow.table({'x': ['a']}); duckdb.sql('PIVOT t ON x USING count(*)').fetchall()",
+)
+PYARROW_MAPS_AS_DICTS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="20.0",
+    problem="to_pylist cannot return maps as dicts. Python code converts them, more slowly.",
+    reproduction="import pyarrow; pyarrow.array([[(1, 2)]], pyarrow.map_(pyarrow.int8(), pyarrow.int8()))"
+    ".to_pylist(maps_as_pydicts='strict')",
+)
+PYARROW_VARIANTS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="22.0",
+    problem="Files with a column of the parquet type VARIANT cannot be opened. They are refused.",
+    reproduction="import pyarrow, pyarrow.parquet as pq; "
+    "footer = bytes.fromhex('1502194c4804726f6f74150200350218017615045c0c2000000015"
+    "0c250018086d6574616461746100150c2500180576616c7565001600190c00'); "
+    "pq.read_metadata(pyarrow.BufferReader(b'PAR1' + footer + len(footer).to_bytes(4, 'little') + b'PAR1'))",
+)
+PYARROW_ORC_STRIPES = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="19.0",
+    problem="A damaged ORC file, or one with a time zone that is not in the database, ends the process. Zones are "
+    "looked up and the footers of stripes parsed before; other damage still ends it.",
+    reproduction="import io, pyarrow; from pyarrow import orc; out = io.BytesIO(); "
+    "t = pyarrow.table({'t': pyarrow.array([1], pyarrow.timestamp('us'))}); "
+    "orc.write_table(t, out, compression='uncompressed'); "
+    "file = orc.ORCFile(pyarrow.BufferReader(out.getvalue().replace(b'GMT', b'XYZ')))\n"
+    "try:\n    file.read_stripe(0)\nexcept pyarrow.ArrowException:\n    pass",
+)
+CASES = (
+    DUCKDB_LOCAL_ERRORS_AS_JSON,
+    DUCKDB_ALLOWED_PATHS,
+    DUCKDB_ARROW_FILTERS,
+    DUCKDB_DOUBLE_CONSTANTS,
+    DUCKDB_NANOSECONDS,
+    DUCKDB_PIVOT,
+    PYARROW_MAPS_AS_DICTS,
+    PYARROW_VARIANTS,
+    PYARROW_ORC_STRIPES,
+)
+"""All cases."""
+
+
+def check_floors() -> None:
+    """Raise an error that names each required library that is installed in a version older than its floor.
+
+    Raises:
+        MissingDependencyError: A library is too old.
+    """
+    old = {name: version for name in FLOORS if _is_older(version := _installed(name), FLOORS[name])}
+    if old:
+        named = " and ".join(f"{name} {version} is older than {FLOORS[name]}" for name, version in old.items())
+        command = " ".join(f"'{name}>={FLOORS[name]}'" for name in old)
+        raise MissingDependencyError(
+            f"snapshot_explorer does not work with this environment: {named}. Run: pip install {command}"
+        )
+
+
+@cache
+def _installed(name: str) -> str | None:
+    """Return the installed version; None for a library without metadata, which imports report if it is missing."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _is_older(version: str | None, floor: str) -> bool:
+    """Return whether a version is older than another; False if it is unknown."""
+    return version is not None and _release(version) < _release(floor)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version without zeros at the end, so that 18.1 equals 18.1.0."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(number) for number in match[0].split(".")] if match else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)

@@ -1,0 +1,96 @@
+"""The floors, and the cases of old libraries: each case is a problem exactly below the version that fixes it."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import old_libraries
+from snapshot_explorer.errors import MissingDependencyError
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+NAMES = {id(case): name for name, case in vars(old_libraries).items() if isinstance(case, old_libraries.OldLibraryCase)}
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """A function that makes the given versions the installed ones."""
+
+    def install(**versions):
+        monkeypatch.setattr(old_libraries, "_installed", lambda name: versions.get(name, "9999"))
+
+    return install
+
+
+def test_the_floors_are_those_of_the_package():
+    assert PROJECT["dependencies"] == [f"{name}>={floor}" for name, floor in old_libraries.FLOORS.items()]
+
+
+def test_every_case_is_listed():
+    assert sorted(map(id, old_libraries.CASES)) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("case", old_libraries.CASES, ids=lambda case: NAMES[id(case)])
+def test_a_case_is_above_the_floor_and_can_be_reproduced_where_it_applies(case):
+    assert old_libraries._is_older(old_libraries.FLOORS[case.library], case.fixed_in)
+
+    done = subprocess.run([sys.executable, "-c", case.reproduction], capture_output=True, text=True, check=False)
+
+    assert (done.returncode != 0) == case.applies(), done.stderr
+
+
+@pytest.mark.parametrize("code", ["import snapshot_explorer", "from snapshot_explorer import open_table"])
+def test_a_library_that_is_older_than_its_floor_is_named_at_import(tmp_path, code):
+    for name, version in (("pyarrow", "17.0.0"), ("duckdb", "1.0.0")):
+        (tmp_path / f"{name}-{version}.dist-info").mkdir()
+        (tmp_path / f"{name}-{version}.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert done.stderr.splitlines()[-1] == (
+        "snapshot_explorer.errors.MissingDependencyError: snapshot_explorer does not work with this environment: "
+        "duckdb 1.0.0 is older than 1.1 and pyarrow 17.0.0 is older than 18.1. "
+        "Run: pip install 'duckdb>=1.1' 'pyarrow>=18.1'"
+    )
+
+
+@pytest.mark.parametrize("version", ["18.1", "18.1.0", "18.1.0+vendor", "18.2.dev3", "26"])
+def test_a_version_from_the_floor_on_is_accepted(installed, version):
+    installed(pyarrow=version)
+
+    old_libraries.check_floors()
+
+
+@pytest.mark.parametrize("version", ["18.0.9", "17", "18", "9.30"])
+def test_a_version_below_the_floor_is_refused(installed, version):
+    installed(pyarrow=version)
+
+    with pytest.raises(MissingDependencyError, match=re.escape(f"pyarrow {version} is older than 18.1")):
+        old_libraries.check_floors()
+
+
+def test_a_library_without_metadata_is_left_to_its_import(installed):
+    installed(pyarrow=None)
+
+    old_libraries.check_floors()
+
+
+def test_what_fixes_a_case_is_a_command(installed):
+    installed(duckdb="1.3.2")
+
+    assert old_libraries.DUCKDB_NANOSECONDS.applies()
+    assert old_libraries.DUCKDB_NANOSECONDS.remedy() == (
+        "duckdb 1.3.2 is too old for it. Run: pip install 'duckdb>=2.0'"
+    )
+
+
+def test_no_other_module_compares_versions():
+    package = Path(old_libraries.__file__).parent
+    compared = re.compile(r"__version__\s*[<>]|version_info|parse_version|metadata\.version\(")
+    modules = [path for path in package.rglob("*.py") if compared.search(path.read_text("utf-8"))]
+
+    assert sorted(path.relative_to(package).as_posix() for path in modules) == ["environment.py", "old_libraries.py"]
