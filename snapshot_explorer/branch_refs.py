@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
-from snapshot_explorer.branches import PartedBranches, SupportsBranches
+from snapshot_explorer.branches import PartedBranches
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.refs import MAIN, BranchHead, Earliest, Latest, Ref, Version, parse_range, parse_ref
 
@@ -75,7 +75,7 @@ class Sides(Generic[T]):
         """
         if self.a is self.b or first.number is None or last.number is None:
             return None
-        _branches_of(self.a).check_comparable(self.b.bound, (first.number, last.number))
+        self.a.bound.check_comparable(self.b.bound, (first.number, last.number))
         shared = max(_shared_versions(self.a, self.b).items(), default=(None, None))
         return PartedBranches(
             name_a=branch_name(self.a),
@@ -98,7 +98,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
         InvalidArgumentError: The format has no branches.
         SnapshotNotFoundError: There is no such branch; the message lists the existing ones.
     """
-    table_format = _branches_of(table)
+    _check_has_branches(table)
     names = table.branch_names()
     if name not in names:
         near = difflib.get_close_matches(name, names, 1)
@@ -107,8 +107,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
             f"The table has no branch {name!r}. Branches: {', '.join(names[:_MOST_NAMED])}{more}."
             + (f" Did you mean {BranchHead(name=near[0])}?" if near else "")
         )
-    found: TableFormat = table_format.on_branch(name)
-    return found
+    return table.bound.on_branch(name)
 
 
 def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
@@ -121,7 +120,7 @@ def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
     parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
     if not isinstance(parsed, BranchHead):
         return table, parsed
-    _branches_of(table)
+    _check_has_branches(table)
     if parsed.written and parsed.written in table.tag_versions():
         raise InvalidArgumentError(
             f"{parsed.written!r} is ambiguous: it is a tag as well as a branch. Write tag:{parsed.written} or "
@@ -196,20 +195,19 @@ def range_in_history(table: T, between: str | tuple[Ref, Ref] | None) -> tuple[T
     return found, (first, last)
 
 
-def _branches_of(table: BranchTable) -> SupportsBranches:
-    """Return the format of a table as one with branches.
+def _check_has_branches(table: BranchTable) -> None:
+    """Check that tables of the format have branches.
 
     Raises:
-        InvalidArgumentError: It has none.
+        InvalidArgumentError: They have none.
     """
-    if isinstance(table.bound, SupportsBranches):
-        return table.bound
-    raise InvalidArgumentError(
-        f"{table.name} is a {table.bound.name.capitalize()} table, and this format has no branches. Use a version, "
-        "such as 17, latest~2 or @2h."
-    )
+    if table.bound.main_branch is None:
+        raise InvalidArgumentError(
+            f"{table.name} is a {table.bound.name.capitalize()} table, and this format has no branches. Use a version, "
+            "such as 17, latest~2 or @2h."
+        )
 
 
 def _shared_versions(table: BranchTable, other: BranchTable) -> Mapping[Any, int]:
     """Return the versions of a branch that another one also has, each with its number there."""
-    return _branches_of(table).shared_versions(other.bound)
+    return table.bound.shared_versions(other.bound)

@@ -1,40 +1,12 @@
-"""Versions of several branches: what a format with branches offers, and two versions that no history has both of."""
+"""Two versions on different branches, neither of whose histories has both."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from snapshot_explorer.formats import TableFormat
-
-
-@runtime_checkable
-class SupportsBranches(Protocol):
-    """A format whose tables have branches."""
-
-    def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches, main included, sorted. At most one listing."""
-        ...
-
-    # The type is that of the format, which `TableFormat` and this protocol both describe.
-    def on_branch(self, name: str) -> Any:
-        """Return the same table, bound to another branch that exists."""
-        ...
-
-    def shared_versions(self, other: Any) -> Mapping[int, int]:
-        """Return the versions of this history that another branch of the table also has, each with its number there."""
-        ...
-
-    def check_comparable(self, other: Any, versions: tuple[int, int]) -> None:
-        """Raise if columns of a version of this branch and of one of another cannot be matched by their field ids.
-
-        Raises:
-            UnsupportedFeatureError: The message names the columns.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

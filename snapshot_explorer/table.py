@@ -21,7 +21,6 @@ from snapshot_explorer.branch_refs import (
     sides_of,
     version_in_history,
 )
-from snapshot_explorer.branches import SupportsBranches
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
@@ -862,7 +861,7 @@ class Table:
 
     def branch_names(self) -> Sequence[str]:
         """Return the names of all branches, main included, sorted; none in a format without branches. One listing."""
-        names = self.bound.branch_names() if isinstance(self.bound, SupportsBranches) else ()
+        names = self.bound.branch_names()
         self._branch_names = tuple(names)
         return self._branch_names
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import (
@@ -178,6 +178,25 @@ class TableFormat(ABC):
         branches, and of a corrupt one, only the name is known.
         """
         return ()
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches, the main one included, sorted. At most one listing."""
+        return ()
+
+    def on_branch(self, name: str) -> Self:
+        """Return the same table, bound to another branch that exists."""
+        raise TableNotFoundError(f"{self.storage.root} has no branch {name!r}: {self.name} tables have no branches.")
+
+    def shared_versions(self, other: Self) -> Mapping[int, int]:
+        """Return the versions of this history that another branch of the table also has, each with its number there."""
+        return {}
+
+    def check_comparable(self, other: Self, versions: tuple[int, int]) -> None:
+        """Check that columns of a version of this branch and of one of another can be matched by their field ids.
+
+        Raises:
+            UnsupportedFeatureError: They cannot; the message names the columns.
+        """
 
     # Maintenance.
 

@@ -311,9 +311,6 @@ class Iceberg(TableFormat):
         (_, own), (_, others) = self._current(), other._current()  # noqa: SLF001 - of this class
         return {number: others.numbers[one] for number, one in own.ids.items() if one in others.numbers}
 
-    def check_comparable(self, other: "Iceberg", versions: tuple[int, int]) -> None:
-        """Do nothing: the field ids of all branches are those of one table."""
-
     def inspect(self, name: str) -> pa.Table:
         """Return one of Iceberg's metadata tables of the whole table, from the metadata file.
 
