@@ -70,19 +70,19 @@ class DeltaVersion(TableVersion):
     def _definition(self) -> tuple[Protocol, Metadata]:
         return self._log.protocol_and_metadata(self._number)
 
-    @property
+    @cached_property
     def schema(self) -> TableSchema:
         """Return the schema in force at the version."""
         return schemas.table_schema(self._definition[1])
 
-    @property
+    @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
         """Return the field ids of each column, those in its type included."""
         return {
             field.name: field_ids(field.type, field.stored) for field in schemas.schema_of(self._definition[1]).fields
         }
 
-    @property
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
         return schemas.arrow_schema(self._definition[1])

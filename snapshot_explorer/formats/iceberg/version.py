@@ -84,7 +84,7 @@ class IcebergVersion(TableVersion):
     def _schema(self) -> Schema:
         return parse_schema(self._source.metadata.schema_of(self._snapshot))
 
-    @property
+    @cached_property
     def schema(self) -> TableSchema:
         """Return the schema of the snapshot, or the current one where the snapshot has none recorded.
 
@@ -99,12 +99,12 @@ class IcebergVersion(TableVersion):
         metadata = self._source.metadata
         return parse_spec(metadata.specs.get(metadata.default_spec_id, {"spec-id": 0, "fields": []})).fields
 
-    @property
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
         return arrow_schema(self._schema)
 
-    @property
+    @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
         """Return the field ids of each column, those in its type included."""
         return {field.name: field_ids(field) for field in self._schema.fields}

@@ -80,17 +80,17 @@ class PaimonVersion(TableVersion):
             return self._newest_schema
         return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
 
-    @property
+    @cached_property
     def schema(self) -> TableSchema:
         """Return the schema of the version."""
         return table_schema(self._schema)
 
-    @property
+    @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
         """Return the field ids of each column, those in its type included."""
         return {field.name: field_ids(field.type, field.id) for field in self._schema.fields}
 
-    @property
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows.
 

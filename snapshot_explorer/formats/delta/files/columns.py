@@ -5,8 +5,9 @@ What a file lacks is null. A type that is not the table's is cast where that kee
 Source: delta PROTOCOL.md, "Reader Requirements for Column Mapping", "Reader Requirements for Type Widening".
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,7 +49,8 @@ def found(fields: Sequence[Field], file_fields: pa.Schema, origin: Origin) -> li
             "(delta.columnMapping.mode). It was not written by Delta, or was overwritten; compare it with a copy of "
             "the table."
         )
-    places = [None if field.type.root == "void" else _place(field, every, origin) for field in fields]
+    columns = _FileColumns(every, origin)
+    places = [None if field.type.root == "void" else columns.position(field) for field in fields]
     return [None if place is None else every[place] for place in places]
 
 
@@ -58,21 +60,39 @@ def field_id(field: pa.Field) -> int | None:
     return None if number is None else int(number)
 
 
-def _place(field: Field, file_fields: Sequence[pa.Field], origin: Origin) -> int | None:
-    """Return the position of the field of a column: by id or exact name, or by name ignoring case."""
-    if origin.mode == "id" and field.id is not None:
-        places = [place for place, item in enumerate(file_fields) if field_id(item) == field.id]
-    else:
-        places = [place for place, item in enumerate(file_fields) if item.name == field.stored]
-        if not places:
-            folded = field.stored.lower()
-            places = [place for place, item in enumerate(file_fields) if item.name.lower() == folded]
-    if len(places) > 1:
-        raise CorruptTableError(
-            f"The data file {origin.path} has {len(places)} columns that match {field.name!r}. It may have been "
-            "overwritten; compare it with a copy of the table."
-        )
-    return places[0] if places else None
+class _FileColumns:
+    """The columns of a file, or the fields of a struct in it, by their ids and names."""
+
+    def __init__(self, file_fields: Sequence[pa.Field], origin: Origin) -> None:
+        self._origin = origin
+        self._by_id = _positions(map(field_id, file_fields)) if origin.mode == "id" else {}
+        self._by_name = _positions(field.name for field in file_fields)
+        self._names = [field.name for field in file_fields]
+
+    @cached_property
+    def _by_folded_name(self) -> Mapping[Hashable, Sequence[int]]:
+        return _positions(name.lower() for name in self._names)
+
+    def position(self, field: Field) -> int | None:
+        """Return the position of the field of a column: by id or exact name, or by name ignoring case."""
+        if self._origin.mode == "id" and field.id is not None:
+            places: Sequence[int] = self._by_id.get(field.id, ())
+        else:
+            places = self._by_name.get(field.stored) or self._by_folded_name.get(field.stored.lower(), ())
+        if len(places) > 1:
+            raise CorruptTableError(
+                f"The data file {self._origin.path} has {len(places)} columns that match {field.name!r}. It may have "
+                "been overwritten; compare it with a copy of the table."
+            )
+        return places[0] if places else None
+
+
+def _positions(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
+    """Return the positions of each key."""
+    positions: dict[Hashable, list[int]] = {}
+    for position, key in enumerate(keys):
+        positions.setdefault(key, []).append(position)
+    return positions
 
 
 def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
@@ -130,10 +150,10 @@ def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureErr
 def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Origin) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise _unsupported_type(values, kind)
-    file_fields = list(values.type)
+    columns = _FileColumns(list(values.type), origin)
     children = []
     for field in kind.fields:
-        place = None if field.type.root == "void" else _place(field, file_fields, origin)
+        place = None if field.type.root == "void" else columns.position(field)
         children.append(
             pa.nulls(len(values), arrow_type(field.type))
             if place is None
