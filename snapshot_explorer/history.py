@@ -15,7 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
+from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.cells import moment
@@ -128,23 +128,24 @@ def history_frame(
     rows: pa.Table,
     *,
     stat: bool,
-    name: str,
-    branch: str | None,
+    title: str,
     total: int | None,
     limit: int | None,
     anomalies: pa.Table | None = None,
+    gaps: Sequence[Gap] = (),
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
+    A note names the versions that are missing in gaps.
     """
-    title = f"History of {name}{f', branch {branch}' if branch else ''}"
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
         jumps = with_marks(rows, anomalies)["jumps"]
         rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    depict = partial(timeline, heading=title, anomalies=anomalies)
+    notes = gaps_note(gaps, "later totals include what changed there")
+    depict = partial(timeline, heading=title, anomalies=anomalies, notes=notes)
     return Frame(
         rows,
         title=title,
@@ -153,6 +154,7 @@ def history_frame(
         drawn=names,
         limit=limit,
         depict=depict,
+        notes=notes,
     )
 
 

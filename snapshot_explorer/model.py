@@ -274,6 +274,120 @@ RowModifier = Literal["deletion vectors", "data evolution", "another branch"]
 remain, rows that are spread over several files, or rows of another branch. Lifetimes do not contain any of them."""
 
 
+Runs = tuple[tuple[int, int], ...]
+"""Runs of consecutive numbers, ascending: the first and the last of each."""
+_NAMED_RUNS = 8
+"""The most runs of versions that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A place between two versions where others are missing or cannot be read."""
+
+    before: int
+    """The last version before it."""
+    after: int
+    """The first version after it."""
+    missing: Runs = ()
+    """The versions that are not listed. Empty where it is unknown which numbers were versions of this history."""
+    unreadable: Runs = ()
+    """The versions that are listed, but cannot be read."""
+
+    @property
+    def missing_count(self) -> int:
+        """The number of missing versions; 0 where it is unknown."""
+        return sum(last - first + 1 for first, last in self.missing)
+
+    def __str__(self) -> str:
+        """Return what is missing as a clause, such as `version 8 is missing`."""
+        return gaps_text([self])
+
+
+def gaps_text(gaps: Sequence[Gap]) -> str:
+    """Return what is missing in gaps as a clause, such as `versions 2 to 4 and 8 are missing`; empty without gaps."""
+    missing = tuple(run for gap in gaps for run in gap.missing)
+    unreadable = tuple(run for gap in gaps for run in gap.unreadable)
+    uncounted = [gap for gap in gaps if not gap.missing and not gap.unreadable]
+    clauses = []
+    if missing:
+        clauses.append(f"{runs_text(missing)} {'is' if _is_single(missing) else 'are'} missing")
+    if uncounted:
+        named = ", ".join(f"{gap.before} and {gap.after}" for gap in uncounted[:_NAMED_RUNS])
+        more = f", and at {len(uncounted) - _NAMED_RUNS:,} more places" if len(uncounted) > _NAMED_RUNS else ""
+        clauses.append(f"versions between {named}{more} are missing")
+    if unreadable:
+        clauses.append(f"{runs_text(unreadable)} cannot be read")
+    return ", and ".join(clauses)
+
+
+def gaps_note(gaps: Sequence[Gap], consequence: str) -> tuple[str, ...]:
+    """Return a sentence about gaps, which ends with what follows from them; nothing without gaps.
+
+    Args:
+        gaps: The gaps.
+        consequence: What follows from them, as a clause.
+    """
+    return (f"{capitalized(gaps_text(gaps))}: {consequence}.",) if gaps else ()
+
+
+def capitalized(clause: str) -> str:
+    """Return a clause as the beginning of a sentence."""
+    return clause[:1].upper() + clause[1:]
+
+
+def alternatives_text(gaps: Sequence[Gap], versions: Sequence[int]) -> str:
+    """Return the versions of gaps and these ones as alternatives, such as `8 or 9`, or `2 to 4 or 8`.
+
+    Args:
+        gaps: The gaps.
+        versions: At least one version, outside of the gaps.
+    """
+    inside = [run for gap in gaps for run in (*gap.missing, *gap.unreadable)]
+    runs = _merged([*inside, *((version, version) for version in versions)])
+    named = [text for first, last in runs for text in _run_texts(first, last)]
+    if len(named) > _NAMED_RUNS:
+        named = [f"{runs[0][0]} to {runs[-1][1]}"]
+    listed = f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
+    uncounted = [
+        f" or one between {gap.before} and {gap.after}" for gap in gaps if not gap.missing and not gap.unreadable
+    ]
+    return listed + "".join(uncounted)
+
+
+def _run_texts(first: int, last: int) -> list[str]:
+    return [f"{first} to {last}"] if last > first + 1 else [f"{number}" for number in range(first, last + 1)]
+
+
+def _merged(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return runs, ascending, those that touch as one."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(runs):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def runs_text(runs: Runs) -> str:
+    """Return versions as text, such as `version 8` or `versions 2 to 4 and 8`."""
+    named = [text for first, last in runs[:_NAMED_RUNS] for text in _run_texts(first, last)]
+    if len(runs) > _NAMED_RUNS:
+        named.append(f"{sum(last - first + 1 for first, last in runs[_NAMED_RUNS:]):,} more")
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    return f"version {listed}" if _is_single(runs) else f"versions {listed}"
+
+
+def _is_single(runs: Runs) -> bool:
+    return len(runs) == 1 and runs[0][0] == runs[0][1]
+
+
+def runs_of(numbers: Sequence[int]) -> Runs:
+    """Return the runs of consecutive numbers, which ascend."""
+    cuts = [place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1] + 1]
+    return tuple((numbers[start], numbers[end - 1]) for start, end in pairwise([0, *cuts, len(numbers)]) if start < end)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """One listing of the log: the existing versions. Equal listings mean that nothing changed."""
@@ -300,6 +414,8 @@ class Listing:
     """Versions from `earliest` on that cannot be loaded, because an earlier commit is missing."""
     is_contiguous: bool = field(default=True, compare=False)
     """Whether version numbers are consecutive, so that a missing number is a lost commit."""
+    after_gaps: tuple[int, ...] = field(default=(), compare=False)
+    """Versions before which some are missing, where numbers are not consecutive."""
 
     @property
     def latest(self) -> int | None:
@@ -317,22 +433,41 @@ class Listing:
     @property
     def has_gaps(self) -> bool:
         """Return whether versions between the earliest and the latest are missing."""
-        return bool(self.versions) and self.missing_between(self.versions[0], self.versions[-1]) > 0
+        return bool(self.gaps(self.versions))
 
     def between(self, a: int, b: int) -> tuple[int, ...]:
         """Return the versions after `a` up to `b`, ascending; `a` need not be one of them."""
         return self.versions[bisect_right(self.versions, a) : bisect_right(self.versions, b)]
 
-    def missing_between(self, a: int, b: int) -> int:
-        """Return the number of versions after `a` up to `b` that were lost or have expired."""
-        return b - a - len(self.between(a, b)) if self.is_contiguous else 0
+    def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
+        """Return the gaps between versions, ascending: where some are missing, or listed but not among these.
+
+        Every answer over a range of versions uses this, so that all of them report the same gaps.
+
+        Args:
+            versions: The versions that an answer uses, ascending. The first and the last need not be listed.
+        """
+        breaks = frozenset(self.after_gaps)
+        found = []
+        for before, after in pairwise(versions):
+            if self.is_contiguous and after == before + 1:
+                continue
+            listed = self.between(before, after - 1)
+            missing = _absent(before, after, listed) if self.is_contiguous else ()
+            if missing or listed or after in breaks:
+                found.append(Gap(before=before, after=after, missing=missing, unreadable=runs_of(listed)))
+        return tuple(found)
+
+    def gaps_between(self, a: int, b: int) -> tuple[Gap, ...]:
+        """Return the gaps from version `a` up to `b`, which need not be listed."""
+        return self.gaps((a, *self.between(a, b - 1), *([b] if a < b else [])))
 
     def first_missing(self, a: int, b: int) -> int | None:
         """Return the first version after `a` up to `b` that was lost or has expired; None if there is none."""
-        if not self.missing_between(a, b):
-            return None
-        there = self.between(a, b)
-        return next(a + place for place, version in enumerate((*there, b + 1), 1) if version != a + place)
+        missing = [run for gap in self.gaps_between(a, b) for run in gap.missing]
+        if missing:
+            return missing[0][0]
+        return b if self.is_contiguous and a < b and self.between(b - 1, b) != (b,) else None
 
     def predecessor(self, version: int) -> int | None:
         """Return the version right before one, listed or not; None where it is unknown."""
@@ -357,6 +492,12 @@ class Listing:
             if versions[place] in begin or self.predecessor(versions[place]) != versions[place - 1]
         ]
         return [versions[start:end] for start, end in pairwise([0, *cuts, len(versions)]) if start < end]
+
+
+def _absent(before: int, after: int, listed: Sequence[int]) -> Runs:
+    """Return the numbers between two that are not listed."""
+    ends = pairwise((before, *listed, after))
+    return tuple((low + 1, high - 1) for low, high in ends if high > low + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history, with_recorded_times
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
+from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
@@ -292,13 +293,15 @@ class Table:
         versions = resolver.between(bounds, since, until)
         rows = self._commits = self._readability.applied_to(read_history(self.bound, versions, chosen, limit))
         total = len(versions) if chosen.passes_all else None
+        last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
+        gaps = resolver.gaps([version for version in versions if version >= last])
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
             rows = with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
-            rows, stat=stat, name=self.name, branch=self.branch, total=total, limit=limit, anomalies=marks
+            rows, stat=stat, title=self._history_title, total=total, limit=limit, anomalies=marks, gaps=gaps
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
@@ -311,7 +314,7 @@ class Table:
         """
         found = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(found)
-        return history_frame(rows, stat=False, name=self.name, branch=self.branch, total=None, limit=None)
+        return history_frame(rows, stat=False, title=self._history_title, total=None, limit=None)
 
     @overload
     def lifetimes(
@@ -376,7 +379,8 @@ class Table:
         versions = resolver.changed(bounds)
         if is_spark:
             return metadata.changes(source.format, versions, spark)
-        return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes")
+        notes = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
+        return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
@@ -638,7 +642,7 @@ class Table:
                 key (`[]`, or no primary key), an update is a delete and an insert.
             columns: The columns to compare and to return, in addition to the key; by default all.
             between: Two refs `A..B`, both included; by default all versions. Rows of the first version that its commit
-                did not add are `existing`.
+                did not add are `present`, since then or earlier.
 
         Raises:
             InvalidArgumentError: The condition or a column does not fit, or the key has nulls or is not unique.
@@ -674,13 +678,14 @@ class Table:
         evaluated versions show it. If it reads less, a single pass reads each file once and evaluates every version,
         which finds the first one however often the condition comes and goes. It is possible for conditions on each row
         and for counts, `min`, `max`, `bool_or`, `bool_and` and sums of exact numbers, in tables whose rows are not
-        merged or deleted by other files and whose columns in the condition stayed the same. Versions that cannot be
-        read are skipped and named. The condition does not hold where it is null, or where the version lacks one of its
-        columns.
+        merged or deleted by other files and whose columns in the condition stayed the same. Versions that are missing
+        or cannot be read are skipped and named: the condition may hold first at one of them (`Bisection.gap`). The
+        condition does not hold where it is null, or where the version lacks one of its columns.
 
         Args:
             condition: SQL as DuckDB understands it, with the columns of `bad`, or a function.
-            good: A version where it does not hold, from which the search starts; by default the earliest version.
+            good: A version where it does not hold, from which the search starts; by default the earliest version. If
+                the condition already holds there, there is no answer.
             bad: A later version where it holds; by default the newest one.
             announce: Called with what will be read, before any rows are read.
             single_pass: Whether to read rows in a single pass. By default, if that reads fewer bytes of data files and
@@ -970,6 +975,10 @@ class Table:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
         source, resolver, bounds = self._history_of(between)
         return source, None if bounds is None else resolver.between(bounds)
+
+    @property
+    def _history_title(self) -> str:
+        return f"History of {self.name}{f', branch {self.branch}' if self.branch else ''}"
 
     def _source(self) -> Source:
         """Return what questions about many versions read."""

@@ -10,7 +10,7 @@ from typing import Protocol, get_args
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat
-from snapshot_explorer.model import ChangeMode, Listing
+from snapshot_explorer.model import ChangeMode, Gap, Listing
 from snapshot_explorer.refs import (
     AsOf,
     Earliest,
@@ -131,6 +131,10 @@ class VersionResolver:
             last_one = self._last_at(_time("until", until))
             versions = tuple(version for version in versions if last_one is not None and version <= last_one)
         return versions[::-1]
+
+    def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
+        """Return the gaps between versions, in any order; see `Listing.gaps`."""
+        return self._listing.gaps(sorted(versions))
 
     def changed(self, between: str | tuple[Ref, Ref] | None = None) -> Sequence[int]:
         """Return the existing versions of a range whose changes are known, oldest first.

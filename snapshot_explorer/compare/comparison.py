@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
 )
 from snapshot_explorer.frames import Frame, non_empty_columns
+from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
@@ -107,7 +108,7 @@ class Comparison:
         if parted is not None:
             older, newer = -1 if parted.shared_b is None else parted.shared_b, self.b
         self._between = listing.between(older, newer)
-        self._missing = listing.missing_between(older, newer) if older >= 0 or parted is None else 0
+        self._gaps = listing.gaps_between(older, newer) if older >= 0 or parted is None else ()
         self._stateless = listing.stateless
         self._shown: tuple[str, ...] = ()
 
@@ -120,11 +121,20 @@ class Comparison:
         `Table.history`.
         """
         rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
-        total = len(self._between) + self._missing
+        total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
+        notes = gaps_note(self._gaps, "what was committed there is unknown")
         drawn = frames.drawn_of_commits(rows)
         what = "Commits that B is without" if self._backwards else "Commits between"
         title = self._title("Commits of B that A is without" if self._parted else what)
-        return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, depict=timeline)
+        return Frame(
+            rows,
+            title=title,
+            noun="versions",
+            total=total,
+            drawn=drawn,
+            depict=partial(timeline, notes=notes),
+            notes=notes,
+        )
 
     @cached_property
     def manifests(self) -> Frame:
@@ -215,7 +225,7 @@ class Comparison:
             return "A version is the same as itself."
         if "another branch" in self._format.row_modifiers():
             return "The table also has rows of another branch: diff_rows(a, b) finds the rows that changed."
-        kinds = None if self._missing or self._parted else set(self.commits["kind"].to_pylist())
+        kinds = None if self._gaps or self._parted else set(self.commits["kind"].to_pylist())
         keyed = self._a.schema.is_merged or self._b.schema.is_merged
         sentence = proven(self._difference, self.files.to_arrow(), self._changes, kinds, keyed=keyed)
         return f"{sentence} The schema differs." if len(self.schema) else sentence
@@ -276,7 +286,7 @@ class Comparison:
     def _facts(self) -> Sequence[Part]:
         kinds = Counter(self.commits["kind"].to_pylist())
         kinds_text = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
-        gone = f"; {self._missing:,} more {'is' if self._missing == 1 else 'are'} gone" if self._missing else ""
+        gone = f"; {gaps_text(self._gaps)}" if self._gaps else ""
         undone = "; B is without them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
         if self._parted:
@@ -352,7 +362,7 @@ class Comparison:
     @property
     def _is_whole(self) -> bool:
         """Return whether all commits between the versions exist, with their changes."""
-        return self._parted is None and not self._missing and not set(self._between).intersection(self._stateless)
+        return self._parted is None and not self._gaps and not set(self._between).intersection(self._stateless)
 
     def _delta_manifests(self) -> Collection[str] | None:
         """Return the delta manifests of the commits between; None if some no longer exist.

@@ -11,7 +11,7 @@ from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
-from snapshot_explorer.render import Drawing, Grid, mimebundle, text
+from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +37,9 @@ class Frame:
     Libraries that read Arrow data accept it (`pyarrow.table(frame)`, DuckDB, polars).
     """
 
-    __slots__ = ("_depict", "_drawn", "_rows", "limit", "noun", "title", "total")
+    __slots__ = ("_depict", "_drawn", "_rows", "limit", "notes", "noun", "title", "total")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - how it is drawn, each part optional
         self,
         rows: pa.Table,
         *,
@@ -49,6 +49,7 @@ class Frame:
         drawn: tuple[str, ...] = (),
         limit: int | None = None,
         depict: PictureMaker | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Wrap the rows.
 
@@ -60,12 +61,14 @@ class Frame:
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
             depict: Creates a picture of the rows, for frames with a figure.
+            notes: What the rows do not contain, such as a version that is missing; a sentence each, drawn above them.
         """
         self._rows = rows
         self.title = title
         self.noun = noun
         self.total = total
         self.limit = limit
+        self.notes = notes
         self._drawn = drawn
         self._depict = depict
 
@@ -184,7 +187,8 @@ class Frame:
     def drawing(self) -> Drawing:
         """Return the frame as a drawing."""
         rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
-        return Drawing(title=self.title, parts=(Grid(rows, total=self.total, noun=self.noun, limit=self.limit),))
+        grid = Grid(rows, total=self.total, noun=self.noun, limit=self.limit)
+        return Drawing(title=self.title, parts=(*map(Line, self.notes), grid))
 
 
 _COMMIT = (

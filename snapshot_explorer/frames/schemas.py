@@ -388,7 +388,11 @@ ANOMALIES = pa.schema(
 BLAME = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation", "user")),
-        _column("change", pa.string(), "insert, update or delete; existing: at the first version, from before it"),
+        _column(
+            "change",
+            pa.string(),
+            "insert, update or delete, and at which versions where it is uncertain; or since when a row is present",
+        ),
         _column("changed_columns", pa.list_(pa.string()), "the columns that an update changed; null otherwise"),
     ]
 )

@@ -14,6 +14,7 @@ from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health.groups import Ints, Mask, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.health.medians import medians
+from snapshot_explorer.model import gaps_note
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -60,8 +61,11 @@ def health_history(
     chosen = np.arange(len(known)) if versions is None else np.flatnonzero(np.isin(known, list(versions)))
     rows = rows.take(pa.array(chosen[::-1]))
     total = None if versions is None else len(versions)
+    first, last = (known[chosen[0]], known[chosen[-1]]) if len(chosen) else (0, 0)
+    gaps = [gap for gap in lifetimes.gaps if gap.before >= first and gap.after <= last]
+    notes = gaps_note(gaps, "the next version includes what changed there")
     drawn = frames.non_empty_columns(rows.select(_DRAWN))
-    return Frame(rows, title=title, noun="versions", total=total, drawn=drawn)
+    return Frame(rows, title=title, noun="versions", total=total, drawn=drawn, notes=notes)
 
 
 def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_deletions: bool = True) -> pa.Table:

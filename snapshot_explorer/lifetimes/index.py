@@ -22,7 +22,8 @@ from snapshot_explorer.lifetimes.intervals import (
     with_changes,
     with_state,
 )
-from snapshot_explorer.render import Drawing, Grid, mimebundle, text
+from snapshot_explorer.model import gaps_note
+from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
     import plotly.graph_objects as go
+
+    from snapshot_explorer.model import Gap
 
 _EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
 _SUMMED = ("rows", "size_bytes")
@@ -64,6 +67,8 @@ class FileLifetimes:
         """The interval of each file."""
         self.identity = ""
         """The fingerprint of the table's newest commit at the last read; see `with_fingerprint`."""
+        self.gaps: tuple[Gap, ...] = ()
+        """The gaps between the versions: files that were added or removed there count for the next version."""
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
 
@@ -102,6 +107,14 @@ class FileLifetimes:
         """Return the same lifetimes with a fingerprint of the history, to detect later whether it was rewritten."""
         found = self._with(self.intervals, (), self.committed_at[:0])
         found.identity, found.fingerprint = identity, fingerprint
+        return found
+
+    def with_gaps(self, gaps: tuple[Gap, ...]) -> FileLifetimes:
+        """Return the same lifetimes with these gaps between the versions; this object if it has them."""
+        if gaps == self.gaps:
+            return self
+        found = self.with_fingerprint(self.identity, self.fingerprint)
+        found.gaps = gaps
         return found
 
     def time_of(self, version: int) -> datetime | None:
@@ -210,7 +223,11 @@ class FileLifetimes:
         rows = self.to_arrow()
         names = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version", "removed_version")
         drawn = frames.non_empty_columns(rows.select(names))
-        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn)
+        return Frame(rows, title=self._title, noun="lifetimes", drawn=drawn, notes=self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return gaps_note(self.gaps, "files that were added or removed there count as changed by the next version")
 
     def to_arrow(self) -> pa.Table:
         """Return the LIFETIMES frame as an Arrow table."""
@@ -252,7 +269,7 @@ class FileLifetimes:
         """Return a figure of files, rows and bytes over the known versions, with these totals as a table."""
         totals = self.totals()
         newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
-        drawing = Drawing(title=self._title, parts=(newest_first,))
+        drawing = Drawing(title=self._title, parts=(*map(Line, self._notes), newest_first))
         return Picture(drawing, lambda: totals_figure(totals, title=self._title))
 
     def figure(self) -> go.Figure:

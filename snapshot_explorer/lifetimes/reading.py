@@ -84,7 +84,7 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
                 raise
             continue
         if found is base or _is_unchanged(table_format, found, base, listing):
-            return found
+            return found.with_gaps(listing.gaps(found.versions))
     raise SnapshotNotFoundError(
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."

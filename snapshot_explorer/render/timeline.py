@@ -21,7 +21,7 @@ from snapshot_explorer.render.commits import (
     commit_table,
     time_texts,
 )
-from snapshot_explorer.render.drawing import Drawing
+from snapshot_explorer.render.drawing import Drawing, Line
 from snapshot_explorer.render.figures import (
     INK,
     SHADE,
@@ -116,7 +116,7 @@ class History:
                 yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
 
 
-def timeline(
+def timeline(  # noqa: PLR0913 - what is drawn in one figure
     commits: pa.Table,
     *,
     y: str,
@@ -125,6 +125,7 @@ def timeline(
     heading: str | None = None,
     branches: Mapping[int, Sequence[str]] | None = None,
     anomalies: pa.Table | None = None,
+    notes: Sequence[str] = (),
 ) -> Picture:
     """Return commits as a picture: bars up for what each added and down for what it removed, by version.
 
@@ -136,6 +137,7 @@ def timeline(
         heading: The heading of the figure; by default the title.
         branches: The names of the branches that begin with a version, by version.
         anomalies: ANOMALIES: the versions to mark, with their rules.
+        notes: What the commits lack, such as a missing version; a sentence each, below the heading.
 
     Raises:
         InvalidArgumentError: `y` is not a measure.
@@ -145,8 +147,8 @@ def timeline(
     history = History(newest_first.take(pa.array(np.arange(len(commits))[::-1])), _measure(y))
     some = total if total is not None and total > len(commits) else None
     grid = commit_table(newest_first, history.y, total)
-    drawing = Drawing(title=title, parts=(grid, *listed_rules(newest_first)))
-    return Picture(drawing, lambda: _figure(history, heading or title, some))
+    drawing = Drawing(title=title, parts=(*map(Line, notes), grid, *listed_rules(newest_first)))
+    return Picture(drawing, lambda: _figure(history, heading or title, some, notes))
 
 
 def _measure(y: str) -> Measure:
@@ -171,11 +173,12 @@ def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> 
     return commits.append_column("branches", pa.nulls(len(commits), kind) if found is None else pa.array(found, kind))
 
 
-def _figure(history: History, title: str, total: int | None) -> go.Figure:
+def _figure(history: History, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:
     import plotly.graph_objects as go
 
     count = len(history.rows)
-    heading = plain(title) + (f"<br>{count:,} of {total:,} versions" if total else "")
+    lines = [plain(title), *([f"{count:,} of {total:,} versions"] if total else []), *map(plain, notes)]
+    heading = "<br>".join(lines)
     figure = go.Figure()
     figure.add_traces(list(_traces(history)) if count else [])
     over_all = {"overlaying": "y", "showgrid": False, "domain": [0, 1]}

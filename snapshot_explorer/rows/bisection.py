@@ -22,10 +22,12 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
 )
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import alternatives_text, gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import counted, size
 from snapshot_explorer.rows.frame_exports import FrameExports
+from snapshot_explorer.rows.loadable import can_diff, can_load
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import UNREADABLE, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.engines.partial_aggregates import PartialCondition
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Commit, Predicate
+    from snapshot_explorer.model import Commit, Gap, Predicate
     from snapshot_explorer.rows.single_pass import SinglePass
     from snapshot_explorer.rows.source import Source
 
@@ -88,11 +90,18 @@ class Bisection(FrameExports):
     condition: str
     """The condition as SQL, or the name of the function."""
     version: int | None
-    """The first version where the condition holds; None if it holds at none of the evaluated versions."""
+    """The first version where the condition holds, of those that can be read; None if it holds at none of the
+    evaluated versions, or already at the one that was given as good."""
     commit: Commit | None
     """The commit of that version."""
     last_good: int | None
     """The last evaluated version before it, where the condition does not hold; None if there is none."""
+    good: int | None
+    """The version that the caller gave as good."""
+    gap: Gap | None
+    """The versions right before `version` that are missing or cannot be read: it may hold first at one of them."""
+    gaps: tuple[Gap, ...]
+    """All gaps between the versions that were searched."""
     versions: tuple[int, ...]
     """The versions that were searched, ascending."""
     span: str
@@ -107,6 +116,8 @@ class Bisection(FrameExports):
     """The part of it that opens the table."""
     is_on_each_row: bool
     """Whether the condition is one on each row, not on all rows together or on metadata."""
+    next_commands: tuple[str, ...] = ()
+    """Commands that show more, of versions that can be read."""
 
     @property
     def skipped(self) -> tuple[int, ...]:
@@ -120,16 +131,39 @@ class Bisection(FrameExports):
         """Return the evaluated versions as a frame."""
         return self.evaluated
 
+    @property
+    def holds_at_good(self) -> bool:
+        """Return whether the condition holds at the version that was given as good, so that there is no answer."""
+        rows = self.evaluated.to_arrow()
+        at_good = rows.filter(pc.equal(rows["version"], pa.scalar(self.good, pa.int64())))["holds"].to_pylist()
+        return bool(at_good == [True])
+
+    @property
+    def first(self) -> str:
+        """Return the version where the condition holds first; several where versions before it cannot be read."""
+        return "" if self.version is None else alternatives_text([self.gap] if self.gap else [], [self.version])
+
+    @property
+    def answer(self) -> str:
+        """Return the answer in a line, without a period, such as `amount < 0 holds first at version 8 of orders`."""
+        if self.holds_at_good:
+            return f"{self.condition} holds already at {self.good}, which was given as good: no answer"
+        if self.version is None:
+            missing = f": {gaps_text(self.gaps)}" if self.gaps else ""
+            return f"{self.condition} {self._where_not()} of {self.name}{missing}"
+        if self.last_good is None and self.good is None:
+            where = f"version {self.version} of {self.name}, the earliest that can be read"
+            return f"{self.condition} holds already at {where}"
+        missing = "" if self.gap is None else f": {self.gap}"
+        where = f"{'one of the versions' if ' to ' in self.first else 'version'} {self.first}"
+        return f"{self.condition} holds first at {where} of {self.name}{missing}"
+
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, how it was found, and the versions around it."""
-        if self.version is None:
-            title = f"{self.condition} {self._where_not()} of {self.name}"
-        else:
-            title = f"{self.condition} holds first at version {self.version} of {self.name}"
         rows = self._neighbours()
         grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
         notes = [Line(note) for note in self.notes]
-        return Drawing(title=title, parts=(Pairs(tuple(self._facts())), *notes, grid, Code(self.call)))
+        return Drawing(title=self.answer, parts=(Pairs(tuple(self._facts())), *notes, grid, Code(self.call)))
 
     def _where_not(self) -> str:
         rows = self.evaluated.to_arrow()
@@ -145,24 +179,16 @@ class Bisection(FrameExports):
         facts: list[tuple[str, object]] = [("format", self.format), ("versions", self.span)]
         if commit is not None:
             done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
+            of_version = "" if self.gap is None else f" of {self.version}"
             facts += [
-                ("first version", self.version),
-                ("committed at", commit.committed_at),
-                ("commit", ", ".join(dict.fromkeys(word for word in done if word))),
+                ("first version", self.first),
+                (f"commit time{of_version}" if of_version else "committed at", commit.committed_at),
+                (f"commit{of_version}", ", ".join(dict.fromkeys(word for word in done if word))),
                 ("last version before", self.last_good),
             ]
         answered = len(self.evaluated) - len(self.skipped)
         facts.append(("evaluated", f"{answered:,} of {counted(len(self.versions), 'version')}"))
-        return [*facts, ("next", tuple(map(Code, self._next_commands())))] if self._next_commands() else facts
-
-    def _next_commands(self) -> list[str]:
-        """Return commands that show the rows that the version changed; without a version, all changes of such rows."""
-        if self.version is None:
-            return [f"%snapshot blame {self.condition}"] if self.is_on_each_row else []
-        if self.last_good is None:
-            return []
-        before = f"%snapshot load {self.last_good} as before --types numpy"
-        return [f"%snapshot diff {self.last_good} {self.version} --rows", before]
+        return [*facts, ("next", tuple(map(Code, self.next_commands)))] if self.next_commands else facts
 
     def _neighbours(self) -> pa.Table:
         """Return the evaluated versions; if there are many, those around the result."""
@@ -227,7 +253,11 @@ def bisect(
             passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
         found = _by_halving(test, versions, is_bad_given=bad is not None) if passed is None else passed
     result = _result(source, condition, versions, found, good=good, call=call)
-    return replace(result, is_on_each_row=is_on_each_row)
+    return replace(
+        result,
+        is_on_each_row=is_on_each_row,
+        next_commands=_next_commands(source, result, is_on_each_row=is_on_each_row),
+    )
 
 
 def _check_order(good: int | None, bad: int | None) -> None:
@@ -487,7 +517,9 @@ def _fraction(failures: int) -> float:
 def _result(
     source: Source, condition: Test, versions: Sequence[int], found: _Found, *, good: int | None, call: str
 ) -> Bisection:
-    first, last_good = found.first, found.last_good()
+    first = None if found.first == good else found.first
+    last_good = None if first is None else found.last_good()
+    before = good if last_good is None else last_good
     return Bisection(
         path=source.path,
         name=source.name,
@@ -496,20 +528,42 @@ def _result(
         version=first,
         commit=None if first is None else source.commit(first),
         last_good=last_good,
+        good=good,
+        gap=None if first is None or before is None else next(iter(source.gaps((before, first))), None),
+        gaps=source.gaps(versions),
         versions=tuple(versions),
         span=source.span(versions),
         evaluated=_evaluated(source, found),
-        notes=tuple(_notes(versions, found, good)),
+        notes=tuple(_notes(source.gaps(versions), versions, found, good)),
         call=call,
         opened=source.opened,
         is_on_each_row=False,
     )
 
 
-def _notes(versions: Sequence[int], found: _Found, good: int | None) -> list[str]:
+def _next_commands(source: Source, result: Bisection, *, is_on_each_row: bool) -> tuple[str, ...]:
+    """Return commands that show the rows that the version changed; without a version, all changes of such rows.
+
+    Checks that the data files that the commands read exist. Where some do not, the commands read metadata alone.
+    """
+    first, last_good = result.version, result.last_good
+    if result.holds_at_good:
+        return (f"%snapshot bisect {result.condition} --bad {result.good}",)
+    if first is None:
+        return (f"%snapshot blame {result.condition}",) if is_on_each_row else ()
+    if last_good is None:
+        return ()
+    older, newer = source.format.version(last_good), source.format.version(first)
+    if not can_diff(older, newer):
+        return f"%snapshot diff {last_good} {first} --files", "%snapshot readability"
+    load = [f"%snapshot load {last_good} as before --types numpy"] if can_load(older) else []
+    return f"%snapshot diff {last_good} {first} --rows", *load
+
+
+def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Found, good: int | None) -> list[str]:
     values = dict(sorted(found.answers.items()))
     first, last_good = found.first, found.last_good()
-    notes = []
+    notes = list(gaps_note(gaps, "nothing was evaluated there"))
     if first is None:
         if len(values) < len(versions):
             notes.append(
@@ -518,13 +572,14 @@ def _notes(versions: Sequence[int], found: _Found, good: int | None) -> list[str
             )
         return notes
     if first == good:
-        notes.append(f"It holds at version {good} already, which was given as good: it may have held before.")
-    elif first == versions[0]:
-        notes.append(f"Version {first} is the earliest one that can be read: it may have held before.")
-    between = [one for one, holds in values.items() if holds is None and (last_good or -1) < one < first]
-    if between:
-        listed = ", ".join(map(str, between[:10])) + (f" and {len(between) - 10} more" if len(between) > 10 else "")  # noqa: PLR2004 - a line
-        notes.append(f"Between the two, what cannot be read is skipped: {listed}. The first one may be among them.")
+        notes.append(f"Give as good a version where the condition does not hold, before {good}, or leave good out.")
+    elif last_good is None and good is None:
+        notes.append("It may have held before.")
+    elif last_good is None:
+        notes.append(f"Version {good}, which was given as good, cannot be read: whether it holds there is not checked.")
+    unreadable = [version for version, holds in values.items() if holds is None and version < first]
+    if unreadable:
+        notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
     known = [one for one, holds in values.items() if holds is not None]
     ends = [late for early, late in itertools.pairwise(known) if values[early] and not values[late]]
     if ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.progress import step
-from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, blame_of
+from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, widened, wider
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import not_unique
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split
+    from snapshot_explorer.model import Gap, Split
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import Touched
 
@@ -87,44 +88,51 @@ class _Reader:
         self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
         self.reading = BlameReading()
 
-    def changes(self, touched: Touched, versions: Sequence[int]) -> list[tuple[int, pa.Table]]:
+    def changes(self, touched: Touched, versions: Sequence[int]) -> list[ChangesAt]:
         """Return the changed rows of each version that changed some; see `row_changes.changes_schema`.
 
-        All rows of the first version are returned as inserted.
+        All rows of the first version that can be read are returned as inserted.
         """
         known = touched.lifetimes.versions
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
+        if begin == len(known):
+            raise self._source.vanished()
         places = sorted({begin, *(place for place in touched.places if place > begin)})
         starts = [start for start, _ in touched.schemas]
         self._called = column_names(self._source.format, starts, self._reference, self._needed)
         self._widen(starts, known[begin], known[places[-1]])
-        listing = self._source.listing()
-        found: list[tuple[int, pa.Table]] = []
+        found: list[ChangesAt] = []
         state: _State | None = None
+        gaps_before: list[Gap] = []
+        unreadable: list[int] = []
         with step("Comparing versions", total=len(places)) as comparing:
             for place in places:
+                number = known[place]
+                gaps = self._source.gaps(known[max(begin, place - 1) : place + 1])
                 try:
-                    following = self._state(known[place])
+                    following = self._state(number)
                     changes = self._compared(state, following)
                 except UNREADABLE as error:
-                    self.reading.unreadable += 1
-                    self.reading.notes.append(
-                        f"Version {known[place]} cannot be read: {error} What is left of its changes is shown with the "
-                        "next version that can be read; rows that were gone by then are not shown."
-                    )
+                    self.reading.unreadable[number] = self._reason(number, error)
+                    gaps_before, unreadable = [*gaps_before, *gaps], [*unreadable, number]
                     continue
                 finally:
                     comparing.advance()
                 self.reading.compared += 1
                 if len(changes):
-                    found.append((known[place], changes))
-                    if place > begin and listing.missing_between(known[place - 1], known[place]):
-                        self.reading.notes.append(
-                            f"Commits between versions {known[place - 1]} and {known[place]} are gone: the lines of "
-                            f"version {known[place]} have what they changed."
-                        )
-                state = following
+                    gaps_before += gaps
+                    skipped = tuple(gaps_before), tuple(unreadable)
+                    found.append(ChangesAt(number, changes, *skipped, is_first=state is None))
+                state, gaps_before, unreadable = following, [], []
         return found
+
+    def _reason(self, number: int, error: Exception) -> str:
+        """Return the end of a sentence that a version cannot be read: the same for all whose data files are gone."""
+        with suppress(*UNREADABLE):
+            version = self._source.format.version(number)
+            if version.missing_files(version.plan(None).splits):
+                return " because data files are gone"
+        return f": {str(error).rstrip('.')}"
 
     def _widen(self, starts: Sequence[int], first: int, last: int) -> None:
         """Widen the schema to types in which the values of all versions can be compared."""

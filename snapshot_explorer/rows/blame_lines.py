@@ -12,7 +12,19 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
+from snapshot_explorer.model import (
+    AFTER,
+    BEFORE,
+    DELETED,
+    INSERTED,
+    MAINTENANCE_KINDS,
+    Gap,
+    alternatives_text,
+    capitalized,
+    gaps_note,
+    runs_of,
+    runs_text,
+)
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import cell, counted, cut
 from snapshot_explorer.rows.frame_exports import FrameExports
@@ -23,7 +35,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import Touched
 
-EXISTING = "existing"
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
 _WIDEST_CELL = 40
@@ -61,10 +72,46 @@ class BlameReading:
     """The data files that were opened."""
     compared: int = 0
     """The versions that were compared."""
-    unreadable: int = 0
-    """The versions that might have changed matching rows and could not be read."""
-    notes: list[str] = field(default_factory=list)
-    """Notes; a sentence each."""
+    unreadable: dict[int, str] = field(default_factory=dict)
+    """The versions that might have changed matching rows and could not be read, each with the end of a sentence."""
+
+    def notes(self, gaps: Sequence[Gap]) -> tuple[str, ...]:
+        """Return a sentence on versions that are missing, and one on those that cannot be read for each reason."""
+        by_reason: dict[str, list[int]] = {}
+        for version, reason in self.unreadable.items():
+            by_reason.setdefault(reason, []).append(version)
+        unreadable = [
+            f"{capitalized(runs_text(runs_of(versions)))} cannot be read{reason}. {capitalized(_SKIPPED)}."
+            for reason, versions in by_reason.items()
+        ]
+        return *gaps_note(gaps, _SKIPPED), *unreadable
+
+
+_SKIPPED = "what changed there is shown with the next version, as far as it lasted"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesAt:
+    """The changed rows of a version."""
+
+    version: int
+    """The version."""
+    rows: pa.Table
+    """The rows; see `row_changes.changes_schema`."""
+    gaps: tuple[Gap, ...]
+    """The gaps right before it, or before the unreadable versions."""
+    unreadable: tuple[int, ...]
+    """The versions right before it that might have changed matching rows and could not be read."""
+    is_first: bool
+    """Whether no earlier version could be read, so that the rows are all that the version has."""
+
+    def where(self, *, is_maintenance: bool) -> str:
+        """Return the versions that may have made the changes, such as `8 or 9`; empty where it is this one."""
+        if not self.gaps and not self.unreadable:
+            return ""
+        is_named = bool(self.unreadable) or any(gap.missing or gap.unreadable for gap in self.gaps)
+        others = is_maintenance and is_named
+        return alternatives_text(self.gaps, self.unreadable if others else (*self.unreadable, self.version))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,8 +139,8 @@ class Blame(FrameExports):
     """The first and the last of them with their times."""
     compared: int
     """How many of them were compared because they might have changed matching rows."""
-    unreadable: int
-    """How many might have changed matching rows and could not be read; the notes name them."""
+    unreadable: tuple[int, ...]
+    """Those that might have changed matching rows and could not be read, ascending."""
     files: int
     """The data files of all versions."""
     admitted_files: int
@@ -119,7 +166,7 @@ class Blame(FrameExports):
     def drawing(self) -> Drawing:
         """Return the lines as a drawing. A changed cell has the values before and after, with an arrow between them."""
         where = "" if self.request.where is None else f" where {self.request.where}"
-        lacking = f", {self.unreadable:,} could not be read" if self.unreadable else ""
+        lacking = f", {len(self.unreadable):,} could not be read" if self.unreadable else ""
         compared = f"{self.compared:,} of {counted(len(self.versions), 'version')}{lacking}"
         facts = [
             ("format", self.format),
@@ -156,7 +203,7 @@ class Blame(FrameExports):
 def blame_of(
     source: Source,
     touched: Touched,
-    changes: Sequence[tuple[int, pa.Table]],
+    changes: Sequence[ChangesAt],
     *,
     versions: Sequence[int],
     reading: BlameReading,
@@ -164,36 +211,65 @@ def blame_of(
 ) -> Blame:
     """Return the blame of changed rows by version, with their commits. Reads the commits of these versions."""
     is_whole = versions[0] == touched.lifetimes.versions[0] and touched.begins_with_first
-    lines = [_lines(rows, version, is_first=version == versions[0] and not is_whole) for version, rows in changes]
+    whole = versions[0] if is_whole else None
     return Blame(
         path=source.path,
         name=source.name,
         format=source.format.name,
         opened=source.opened,
         request=request,
-        lines=_with_commits(source, lines) if lines else frames.BLAME.empty_table(),
+        lines=_lines_of(source, changes, whole) if changes else frames.BLAME.empty_table(),
         versions=tuple(versions),
         span=source.span(versions),
         compared=reading.compared,
-        unreadable=reading.unreadable,
+        unreadable=tuple(reading.unreadable),
         files=touched.files,
         admitted_files=touched.admitted,
         opened_files=len(reading.files),
-        notes=tuple(reading.notes),
+        notes=reading.notes(source.gaps(versions)),
     )
 
 
-def _lines(changes: pa.Table, version: int, *, is_first: bool) -> pa.Table:
-    """Return changed rows of a version as lines: version, change, changed_columns, before, after."""
-    kinds = changes.column(0)
-    parts = [changes.filter(pc.equal(kinds, kind)) for kind in (DELETED, INSERTED, BEFORE, AFTER)]
+def _lines_of(source: Source, changes: Sequence[ChangesAt], whole: int | None) -> pa.Table:
+    """Return changed rows by version as lines, with the commits that made the changes: BLAME, and the rows.
+
+    Args:
+        source: The table.
+        changes: The changed rows.
+        whole: The first version, if its commit made all of its rows.
+    """
+    commits = _commits(source, [change.version for change in changes])
+    kinds = dict(zip(commits["version"].to_pylist(), commits["kind"].to_pylist(), strict=True))
+    lines, uncertain = [], []
+    for change in changes:
+        is_maintenance = kinds.get(change.version) in MAINTENANCE_KINDS
+        if change.is_first and change.version != whole:
+            before = source.listing.predecessor(change.version) if is_maintenance else None
+            words = ["", f"present, since {change.version if before is None else before} or earlier", ""]
+        else:
+            where = change.where(is_maintenance=is_maintenance)
+            words = [f"{word} at {where}" if where else word for word in ("delete", "insert", "update")]
+        lines.append(_lines(change, words))
+        uncertain += [] if words[1] == "insert" else [change.version]
+    certain = commits.filter(pc.invert(pc.is_in(commits["version"], pa.array(uncertain, pa.int64()))))
+    return _with_commits(pa.concat_tables(lines), certain)
+
+
+def _lines(change: ChangesAt, words: Sequence[str]) -> pa.Table:
+    """Return changed rows of a version as lines: version, change, changed_columns, before, after.
+
+    Args:
+        change: The rows.
+        words: What `change` is of a row that was deleted, inserted, updated.
+    """
+    kinds = change.rows.column(0)
+    parts = [change.rows.filter(pc.equal(kinds, kind)) for kind in (DELETED, INSERTED, BEFORE, AFTER)]
     deleted, inserted, old, new = (_structs(part) for part in parts)
     counts = [len(deleted), len(inserted), len(old)]
-    words = ["delete", EXISTING if is_first else "insert", "update"]
     none = [pa.nulls(count, deleted.type) for count in counts]
     return pa.table(
         {
-            "version": pa.array(np.full(sum(counts), version)),
+            "version": pa.array(np.full(sum(counts), change.version)),
             "change": pa.array(np.repeat(words, counts).tolist(), pa.string()),
             "changed_columns": pa.chunked_array([*(part.column(1).combine_chunks() for part in parts[:3])]),
             "before": pa.chunked_array([deleted, none[1], old]),
@@ -208,15 +284,16 @@ def _structs(changes: pa.Table) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
 
 
-def _with_commits(source: Source, lines: Sequence[pa.Table]) -> pa.Table:
-    """Return lines with the commits of their versions: BLAME, and the rows before and after."""
-    rows = pa.concat_tables(lines)
-    versions = pc.unique(rows["version"]).to_pylist()
+def _commits(source: Source, versions: Sequence[int]) -> pa.Table:
+    """Return the COMMITS of versions, without those of which only the state is left."""
     try:
-        commits = source.format.commits(versions)
-    except SnapshotNotFoundError:  # only the state of a version is left
-        listing = source.listing()
-        commits = source.format.commits([one for one in versions if one not in listing.commitless])
+        return source.format.commits(versions)
+    except SnapshotNotFoundError:
+        return source.format.commits([one for one in versions if one not in source.listing.commitless])
+
+
+def _with_commits(rows: pa.Table, commits: pa.Table) -> pa.Table:
+    """Return lines with the commits of their versions: BLAME, and the rows before and after. Null without a commit."""
     places = pc.index_in(rows["version"], commits["version"].combine_chunks())
     of_commits = {
         name: commits[name].combine_chunks().take(places) for name in ("committed_at", "kind", "operation", "user")

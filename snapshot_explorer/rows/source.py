@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import (
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Commit, Listing, TableSchema
+    from snapshot_explorer.model import Commit, Gap, Listing, TableSchema
 
     _Id = int | str | None
 
@@ -35,9 +36,9 @@ def opening(path: str, branch: str | None) -> str:
     return f"open_table({path!r}{f', branch={branch!r}' if branch else ''})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
-    """A table over its versions."""
+    """A table over its versions, for one call: lists the log once."""
 
     path: str
     """Its location, without secrets."""
@@ -66,9 +67,14 @@ class Source:
             times = [" of a time that was not recorded"] * len(ends)
         return " to ".join(f"{version}{time}" for version, time in zip(ends, times, strict=True))
 
+    @cached_property
     def listing(self) -> Listing:
-        """Return all versions. One listing."""
+        """Return all versions. One listing, the first time."""
         return self.format.listing(0)
+
+    def gaps(self, versions: Sequence[int]) -> tuple[Gap, ...]:
+        """Return the gaps between versions, which ascend; see `Listing.gaps`."""
+        return self.listing.gaps(versions)
 
     def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
         """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing.
@@ -76,11 +82,10 @@ class Source:
         Raises:
             SnapshotNotFoundError: There is none.
         """
-        listing = self.listing()
-        stateless = frozenset(listing.stateless)
+        stateless = frozenset(self.listing.stateless)
         found = tuple(
             version
-            for version in listing.reachable
+            for version in self.listing.reachable
             if version not in stateless and (good is None or version >= good) and (bad is None or version <= bad)
         )
         if not found:
@@ -102,9 +107,16 @@ class Source:
             raise SnapshotNotFoundError(f"None of the requested versions of {self.path} can be read.")
         return found
 
+    def vanished(self) -> SnapshotNotFoundError:
+        """Return the error for versions that no longer exist after they were listed."""
+        return SnapshotNotFoundError(
+            f"The versions of {self.path} were removed while they were read: they expired, or the table was emptied or "
+            "replaced. Try again."
+        )
+
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema of each version: in one pass, or one by one if some versions have no commit."""
-        if set(versions) & set(self.listing().commitless):
+        if set(versions) & set(self.listing.commitless):
             return [self.format.version(version).schema for version in versions]
         return self.format.schemas(versions)
 

@@ -421,7 +421,7 @@ def test_where_commits_between_have_expired_it_is_not_reported_what_they_were(ta
 
     assert comparison.files["version"].to_pylist() == [None] * 4
     assert comparison.files["data_change"].to_pylist() == [None] * 4
-    assert "commits between  2 append; 2 more are gone" in repr(comparison)
+    assert "commits between  2 append; versions 2 and 3 are missing" in repr(comparison)
     assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
 
 

@@ -28,7 +28,7 @@ def test_blame_returns_the_life_of_a_row(payments):
     assert isinstance(found, Blame)
     assert found.to_arrow()["version"].to_pylist() == [6, 11, 13]
     part = payments.ok('%snapshot blame "payment_id = 42" --key payment_id --between 7..11').result
-    assert part.to_arrow()["change"].to_pylist() == ["existing", "update"]
+    assert part.to_arrow()["change"].to_pylist() == ["present, since 7 or earlier", "update"]
 
 
 def test_a_condition_may_begin_with_a_quoted_name_or_stand_in_the_cell(payments):
@@ -38,7 +38,7 @@ def test_a_condition_may_begin_with_a_quoted_name_or_stand_in_the_cell(payments)
     ).result
 
     assert "Unknown column 'amount due' in the condition '\"amount due\" > 3'." in said
-    assert found.to_arrow()["change"].to_pylist() == ["existing", "update"]
+    assert found.to_arrow()["change"].to_pylist() == ["present, since 7 or earlier", "update"]
 
 
 def test_profile_and_anomalies_are_of_the_columns_named(payments):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
-from tests.support.delta.table_builder import DeltaTable, metadata, protocol
+from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
 
 
@@ -274,11 +274,71 @@ def test_a_condition_that_no_longer_holds_is_said_in_one_sentence(table):
     assert repr(table.bisect("rows > 99")).startswith(f"rows > 99 holds at no version of {table.name}\n")
 
 
-def test_a_good_version_where_the_condition_holds_is_named(table):
-    found = table.bisect("id >= 1", good=table.model.versions[2])
+@pytest.mark.parametrize(
+    "condition", ["id >= 1", "rows >= 1", "count(id) >= 1", lambda snapshot: bool(snapshot.version)]
+)
+def test_a_good_version_where_the_condition_holds_gives_no_answer(table, condition):
+    good = table.model.versions[2]
 
-    assert found.version == table.model.versions[2]
-    assert "was given as good" in repr(found)
+    found = table.bisect(condition, good=good)
+
+    assert (found.version, found.commit, found.last_good) == (None, None, None)
+    assert found.answer == f"{found.condition} holds already at {good}, which was given as good: no answer"
+    assert repr(found).startswith(found.answer)
+    assert f"%snapshot bisect {found.condition} --bad {good}" in repr(found)
+
+
+def test_a_condition_that_holds_at_the_earliest_version_is_not_said_to_hold_first_there(table):
+    found = table.bisect("id >= 1")
+
+    earliest = table.model.versions[0]
+    assert found.version == earliest
+    assert found.answer == f"id >= 1 holds already at version {earliest} of {table.name}, the earliest that can be read"
+
+
+def vacuumed(memory_root):
+    """Return a Delta table of six versions with a row each, compacted into one file; the six files are gone."""
+    table = DeltaTable(*memory_root)
+    names = [f"{number}.parquet" for number in range(6)]
+    for number, name in enumerate(names):
+        table.append([(number, "ann")], name=name, stats='{"numRecords":1}')
+    rows = [(number, "ann") for number in range(6)]
+    compacted = table.data("all.parquet", rows, data_change=False, stats='{"numRecords":6}')
+    table.commit(*(remove(name, data_change=False) for name in names), compacted, operation="OPTIMIZE")
+    for name in names:
+        table.remove_file(name)
+    return open_table(table.url)
+
+
+def test_only_commands_that_can_work_are_suggested_after_a_bisection(memory_root):
+    table = vacuumed(memory_root)
+
+    of_gone = table.bisect("rows > 2").next_commands
+    of_existing = table.bisect("files = 1 and rows = 6").next_commands
+
+    assert of_gone == ("%snapshot diff 2 3 --files", "%snapshot readability")
+    assert of_existing == ("%snapshot diff 6 7 --files", "%snapshot readability")
+
+
+def test_a_diff_of_rows_is_suggested_where_the_files_that_differ_exist(memory_root):
+    table = DeltaTable(*memory_root)
+    for number in range(4):
+        table.append([(number, "ann")], name=f"{number}.parquet", stats='{"numRecords":1}')
+    table.remove_file("0.parquet")
+
+    found = open_table(table.url).bisect("rows > 2").next_commands
+
+    assert found == ("%snapshot diff 2 3 --rows",)
+
+
+def test_the_preview_of_a_diff_whose_files_are_gone_says_so(memory_root):
+    table = vacuumed(memory_root)
+
+    preview = table.diff_rows(2, "latest", preview=True)
+
+    assert preview.announcement.startswith("Version 2 cannot be read: ")
+    assert "does not exist" in preview.announcement
+    assert "Reads" not in repr(preview)
 
 
 def test_a_column_of_the_table_is_meant_before_metadata_of_its_name(table):

@@ -115,7 +115,7 @@ def test_lines_replayed_give_the_rows_of_every_version_of_real_tables(path):
                 table_of_rows = pa.Table.from_arrays(rows.flatten(), names=[field.name for field in rows.type])
                 for row in canonical_rows(table_of_rows):
                     state[repr(row)] += sign
-        if any(f"Version {version} " in note for note in found.notes):
+        if version in found.unreadable:
             continue
         snapshot = table.at(version)
         if snapshot.arrow_schema.equals(schema):
@@ -153,13 +153,13 @@ def test_an_added_column_blames_nobody_and_the_commit_that_fills_it_is_blamed(me
     assert [row["version"] for row in open_table(table.url).blame("name = 'ann'").to_arrow().to_pylist()] == [filled]
 
 
-def test_rows_that_were_there_before_the_range_are_existing():
+def test_rows_of_the_first_version_of_a_range_are_present_since_then_or_earlier():
     table = open_table(samples.path("orders"))
 
     found = table.blame("order_id = 42", between="7..9")
 
     assert found.to_arrow().select(["version", "change"]).to_pylist() == [
-        {"version": 7, "change": "existing"},
+        {"version": 7, "change": "present, since 7 or earlier"},
         {"version": 8, "change": "update"},
     ]
     assert found.call == f"open_table({table.path!r}).blame('order_id = 42', between='7..9')"
@@ -194,11 +194,14 @@ def test_versions_that_cannot_be_read_are_named_and_never_blamed(memory_root):
 
     found = open_table(table.url).blame("id = 1", key="id")
 
-    assert [(row["version"], row["change"]) for row in found.to_arrow().to_pylist()] == [(0, "insert"), (2, "update")]
-    assert found.notes[0].startswith("Version 1 cannot be read: ")
+    assert [(row["version"], row["change"]) for row in found.to_arrow().to_pylist()] == [
+        (0, "insert"),
+        (2, "update at 1 or 2"),
+    ]
+    assert found.notes[0].startswith("Version 1 cannot be read because data files are gone. ")
     assert "Version 1 cannot be read" in repr(found)
     assert "compared  2 of 3 versions, 1 could not be read: no other can have changed such rows" in repr(found)
-    assert "rows that were gone by then are not shown" in found.notes[0]
+    assert found.notes[0].endswith("What changed there is shown with the next version, as far as it lasted.")
 
 
 def test_a_blame_of_more_lines_than_it_shows_counts_those_of_each_version(memory_root):
@@ -251,3 +254,45 @@ def test_a_key_that_is_not_unique_is_refused():
 
     with pytest.raises(InvalidArgumentError, match="The key name is not unique: several rows of version 1 have name="):
         open_table(model.url).blame(key="name")
+
+
+def test_rows_of_the_first_version_that_can_be_read_are_present_since_an_earlier_one(memory_root):
+    table = DeltaTable(*memory_root, first=None)
+    names = [f"{number}.parquet" for number in range(1, 6)]
+    for number, name in enumerate(names, 1):
+        first = [] if table.version >= 0 else [protocol(), metadata()]
+        table.commit(*first, table.data(name, [(number, "ann")]))
+    compacted = table.data("all.parquet", [(number, "ann") for number in range(1, 6)], data_change=False)
+    removed = [remove(name, data_change=False) for name in names]
+    optimized = table.commit(*removed, compacted, operation="OPTIMIZE")
+    table.append([(9, "bob")])
+    for name in names:
+        table.remove_file(name)
+
+    found = open_table(table.url).blame(key="id")
+
+    lines = found.to_arrow().to_pylist()
+    assert [(line["version"], line["change"], line["operation"]) for line in lines] == [
+        *[(optimized, "present, since 4 or earlier", None)] * 5,
+        (6, "insert", "WRITE"),
+    ]
+    assert found.unreadable == (0, 1, 2, 3, 4)
+    (note,) = found.notes
+    assert note.startswith(
+        "Versions 0 to 4 cannot be read because data files are gone. What changed there is shown with"
+    )
+
+
+def test_a_change_after_versions_that_cannot_be_read_names_them_all(memory_root):
+    table = DeltaTable(*memory_root)
+    table.append([(1, "ann")], name="a.parquet")
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(1, "bob")]))
+    table.commit(remove("b.parquet"), table.data("c.parquet", [(1, "cy")]), operation="UPDATE")
+    table.remove_file("b.parquet")
+
+    lines = open_table(table.url).blame("id = 1", key="id").to_arrow().to_pylist()
+
+    assert [(line["version"], line["change"], line["operation"]) for line in lines] == [
+        (1, "insert", "WRITE"),
+        (3, "update at 2 or 3", None),
+    ]

@@ -131,14 +131,14 @@ KINDS = {"delta": _Delta, "iceberg": _Iceberg, "paimon": _Paimon}
 
 def play(kind, filesystem, root, steps):
     """Write a table and return its model. Steps that do not apply, such as a delete of nothing, are left out."""
-    player = _Player(KINDS[kind](filesystem, root))
+    player = Player(KINDS[kind](filesystem, root))
     player.insert(["ann", "bob"])
     for step, *given in steps:
         getattr(player, step)(*given)
     return player.model
 
 
-class _Player:
+class Player:
     """Plays steps on a table and on its model."""
 
     def __init__(self, table):

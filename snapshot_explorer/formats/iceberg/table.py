@@ -126,6 +126,7 @@ class Iceberg(TableFormat):
                 history.versions[-1:],
             ),
             commitless=history.commitless,
+            after_gaps=history.after_gaps,
             notes=notes,
             location_note=source.locations.note,
             is_contiguous=False,

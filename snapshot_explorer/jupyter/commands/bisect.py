@@ -53,5 +53,5 @@ BISECT = Command(
     "A condition without an aggregate holds if any row matches. Metadata: rows, files, bytes, committed_at, "
     "columns, types, null_count.COLUMN, null_rate.COLUMN; every version is evaluated from the log. Conditions "
     "on rows load about log2 of the versions, only the columns that they name, or read each file once if that is less. "
-    "Versions that cannot be read are skipped.",
+    "Versions that are missing or cannot be read are skipped and named.",
 )

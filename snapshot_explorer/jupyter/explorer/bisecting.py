@@ -119,6 +119,8 @@ def outcome(bisection: Bisection) -> str:
     """Return what a bisection found, in a line."""
     evaluated = len(bisection.evaluated) - len(bisection.skipped)
     how = f"{evaluated:,} of {len(bisection.versions):,} versions were evaluated."
+    if bisection.holds_at_good:
+        return " ".join([f"{bisection.answer}.", *bisection.notes])
     if bisection.version is None:
         advice = "The search ends at B: move B to a version where it holds."
         return f"{bisection.condition}: found at no version. {how} {advice}"
@@ -127,5 +129,8 @@ def outcome(bisection: Bisection) -> str:
     facts += [f"at {moment(commit.committed_at)}"] if commit is not None and commit.committed_at else []
     words = " ".join(word for word in facts if word)
     before = "" if bisection.last_good is None else f" At version {bisection.last_good} it does not hold."
-    first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
-    return " ".join([f"{first}{before} {how} B is set to it.", *bisection.notes])
+    if bisection.gap is None and bisection.last_good is not None:
+        first = f"{bisection.condition} holds first at version {bisection.version}" + (f", {words}." if words else ".")
+    else:
+        first = f"{bisection.answer}."
+    return " ".join([f"{first}{before} {how} B is set to version {bisection.version}.", *bisection.notes])

@@ -202,7 +202,8 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """
     limit = _bytes_held(memory_limit)
     for side in (plan.a, plan.b):
-        check_files(side.version, side.splits)
+        if side.unreadable is not None:
+            check_files(side.version, side.splits)
     check_key(plan)
     found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
     return RowDiff(plan=plan, changed=found)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.lifetimes import time_of
+from snapshot_explorer.model import gaps_text
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.branches import PartedBranches
     from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.model import Split
+    from snapshot_explorer.model import Gap, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class Side:
     """The splits that are read."""
     branch: str | None = None
     """Its branch, where the other version is on another one; otherwise None."""
+    unreadable: str | None = None
+    """Why it cannot be read: a data file does not exist. None also where files are many and remote: not checked."""
 
     @property
     def number(self) -> int | None:
@@ -103,6 +107,8 @@ class RowDiffPlan:
     """The condition, compiled."""
     is_declared_key: bool
     """Whether the key is the table's primary key, whose values are unique and not null."""
+    gaps: tuple[Gap, ...] = ()
+    """The versions between the two that are missing."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -126,7 +132,10 @@ class RowDiffPlan:
 
     @property
     def announcement(self) -> str:
-        """What will be read, in a sentence."""
+        """What will be read, in a sentence; or why it cannot be."""
+        unreadable = [side.unreadable for side in (self.a, self.b) if side.unreadable is not None]
+        if unreadable:
+            return " ".join(unreadable)
         sides = [
             f"{counted(side.files, 'file')}, {counted(side.rows, 'row')} and {size(side.size_bytes)} of version "
             f"{side.label}"
@@ -169,6 +178,8 @@ def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
         ("B", plan.b.named),
         ("key", ", ".join(plan.key) if plan.key else "none: whole rows are compared"),
     ]
+    if plan.gaps:
+        found.append(("between", gaps_text(plan.gaps)))
     if plan.where is not None:
         found.append(("where", plan.where))
     if plan.columns_only_a:
@@ -203,7 +214,7 @@ def plan_diff(
     *,
     parted: PartedBranches | None = None,
 ) -> RowDiffPlan:
-    """Return what the row diff of two versions reads. Plans both; opens no data file.
+    """Return what the row diff of two versions reads. Plans both, and lists the log; opens no data file.
 
     Args:
         path: The table's location.
@@ -246,8 +257,8 @@ def plan_diff(
         path=path,
         name=request.name,
         format=table_format.name,
-        a=Side(version=a, committed_at=times[0], splits=found.before, branch=branches[0]),
-        b=Side(version=b, committed_at=times[1], splits=found.after, branch=branches[1]),
+        a=_side(a, times[0], found.before, branches[0]),
+        b=_side(b, times[1], found.after, branches[1]),
         key=tuple(name for name in names if name in chosen_key),
         columns=tuple(name for name in names if name in compared),
         columns_only_a=columns.only_a if wanted is None else (),
@@ -257,8 +268,18 @@ def plan_diff(
         aligned=columns,
         condition=where,
         is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
+        gaps=() if parted else table_format.listing(0).gaps_between(*sorted((a.number, b.number))),
     )
     return replace(plan, call=_call(plan, request))
+
+
+def _side(version: TableVersion, committed_at: datetime | None, splits: Sequence[Split], branch: str | None) -> Side:
+    unreadable = None
+    try:
+        check_files(version, splits)
+    except (CorruptTableError, SnapshotNotFoundError) as error:
+        unreadable = f"Version {version.number} cannot be read: {error}"
+    return Side(version=version, committed_at=committed_at, splits=tuple(splits), branch=branch, unreadable=unreadable)
 
 
 def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:

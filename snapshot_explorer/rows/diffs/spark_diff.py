@@ -49,7 +49,8 @@ class Task:
 def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     """Return the row diff of a plan. Spark computes it at its first use."""
     for side in (plan.a, plan.b):
-        check_files(side.version, side.splits)
+        if side.unreadable is not None:
+            check_files(side.version, side.splits)
     return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
 
 

@@ -24,12 +24,15 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.model import gaps_note
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
+
+    from snapshot_explorer.model import Gap
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -84,8 +87,16 @@ class AnomalyRules:
 DEFAULT_RULES = AnomalyRules()
 
 
+def jump_notes(gaps: Sequence[Gap]) -> tuple[str, ...]:
+    """Return a sentence on gaps between the versions that are compared; nothing without gaps."""
+    return gaps_note(gaps, "what jumps at the next version may have changed there")
+
+
 def jumps(
-    totals: Mapping[str, pa.Table], columns: Mapping[str, pa.Table], rules: AnomalyRules = DEFAULT_RULES
+    totals: Mapping[str, pa.Table],
+    columns: Mapping[str, pa.Table],
+    rules: AnomalyRules = DEFAULT_RULES,
+    gaps: Sequence[Gap] = (),
 ) -> pa.Table:
     """Return the versions where a number jumps: ANOMALIES, by version.
 
@@ -93,6 +104,7 @@ def jumps(
         totals: By measure of the table (rows, files, size_bytes), a table of version, committed_at and value.
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
         rules: The thresholds.
+        gaps: The gaps between the versions. The rule of a jump over one names it.
     """
     found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
     for measure, rows in totals.items():
@@ -100,7 +112,20 @@ def jumps(
         found.append(_marked(rows, _Series(measure, None, values, np.abs(values), rules.share, "of the value"), rules))
     for name, rows in columns.items():
         found += [_marked(rows, series, rules) for series in _of_column(name, rows, rules)]
-    return pa.concat_tables(found).sort_by([("version", "ascending")])
+    return _with_gaps(pa.concat_tables(found).sort_by([("version", "ascending")]), gaps)
+
+
+def _with_gaps(marked: pa.Table, gaps: Sequence[Gap]) -> pa.Table:
+    """Return ANOMALIES whose rules name the versions that are missing before a marked one."""
+    before = {gap.after: gap for gap in gaps}
+    if not before:
+        return marked
+    rules = [
+        f"{rule}; {before[version]}, and may have changed it" if version in before else rule
+        for version, rule in zip(marked["version"].to_pylist(), marked["rule"].to_pylist(), strict=True)
+    ]
+    place = marked.schema.get_field_index("rule")
+    return marked.set_column(place, marked.schema.field(place), pa.array(rules, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)

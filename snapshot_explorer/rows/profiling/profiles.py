@@ -21,7 +21,7 @@ from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, tex
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
-from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jumps
+from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, is_sortable, lacking_columns, ranges_of
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.formats import TableFormat, TableVersion
+    from snapshot_explorer.model import Gap
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
     from snapshot_explorer.rows.profiling.column_numbers import FileRanges
     from snapshot_explorer.rows.source import Source
@@ -60,6 +61,8 @@ class Profile(FrameExports):
     """The Python call that returns this result."""
     rules: AnomalyRules = DEFAULT_RULES
     """The thresholds of a jump."""
+    gaps: tuple[Gap, ...] = ()
+    """The gaps between the versions."""
 
     @cached_property
     def frame(self) -> Frame:
@@ -70,7 +73,8 @@ class Profile(FrameExports):
         places = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
         rows = rows.take(pa.array(places.T[::-1].ravel(), pa.int64()))
         drawn = frames.non_empty_columns(rows)
-        return Frame(rows, title=f"Columns of {self.name} over its versions", noun="columns of versions", drawn=drawn)
+        title = f"Columns of {self.name} over its versions"
+        return Frame(rows, title=title, noun="columns of versions", drawn=drawn, notes=jump_notes(self.gaps))
 
     @cached_property
     def anomalies(self) -> pa.Table:
@@ -81,7 +85,7 @@ class Profile(FrameExports):
             if first is None
             else {"rows": first.select(["version", "committed_at"]).append_column("value", first["rows"])}
         )
-        return jumps(totals, self.columns, self.rules)
+        return jumps(totals, self.columns, self.rules, self.gaps)
 
     def picture(self) -> Picture:
         """Return rows, null rates and the range of each column as lines over versions, jumps marked."""
@@ -138,6 +142,8 @@ def profile_over(
     names = _names(columns, newest.arrow_schema)
     numbers = _from_rows if exact else _from_statistics
     versions, found = numbers(source, versions, newest, names)
+    if not versions:
+        raise source.vanished()
     return Profile(
         path=source.path,
         name=source.name,
@@ -147,6 +153,7 @@ def profile_over(
         span=source.span(versions),
         call=call,
         rules=rules,
+        gaps=source.gaps(versions),
     )
 
 

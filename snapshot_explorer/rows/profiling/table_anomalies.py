@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS
-from snapshot_explorer.rows.profiling.anomalies import jumps
+from snapshot_explorer.rows.profiling.anomalies import jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import rows_over
 from snapshot_explorer.rows.profiling.profiles import unrecorded_columns
 
@@ -36,11 +36,14 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     totals = lifetimes.totals()
     head = totals.select(["version", "committed_at"])
     values = {"rows": rows_over(lifetimes), "files": totals["files"], "size_bytes": totals["size_bytes"]}
-    marked = jumps({name: head.append_column("value", one) for name, one in values.items()}, profile.columns, rules)
+    of_table = {name: head.append_column("value", one) for name, one in values.items()}
+    gaps = lifetimes.gaps
+    marked = jumps(of_table, profile.columns, rules, gaps)
     if between is not None:
         marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
+        gaps = tuple(gap for gap in gaps if gap.after in set(between))
     if len(marked):
-        marked = _with_commits(source, marked)
+        marked = _with_commits(source, marked, frozenset(gap.after for gap in gaps))
     rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
     unrecorded = unrecorded_columns(profile.columns, everywhere=True)
     return Frame(
@@ -50,13 +53,17 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
         noun="anomalies",
         drawn=frames.non_empty_columns(rows),
         limit=len(rows),
+        notes=jump_notes(gaps),
     )
 
 
-def _with_commits(source: Source, marked: pa.Table) -> pa.Table:
-    """Return marks with the commits behind them, without those of the table that commits of maintenance make."""
-    commitless = set(source.listing().commitless)
-    versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in commitless]
+def _with_commits(source: Source, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
+    """Return marks with the commits behind them, without those of the table that commits of maintenance make.
+
+    A mark after a gap has no commit: a missing one may have made the change.
+    """
+    unknown = after_gaps | set(source.listing.commitless)
+    versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
     commits = source.format.commits(versions)
     places = pc.index_in(marked["version"], commits["version"].combine_chunks())
     for name in ("kind", "operation"):

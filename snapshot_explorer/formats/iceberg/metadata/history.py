@@ -45,6 +45,8 @@ class History:
     """The version of each snapshot id."""
     commitless: tuple[int, ...]
     """Versions whose predecessor is not the snapshot that they were made from, ascending."""
+    after_gaps: tuple[int, ...]
+    """Those of them before which snapshots are missing: all but the ones that replaced their predecessor."""
     is_counted: bool
     """Whether versions are counted, because the snapshots have no sequence numbers."""
 
@@ -124,6 +126,8 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     ids = dict(zip(numbers.values(), numbers, strict=True))
     later, parents = chain[1:], metadata.snapshots.column("parent_id", chain)[1:]
     is_orphan = map(ne, parents, chain)
+    orphans = list(compress(zip(chain, later, strict=False), is_orphan))
+    gaps = [one for before, one in orphans if not _replaces(metadata, one, before)]
     return History(
         metadata=metadata,
         branch=branch,
@@ -131,7 +135,8 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         ids=ids,
         snapshots=_OfVersions(ids, metadata.snapshots),
         numbers=numbers,
-        commitless=tuple(map(numbers.__getitem__, compress(later, is_orphan))),
+        commitless=tuple(numbers[one] for _, one in orphans),
+        after_gaps=tuple(map(numbers.__getitem__, gaps)),
         is_counted=is_counted,
     )
 
@@ -232,6 +237,11 @@ def _replaced(metadata: TableMetadata, one: int) -> int | None:
         return None
     is_older = numbers[before] < numbers[one] if numbers[one] else numbers[before] == 0
     return before if is_older else None
+
+
+def _replaces(metadata: TableMetadata, one: int, before: int) -> bool:
+    """Return whether a snapshot without a parent replaced another one, without snapshots between."""
+    return metadata.snapshots.parents[one] is None and _replaced(metadata, one) == before
 
 
 def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
