@@ -178,3 +178,50 @@ def test_identifier_fields_of_iceberg_merge_no_rows(memory_root):
     assert table.at(1).schema.primary_keys == ("id",)
     assert [(line["rows"], line["bounds"]) for line in lines] == [(2, None), (3, None)]
     assert table.bisect("id > 2", single_pass=True).version == 2
+
+
+def of_doubles(memory_root, *files):
+    """Return a Delta table with a column x; each file is a commit."""
+    table = DeltaTable(*memory_root, fields=(("x", "double"),))
+    for values in files:
+        table.append([(value,) for value in values])
+    return open_table(table.url)
+
+
+def test_nan_is_not_a_value_also_where_a_file_has_nothing_else(memory_root):
+    nan = float("nan")
+    table = of_doubles(memory_root, [nan], [1.5, nan, 2.5], [nan], [nan, None], [None])
+
+    rows = table.profile_over("x", exact=True).columns["x"].to_pylist()[1:]
+
+    assert [row["null_count"] for row in rows] == [0, 0, 0, 1, 2]
+    assert [(row["min"], row["max"]) for row in rows] == [(None, None), *[(1.5, 2.5)] * 4]
+    assert {row["bounds"] for row in rows} == {None}
+
+
+def emptied(table, monkeypatch, builder):
+    """Let the second listing of a call find an Iceberg table without snapshots."""
+    listing, calls = table._format.listing, []
+
+    def listed(start=None):
+        calls.append(start)
+        if len(calls) == 2:
+            builder.metadata |= {"snapshots": [], "refs": {}, "snapshot-log": [], "current-snapshot-id": -1}
+            builder.write_metadata()
+        return listing(start)
+
+    monkeypatch.setattr(table._format, "listing", listed)
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda table: table.profile_over(), lambda table: table.anomalies(), lambda table: table.blame()]
+)
+def test_a_table_that_is_emptied_after_it_was_listed_is_an_error(memory_root, monkeypatch, answer):
+    builder = IcebergTable(*memory_root)
+    for number in range(3):
+        builder.commit([(number, "ann")])
+    table = open_table(f"memory://{memory_root[1]}")
+    emptied(table, monkeypatch, builder)
+
+    with pytest.raises(SnapshotNotFoundError, match="were removed while they were read: .* Try again"):
+        answer(table)

@@ -59,6 +59,8 @@ class FileRanges:
     """The statistics of the columns, a row per range; rows are those in the file."""
     deleted: pa.Array
     """The rows of each file that its deletion vector removes; null without one."""
+    valueless: pa.Table | None = None
+    """For each column and file whether it has no values, only nulls and NaN; None where that is unknown."""
 
     @cached_property
     def rows(self) -> pa.Array:
@@ -81,6 +83,8 @@ class FileRanges:
         counted = pc.if_else(pc.fill_null(some, True), pa.scalar(None, pa.int64()), counted)  # noqa: FBT003
         # A file without rows, or with only nulls, has no bounds.
         is_empty = _mask(pc.or_kleene(is_null, pc.equal(live, 0)))
+        if self.valueless is not None:
+            is_empty |= _mask(single_chunk(self.valueless.column(column)))
         least = single_chunk(self.bounds.lower.column(column))
         greatest = single_chunk(self.bounds.upper.column(column))
         return Numbers(

@@ -112,12 +112,14 @@ class _Reader:
         numbers, first, last = (np.asarray([one[part] for one in self._ranges], np.int64) for part in range(3))
         chosen = pa.array(numbers)
         of_columns = {name: pa.concat_tables(parts).take(chosen) for name, parts in self._parts.items()}
-        lower, upper, nulls = (
-            pa.table({name: rows[part] for name, rows in of_columns.items()}) for part in ("min", "max", "nulls")
+        lower, upper, nulls, valueless = (
+            pa.table({name: rows[part] for name, rows in of_columns.items()})
+            for part in ("min", "max", "nulls", "valueless")
         )
         rows = pa.array(self._rows, pa.int64()).take(chosen)
         bounds = Bounds(lower=lower, upper=upper, null_count=nulls, rows=rows)
-        return FileRanges(first=first, last=last, count=count, bounds=bounds, deleted=pa.nulls(len(rows), pa.int64()))
+        no_vectors = pa.nulls(len(rows), pa.int64())
+        return FileRanges(first=first, last=last, count=count, bounds=bounds, deleted=no_vectors, valueless=valueless)
 
 
 def _unknown(field: pa.Field) -> pa.Table:
@@ -128,7 +130,15 @@ def _row(field: pa.Field, nulls: int | None, least: pa.Scalar | None, greatest: 
     def column(value: pa.Scalar | None) -> pa.Array:
         return pa.nulls(1, field.type) if value is None else pa.repeat(value, 1)
 
-    return pa.table({"nulls": pa.array([nulls], pa.int64()), "min": column(least), "max": column(greatest)})
+    is_valueless = least is not None and not least.is_valid
+    return pa.table(
+        {
+            "nulls": pa.array([nulls], pa.int64()),
+            "min": column(least),
+            "max": column(greatest),
+            "valueless": pa.array([is_valueless]),
+        }
+    )
 
 
 def _numbers(column: pa.ChunkedArray, field: pa.Field) -> pa.Table:
