@@ -60,6 +60,7 @@ BRING = {
     "sessions": "SNAPSHOT_EXPLORER_SPARK=connect pytest tests/spark, then =cluster (.ci/run runs a part of both)",
     "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",
     "spark": "apt-get install openjdk-17-jre-headless (Java 17 or newer on the PATH, or in JAVA_HOME)",
+    "stores": ".ci/stores (needs npm) and the packages of the extra test",
     "browser": "apt-get install chromium",
 }
 """What brings what the tests of a marker need."""

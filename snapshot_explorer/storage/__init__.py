@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
+from snapshot_explorer.storage import azure
 from snapshot_explorer.storage.failures import (
     Mask,
     ensure_backend,
@@ -101,8 +102,9 @@ class Storage:
     (500, 502, 504), a timeout, a broken connection, or an HTML page in place of a file. There are five attempts,
     with waits of 0.1, 0.2, 0.4 and 0.8 seconds, each 50 % longer or shorter at random. No attempt starts more than 30
     seconds after the first. Each attempt on S3 is up to five requests: botocore waits up to 1, 2, 4 and 8 seconds
-    between them, unless `config_kwargs` in the options sets other values. If S3 refuses connections, or its host
-    is unknown, these five requests are all: a wrong endpoint fails within 15 seconds.
+    between them, unless `config_kwargs` in the options sets other values. Refused connections and unknown hosts are
+    only retried here, so that a wrong endpoint fails within 5 seconds; the clients of Azure and Google retry nothing.
+    Denied access and missing credentials are never retried.
     """
 
     root: str
@@ -455,9 +457,12 @@ class Storage:
         connection = self._connections.get(os.getpid())
         at = "" if connection is None or not connection.files.endpoint else f" ({connection.files.endpoint})"
         if is_missing_bucket(error):
+            bucket, settings = "bucket", "the endpoint and region"
+            if self._location.protocol in azure.PROTOCOLS:
+                bucket, settings = "container", "the account"
             return StorageError(
-                f"Could not read {target}{at}: there is no such bucket. Check the bucket's name, and the endpoint and "
-                "region in storage_options."
+                f"Could not read {target}{at}: there is no such {bucket}. Check the {bucket}'s name, and {settings} in "
+                "storage_options."
             )
         return storage_error(error, f"Could not read {target}{at}", self._mask, local=self._location.protocol == LOCAL)
 

@@ -41,6 +41,7 @@ _UNREACHABLE = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy", "redire
 """Likewise for a storage that cannot be reached."""
 _REDIRECT_LOOPS = frozenset({"TooManyRedirects", "RecursionError"})
 """Names of the libraries' errors for a loop of redirects."""
+_UNAUTHORIZED = 401
 _SHORTEST_SECRET = 4
 _SHORTEST_VARIABLE = 8
 _SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
@@ -49,6 +50,10 @@ _MAX_PARTS = 2_000
 """The most parts of an error and its chain that are searched for secrets; a larger one counts as unsafe."""
 _MEMBERS = ("args", "filename", "filename2", "strerror", "object", "exceptions", "__cause__", "__context__")
 """Members of an error in addition to its attributes."""
+
+
+class MissingBucketError(FileNotFoundError):
+    """The bucket or container of a file or folder does not exist."""
 
 
 class UnexpectedResponseError(OSError):
@@ -122,6 +127,8 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
         mask: Removes the secrets from the storage's error.
         local: Whether the storage is the local disk.
     """
+    if not local and (advice := missing_credentials(error)):
+        return StorageError(f"{problem}. {advice} in storage_options.")
     return StorageError(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
 
 
@@ -221,9 +228,11 @@ def error_chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def error_names(error: BaseException) -> Iterator[str]:
-    """Yield the class names of an error and its chain, and S3 error codes. Not the text, which may contain any path."""
+    """Yield the class names of an error and its chain, and codes of S3 and Azure. Not its text: it contains paths."""
     for link in error_chain(error):
         yield type(link).__name__
+        if isinstance(code := getattr(link, "error_code", None), str):
+            yield str(getattr(code, "value", code))
         response = getattr(link, "response", None)
         if isinstance(response, Mapping) and isinstance(response.get("Error"), Mapping):
             yield str(response["Error"].get("Code", ""))
@@ -236,7 +245,23 @@ def is_redirect_loop(error: BaseException) -> bool:
 
 def is_missing_bucket(error: BaseException) -> bool:
     """Return whether the error means that the bucket does not exist, not only a file."""
-    return any(name in ("NoSuchBucket", "ContainerNotFound") for name in error_names(error))
+    return any(name in ("NoSuchBucket", "ContainerNotFound", "MissingBucketError") for name in error_names(error))
+
+
+def missing_credentials(error: BaseException) -> str | None:
+    """Return what to do if the error means that no credentials were found; else None."""
+    for link in error_chain(error):
+        text = _text(link)
+        match type(link).__name__:
+            case "NoCredentialsError":
+                return "No S3 credentials were found: pass key and secret, or profile, or anon=True for a public bucket"
+            case "ClientAuthenticationError" if "DefaultAzureCredential" in text:
+                return "No Azure credentials were found: pass account_key, sas_token or connection_string"
+            case "ValueError" if "either a connection_string or account_name" in text:
+                return "No Azure account was named: pass account_name and account_key, or connection_string"
+            case "HttpError" if getattr(link, "code", None) == _UNAUTHORIZED and "nonymous" in text:
+                return "No Google credentials were found: pass token, the path of a service account's key"
+    return None
 
 
 def _advice(error: BaseException, *, local: bool) -> str:

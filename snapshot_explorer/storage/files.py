@@ -4,6 +4,7 @@ import builtins  # `list` is a method here
 import codecs
 import inspect
 import io
+import logging
 import os
 import stat
 import time
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.storage import s3
+from snapshot_explorer.storage import azure, gcs, s3
 from snapshot_explorer.storage.failures import UnexpectedResponseError
 from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
 from snapshot_explorer.visible import logger_of
@@ -35,6 +36,8 @@ _READ_AHEAD = 1 << 16
 """Bytes to read ahead, for readers that read in small steps (ORC, Avro)."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
+_LOGGERS = ("adlfs", "azure", "gcsfs", "google")
+"""Loggers of the libraries that log errors which they raise too."""
 _HTML_STARTS = frozenset({b"<", b" ", b"\n", b"\r", b"\t", codecs.BOM_UTF8[:1]})
 _HTML_PREFIX = 256
 _SETTLED_NANOS = 10**9
@@ -222,17 +225,25 @@ class RemoteFiles:
         from fsspec.dircache import DirCache  # noqa: PLC0415 - as above
 
         kind = fsspec.get_filesystem_class(root.protocol)
+        if root.protocol in gcs.PROTOCOLS:
+            kind = gcs.plain_file_system(kind)
+        _keep_off_stderr()
         self._protocol = root.protocol
         # As in fsspec's url_to_fs, which would read a `::` in a name as a chain. From an S3 URL, s3fs parses only an
         # object's version, which a folder does not have.
         named = {} if root.protocol == "s3" else kind._get_kwargs_from_urls(root.address)  # noqa: SLF001 - see above
         # A separate instance: fsspec would share one, with its listings cache, across the process.
-        self._fs = kind(**{**named, **_settings(root.protocol, options), "skip_instance_cache": True})
+        settings = {**named, **_settings(root.protocol, options), "skip_instance_cache": True}
+        self._fs = gcs.connect(kind, settings) if root.protocol in gcs.PROTOCOLS else kind(**settings)
         # New commits must be visible. Not every protocol accepts `use_listings_cache`; all have `dircache`.
         self._fs.dircache = DirCache(use_listings_cache=False)
         whole = getattr(self._fs, "_cat_file", self._fs.cat_file)
         if root.protocol == "s3":
             s3.prepare(self._fs)
+        elif root.protocol in azure.PROTOCOLS:
+            azure.prepare(self._fs)
+        elif root.protocol in gcs.PROTOCOLS:
+            gcs.prepare(self._fs)
         # Otherwise s3fs requests a file's size before it reads the file.
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(whole).parameters else {}
 
@@ -385,6 +396,14 @@ class RangeReader(io.RawIOBase):
         """Close the file."""
         self._call(lambda handle: handle.close(), self._handle)
         super().close()
+
+
+def _keep_off_stderr() -> None:
+    """Keep Python from writing the libraries' log to stderr where no handler is configured; the errors say it."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            logger.addHandler(logging.NullHandler())
 
 
 def _check_not_html(content: bytes) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import random
-import socket
 import time
 from collections.abc import Iterable, Mapping
 
@@ -42,8 +41,6 @@ _NAMES = (
 """Parts of the names of transient errors, and of S3 error codes."""
 _TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
 """Errors while connecting, which botocore has already retried."""
-_NOBODY_THERE = ConnectionRefusedError, socket.gaierror
-"""Causes of botocore's EndpointConnectionError that it has retried too: most often a wrong endpoint or port."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
 
@@ -74,8 +71,6 @@ def is_transient(error: BaseException) -> bool:
     classes = {one.__name__ for link in links for one in type(link).__mro__}
     if not classes.isdisjoint(_TRIED_BY_BOTOCORE | _FINAL) or any(isinstance(link, PermissionError) for link in links):
         return False
-    if "EndpointConnectionError" in classes and any(isinstance(link, _NOBODY_THERE) for link in links):
-        return False
     names = [name.lower() for name in error_names(error)]
     if _any_contains(DENIED, names):
         return False
@@ -98,5 +93,6 @@ def _is_transient_link(error: BaseException) -> bool:
         statuses = [metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None]
     else:
         statuses = [getattr(place, name, None) for place in (error, response) for name in ("status", "status_code")]
-        statuses.append(getattr(error, "code", None))
+        if not any(statuses):  # aiohttp warns where it has both
+            statuses.append(getattr(error, "code", None))
     return any(isinstance(status, int) and status in _STATUSES for status in statuses)

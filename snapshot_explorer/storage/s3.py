@@ -1,14 +1,17 @@
 """S3 on top of fsspec: one layer that retries, and checks that a response comes from an object store."""
 
 import re
+import socket
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from snapshot_explorer.storage.failures import UnexpectedResponseError
+from snapshot_explorer.storage.failures import UnexpectedResponseError, error_chain
 
 RETRIES = {"mode": "standard", "total_max_attempts": 5}
 """How botocore retries: up to four times, after random waits of up to 1, 2, 4 and 8 seconds."""
+_NOBODY_THERE = ConnectionRefusedError, socket.gaierror
+"""Errors of a wrong endpoint or port, most often. `Storage` repeats the request, with shorter waits."""
 _PARTIAL, _REDIRECTED = 206, 300
 _OBJECTS = frozenset({"GetObject", "HeadObject"})
 _LISTINGS = frozenset({"ListObjects", "ListObjectsV2", "ListObjectVersions"})
@@ -27,6 +30,7 @@ def prepare(filesystem: Any) -> None:
         filesystem.session = AioSession(**filesystem.kwargs)
         filesystem.session.register("before-parameter-build.s3.GetObject", _note_range)
         filesystem.session.register("after-call.s3", _check)
+        filesystem.session.register("needs-retry.s3", _leave_to_storage)
     # The five attempts of s3fs would multiply with those of botocore and of Storage.
     filesystem.retries = 1
 
@@ -42,6 +46,12 @@ def endpoint(filesystem: Any) -> str:
     if url is None or not url.hostname or meta is None:
         return ""
     return f"endpoint {url.scheme}://{url.hostname}{port}, region {meta.region_name or 'none'}"
+
+
+def _leave_to_storage(caught_exception: Exception | None = None, **_: object) -> None:
+    """Raise an error of a refused connection or an unknown host at once: botocore would wait up to 15 seconds."""
+    if caught_exception is not None and any(isinstance(link, _NOBODY_THERE) for link in error_chain(caught_exception)):
+        raise caught_exception
 
 
 def _note_range(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:

@@ -331,6 +331,13 @@ class Recovering(filesystems.AbstractFileSystem):
         return answer
 
 
+def unreachable(cause):
+    """The error of botocore where connecting fails so."""
+    error = botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
+    error.__cause__ = cause
+    return error
+
+
 class ThrottledError(Exception):
     status = 429
 
@@ -346,6 +353,7 @@ class ThrottledError(Exception):
         FakeClientError("InternalError", "later"),
         ExceptionGroup("several", [ConnectionError("lost")]),
         http.client.IncompleteRead(b"x"),
+        unreachable(ConnectionRefusedError(111, "no")),
     ],
 )
 def test_an_error_that_passes_is_waited_for(register, hurried, error):
@@ -363,13 +371,6 @@ def test_an_error_that_passes_is_waited_for(register, hurried, error):
         assert 0.05 <= wait / 2 ** (place % 4) <= 0.15
 
 
-def unreachable(cause):
-    """The error of botocore where connecting fails so."""
-    error = botocore.exceptions.EndpointConnectionError(endpoint_url="http://127.0.0.1:9")
-    error.__cause__ = cause
-    return error
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -377,7 +378,6 @@ def unreachable(cause):
         FakeClientError("AccessDenied", "no"),
         FileNotFoundError("no"),
         OSError("no"),
-        unreachable(ConnectionRefusedError(111, "no")),
     ],
 )
 def test_an_error_that_stays_is_not_waited_for(register, hurried, error):

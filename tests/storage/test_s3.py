@@ -245,9 +245,8 @@ def test_missing_credentials_are_named(s3, monkeypatch, tmp_path):
         Storage(f"s3://{bucket}/t", {"endpoint_url": options["endpoint_url"]}).list("")
 
     assert str(caught.value) == (
-        f"Could not read s3://{bucket}/t (endpoint {options['endpoint_url']}, region us-east-1): "
-        "NoCredentialsError: Unable to locate credentials. "
-        "Check the keys in storage_options, or the credentials in the environment."
+        f"Could not read s3://{bucket}/t (endpoint {options['endpoint_url']}, region us-east-1). No S3 "
+        "credentials were found: pass key and secret, or profile, or anon=True for a public bucket in storage_options."
     )
 
 

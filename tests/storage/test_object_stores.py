@@ -1,0 +1,162 @@
+"""Azure, Google Cloud Storage and plain HTTP, as real servers on the loopback interface; S3 has tests of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+from snapshot_explorer import find_tables, open_table, samples
+from snapshot_explorer.errors import MissingFileError, StorageError, TableNotFoundError
+from snapshot_explorer.storage import Storage
+from tests.support import object_stores
+from tests.support.outputs import shown_by
+
+pytestmark = pytest.mark.stores
+
+STORES = ("azure", "google", "web")
+TABLES = {"orders": "paimon", "payments": "delta", "shipments": "iceberg"}
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(request, tmp_path_factory):
+    """A store with a table of each format."""
+    folder = tmp_path_factory.mktemp("served")
+    running = object_stores.web(folder) if request.param == "web" else getattr(object_stores, request.param)()
+    with running as made:
+        for name in TABLES:
+            made.put(samples.path(name), f"shop.db/{name}")
+        yield made
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_opens_logs_loads_and_compares_as_on_the_local_disk(store, name):
+    local = open_table(samples.path(name))
+
+    table = open_table(f"{store.root}/shop.db/{name}", storage_options=store.options)
+
+    assert table.format == TABLES[name]
+    assert table.current.version == local.current.version
+    # Whether the files are there is only looked up on the local disk.
+    histories = [one.history().to_arrow().drop_columns("readable") for one in (table, local)]
+    assert histories[0].equals(histories[1])
+    last = table.current.version
+    assert table.at(last).to_arrow().equals(local.at(last).to_arrow())
+    changed, expected = (one.compare(f"{last}~1", last) for one in (table, local))
+    assert changed.files.to_arrow().equals(expected.files.to_arrow())
+
+
+def test_tables_are_found_below_a_folder(store):
+    found = find_tables(f"{store.root}/shop.db", storage_options=store.options).to_arrow()
+
+    assert dict(zip(found["name"].to_pylist(), found["format"].to_pylist(), strict=True)) == TABLES
+
+
+def test_what_does_not_exist_is_missing(store):
+    storage = Storage(f"{store.root}/shop.db", store.options)
+
+    assert storage.list("nowhere") == []
+    assert storage.read_present(["nowhere/file"]) == [None]
+    assert not storage.exists("nowhere/file")
+    with pytest.raises(MissingFileError, match="^nowhere does not exist in "):
+        storage.read("nowhere")
+    with pytest.raises(TableNotFoundError, match="the folder is missing or empty"):
+        open_table(f"{store.root}/nowhere", storage_options=store.options)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("azure", "container"), ("google", "bucket")])
+def test_a_missing_bucket_is_not_a_missing_folder(kind, word):
+    with getattr(object_stores, kind)() as store:
+        with pytest.raises(StorageError, match=f": there is no such {word}. Check the {word}'s name, and ") as caught:
+            open_table(f"{store.lost}/t", storage_options=store.options)
+        with pytest.raises(StorageError, match=f"there is no such {word}"):
+            Storage(f"{store.lost}/t", store.options).list("a")
+
+    assert not isinstance(caught.value, FileNotFoundError)
+    secrets = [value for name, value in store.options.items() if "key" in name]
+    assert not [text for text in shown_by(caught.value) if any(secret in text for secret in secrets)]
+
+
+NOBODY = "http://127.0.0.1:{port}"
+AZURE_CHAIN = {
+    f"exclude_{name}_credential": True
+    for name in ("managed_identity", "cli", "powershell", "developer_cli", "shared_token_cache", "visual_studio_code")
+}
+FAILURES = {
+    "azure refused": (
+        "abfs://lake/t",
+        {"account_name": "a", "account_key": "a2V5", "azure_endpoint": f"{NOBODY}/a"},
+        "ServiceRequestError: Cannot connect to host 127.0.0.1:",
+    ),
+    "azure unknown": (
+        "abfs://lake/t",
+        {"account_name": "a", "account_key": "a2V5", "azure_endpoint": "https://a.nowhere.invalid/a"},
+        "ServiceRequestError: Cannot connect to host a.nowhere.invalid",
+    ),
+    "azure without credentials": (
+        "abfs://lake/t",
+        {"account_name": "nobody", **AZURE_CHAIN},
+        "lake/t. No Azure credentials were found: pass account_key, sas_token or connection_string in storage_options.",
+    ),
+    "azure without an account": (
+        "abfs://lake/t",
+        {},
+        "No Azure account was named: pass account_name and account_key, or connection_string in storage_options.",
+    ),
+    "google refused": (
+        "gs://lake/t",
+        {"token": "anon", "endpoint_url": NOBODY},
+        "ClientConnectorError: Connect call failed",
+    ),
+    "s3 refused": (
+        "s3://lake/t",
+        {"key": "key", "secret": "secret", "endpoint_url": NOBODY},
+        "EndpointConnectionError: Could not connect",
+    ),
+    "s3 unknown": (
+        "s3://lake/t",
+        {"key": "key", "secret": "secret", "endpoint_url": "http://nowhere.invalid"},
+        "EndpointConnectionError: Could not connect",
+    ),
+    "s3 without credentials": (
+        "s3://lake/t",
+        {},
+        "No S3 credentials were found: pass key and secret, or profile, or anon=True for a public bucket",
+    ),
+    "http refused": (f"{NOBODY}/t", {}, "ClientConnectorError: Connect call failed"),
+}
+SCRIPT = """
+import asyncio, sys, time
+waits, pause, rest = [], time.sleep, asyncio.sleep
+time.sleep = lambda seconds: (waits.append(seconds), pause(seconds / 100))
+async def noted(seconds, *values):
+    waits.append(seconds)
+    return await rest(seconds / 100, *values)
+asyncio.sleep = noted
+from snapshot_explorer import open_table
+try:
+    open_table({path!r}, storage_options={options!r})
+except Exception as error:
+    print(type(error).__name__, sum(waits), error)
+"""
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_one_sentence_soon_and_nothing_on_stderr(name, monkeypatch, tmp_path):
+    kind = name.split()[0]
+    pytest.importorskip({"azure": "adlfs", "google": "gcsfs", "s3": "s3fs", "http": "aiohttp"}[kind])
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AZURE_STORAGE_CONNECTION_STRING"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path, options, message = FAILURES[name]
+    port = object_stores.free_port()
+    options = {key: value.format(port=port) if isinstance(value, str) else value for key, value in options.items()}
+    script = SCRIPT.format(path=path.format(port=port), options=options)
+
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
+
+    error, waited, text = run.stdout.strip().split(" ", 2)
+    assert error == "StorageError"
+    assert message in text
+    assert float(waited) < 4
+    assert run.stderr == ""
