@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.model import Branch, TableSchema
 
 
@@ -63,17 +64,22 @@ def card(name: str, facts: Mapping[str, object], columns: Sequence[str], note: s
     return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
 
 
-def total_rows_name(table_format: str) -> str:
+def total_rows_name(table_format: TableFormat) -> str:
     """Return what `total_rows` of COMMITS counts in a format: `rows`, or `rows in files`.
 
-    Delta's metadata counts the rows of the table. Other formats count the rows in files, before readers merge them by
+    Some metadata counts the rows of the table. Other metadata counts the rows in files, before readers merge them by
     their keys or drop those that equality deletes remove.
     """
-    return "rows" if table_format == "delta" else "rows in files"
+    return "rows" if table_format.has_exact_row_counts else "rows in files"
 
 
 def overview_facts(
-    version: int | None, *, commits: pa.Table, schema: TableSchema | None, files: pa.Table | None, table_format: str
+    version: int | None,
+    *,
+    commits: pa.Table,
+    schema: TableSchema | None,
+    files: pa.Table | None,
+    table_format: TableFormat,
 ) -> dict[str, object]:
     """Return what is known of the newest version by name: its commit, rows, files and keys.
 
@@ -82,7 +88,7 @@ def overview_facts(
         commits: COMMITS that have been read.
         schema: Its schema, if that was read.
         files: Its FILES, if those were read.
-        table_format: The name of the format.
+        table_format: The table.
     """
     facts: dict[str, object] = {}
     found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []

@@ -269,7 +269,7 @@ class Table:
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
-        if recorded_times and self.format != "delta":
+        if recorded_times and not self.bound.has_file_times:
             raise InvalidArgumentError(
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
@@ -943,9 +943,9 @@ class Table:
             "branch": self.branch or self.bound.main_branch,
             "newest version": "none yet" if newest is None else newest,
             "versions": f"{len(known.versions):,}" if self._versions else None,
-            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.format),
+            **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.bound),
             "reads": None if self._storage is None else self._storage.outside,
-            "commit times": copied_note(known.commits) if self.format == "delta" else None,
+            "commit times": copied_note(known.commits) if self.bound.has_file_times else None,
             "next": None if newest is None else NEXT_COMMANDS,
         }
         return card(self.name, facts, known.columns, self._location_note())

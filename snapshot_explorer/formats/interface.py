@@ -47,6 +47,10 @@ class TableFormat(ABC):
     """The name of the branch that is opened without `branch`; None if tables have no branches."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
+    has_file_times: ClassVar[bool] = False
+    """Whether commit times may be those of files, which change when a table is copied, beside recorded ones."""
+    has_exact_row_counts: ClassVar[bool] = False
+    """Whether metadata counts the rows of a version. Otherwise it counts those in files, before merges and deletes."""
     commits_are_in_one_file: ClassVar[bool] = False
     """Whether reading the commits of all versions costs the same requests as reading one."""
     merges_manifests: ClassVar[bool] = False

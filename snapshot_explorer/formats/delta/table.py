@@ -44,6 +44,8 @@ class Delta(TableFormat):
     name: ClassVar[str] = "delta"
     metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
+    has_file_times: ClassVar[bool] = True
+    has_exact_row_counts: ClassVar[bool] = True
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table. Reads nothing.

@@ -11,7 +11,7 @@ def _log(invocation: Invocation) -> Frame:
     frame, limit = read_commits(invocation, invocation.settings.display_limit)
     if invocation.arguments.get("limit") is not None:
         frame.limit = limit
-    if invocation.table()[1].format == "delta" and (note := copied_note(frame.to_arrow())):
+    if invocation.table()[1].bound.has_file_times and (note := copied_note(frame.to_arrow())):
         invocation.show_once(note)
     return frame
 

@@ -416,7 +416,7 @@ class Explorer(Unsent, widgets.VBox):
         self._busy.hide()
         back, self._log = rollback_message(self._log, log), log
         self.state.set_versions(log.versions, log.readable, log.commits)
-        is_copied = self.table.format == "delta" and copied_note(log.commits) is not None
+        is_copied = self.table.bound.has_file_times and copied_note(log.commits) is not None
         self._controls.show_recorded_times(is_copied=is_copied)
         if back:
             self.state.note = back

@@ -91,7 +91,7 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()
-    of_what = total_rows_name(table.format).removeprefix("rows")
+    of_what = total_rows_name(table.bound).removeprefix("rows")
     lines += [f"{counted(total[0], 'row')}{of_what}"] if total and total[0] is not None else []
     lines += [f"{counted(table_size.files, 'file')}, {size(table_size.size_bytes)}"] if table_size is not None else []
     lines += [_branches(log.branches)] if log.branches else []
