@@ -196,3 +196,25 @@ def test_a_comparison_is_refused_while_the_storage_lists_a_commit_and_does_not_r
 
     with pytest.raises(errors.StorageError, match=r"lists a commit that it then does not return: .*0007\.json"):
         _ = comparison.files
+
+
+@pytest.mark.parametrize("kind", ["halved", "emptied"])
+def test_a_metadata_file_that_is_being_written_is_read_again(stored, kind):
+    store = stored("iceberg/v2_cow")
+    expected = opened(store).versions()
+    path = next(name for name in store.files if name.endswith(".metadata.json"))
+    store.heed(Fault(kind, Request("read", path, 0)))
+
+    table = opened(store)
+
+    assert store.struck
+    assert table.versions() == expected
+
+
+def test_a_metadata_file_that_stays_cut_short_is_refused_with_advice(stored):
+    store = stored("iceberg/v2_cow")
+    path = next(name for name in store.files if name.endswith(".metadata.json"))
+    store.heed(Fault("halved", Request("read", path, 0), lasts=True))
+
+    with pytest.raises(errors.CorruptTableError, match="cut short or damaged. If a writer is active, try again"):
+        opened(store)

@@ -70,7 +70,8 @@ class MetadataFiles:
     def current(self) -> Found:
         """Return the current metadata file. With a hint, a few small concurrent requests; otherwise a listing.
 
-        A file with a lower number than the table's last one is refused: a rollback writes a new file.
+        A file with a lower number than the table's last one is refused: a rollback writes a new file. A file that
+        cannot be read is read again a few times: it may be being written.
 
         Raises:
             TableNotFoundError: There is no metadata file.
@@ -86,6 +87,12 @@ class MetadataFiles:
                 # A writer removes old metadata files while it adds new ones.
                 if not left:
                     raise self._gone(error) from error
+                continue
+            except CorruptTableError:
+                # On a local disk, some writers (pyiceberg) write a metadata file under its own name.
+                if not left:
+                    raise
+                time.sleep(PAUSE_SECONDS)
                 continue
             with self._lock:
                 newest, since = self._newest, self._since

@@ -221,8 +221,8 @@ def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMeta
         raw = json_text.document(content, path, limits)
     except orjson.JSONDecodeError as error:
         raise CorruptTableError(
-            f"{path} is not a readable metadata file: {error}. It is cut short or damaged; compare it with a copy of "
-            "the table, or open another metadata file of it."
+            f"{path} is not a readable metadata file: {error}. It is cut short or damaged. If a writer is active, try "
+            "again; otherwise compare it with a copy of the table, or open another metadata file of it."
         ) from error
     if not isinstance(raw, dict):
         raise wrong(path, "the document", "an object", raw)
