@@ -406,6 +406,8 @@ class Listing:
     """Versions whose changes are unknown, because only their state is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, such as a hint to a missing version; a sentence each."""
+    newest_note: str | None = field(default=None, compare=False)
+    """A sentence about a newer version that the table names and lacks; None if there is none."""
     location_note: str | None = field(default=None, compare=False)
     """A sentence about the location that the metadata records, if the table was opened elsewhere."""
     earliest: int | None = field(default=None, compare=False)

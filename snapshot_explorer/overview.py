@@ -57,10 +57,9 @@ def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
     return Frame(rows, title=f"Branches of {name}", noun="branches")
 
 
-def card(name: str, facts: Mapping[str, object], columns: Sequence[str], note: str | None = None) -> Drawing:
-    """Return the card of a table: facts by name, except those that are None, column names, and a note in grey."""
+def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:
+    """Return the card of a table: facts by name, except those that are None, column names, and notes."""
     rows = (*facts.items(), ("columns", _named(columns) or None))
-    notes = () if note is None else (Line(note, is_faint=True),)
     return Drawing(title=name, parts=(Pairs(tuple(row for row in rows if row[1] is not None)), *notes))
 
 

@@ -34,7 +34,7 @@ from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
-from snapshot_explorer.render import Code, Drawing, mimebundle
+from snapshot_explorer.render import Code, Drawing, Line, mimebundle
 from snapshot_explorer.retention import KnownReadability, Retention, readability_frame, retention_of
 from snapshot_explorer.rows import (
     AnomalyRules,
@@ -948,7 +948,10 @@ class Table:
             "commit times": copied_note(known.commits) if self.bound.has_file_times else None,
             "next": None if newest is None else NEXT_COMMANDS,
         }
-        return card(self.name, facts, known.columns, self._location_note())
+        listing, location = current.listing, self._location_note()
+        notes = [] if listing is None or listing.newest_note is None else [Line(listing.newest_note)]
+        notes += [] if location is None else [Line(location, is_faint=True)]
+        return card(self.name, facts, known.columns, *notes)
 
     def _location_note(self) -> str | None:
         """Return where the table is recorded if it was opened elsewhere. Only the first table of a path states it."""

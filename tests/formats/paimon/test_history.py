@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
@@ -257,3 +258,14 @@ def test_times_come_as_asked(table):
     times = opened(table).committed_at([3, 1])
 
     assert [time.isoformat() for time in times] == ["2026-01-01T00:03:00+00:00", "2026-01-01T00:01:00+00:00"]
+
+
+def test_a_card_names_a_lost_newest_snapshot(table):
+    table.commit()
+    table.commit()
+    table.remove("snapshot/snapshot-2")
+
+    shown = open_table(f"memory:/{table.root}")
+
+    assert shown.current.version == 1
+    assert "Version 2 is missing: snapshot/LATEST names it" in shown._repr_mimebundle_()["text/plain"]

@@ -50,6 +50,8 @@ class Stored:
     """The errors of the others."""
     notes: tuple[str, ...]
     """Tolerated problems, a sentence each."""
+    newest_note: str | None
+    """A sentence about a newer snapshot that the hint names and that does not exist."""
 
 
 class _ShortfallError(Exception):
@@ -135,7 +137,12 @@ class History:
             newest, hint = self._read_newest(versions)
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
-                return Listing(versions=(newest.id,), identity=_identity(newest), notes=tuple(notes))
+                return Listing(
+                    versions=(newest.id,),
+                    identity=_identity(newest),
+                    notes=tuple(notes),
+                    newest_note=self._newest_note(hint, newest.id),
+                )
         raise self._unstable_error()
 
     def _read_newest(self, versions: Sequence[int]) -> tuple[Snapshot | None, int | None]:
@@ -172,6 +179,7 @@ class History:
             identity=_identity(stored.newest) if stored.newest else (),
             stateless=tuple(version for version in stored.changelogs if version >= start),
             notes=stored.notes,
+            newest_note=stored.newest_note,
         )
 
     def stored(self) -> Stored:
@@ -186,7 +194,7 @@ class History:
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
             snapshots = self._numbers(listings[0], "snapshot")
-            (tags, damaged), (newest, notes) = self._storage.together(
+            (tags, damaged), (newest, hint) = self._storage.together(
                 partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
                 partial(self._newest_listed, snapshots),
             )
@@ -202,17 +210,17 @@ class History:
                 newest=newest,
                 tags=tags,
                 damaged_tags=tuple(damaged),
-                notes=(*(str(error) for error in damaged), *notes),
+                notes=(*(str(error) for error in damaged), *self._inconsistencies(snapshots, hint)),
+                newest_note=self._newest_note(hint, snapshots[-1]) if snapshots else None,
             )
         raise self._unstable_error()
 
-    def _newest_listed(self, versions: Sequence[int]) -> tuple[Snapshot | None, list[str]]:
-        """Return the newest of the listed snapshots, None if it has vanished, and notes on the hint and the numbers."""
+    def _newest_listed(self, versions: Sequence[int]) -> tuple[Snapshot | None, int | None]:
+        """Return the newest of the listed snapshots, None if it has vanished, and the hint."""
         if not versions:
             self._check_empty(None)
-            return None, []
-        newest, hint = self._read_newest(versions)
-        return newest, self._inconsistencies(versions, hint)
+            return None, None
+        return self._read_newest(versions)
 
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
@@ -237,7 +245,9 @@ class History:
             )
 
     def _inconsistencies(self, snapshots: Sequence[int], hint: int | None) -> list[str]:
-        """Return a sentence for each inconsistency of the hint and the version numbers."""
+        """Return a sentence for each inconsistency of the hint and the version numbers; none without snapshots."""
+        if not snapshots:
+            return []
         notes = self._hint_notes(hint, snapshots[-1])
         missing = snapshots[-1] - snapshots[0] + 1 - len(snapshots)
         if missing:
@@ -246,6 +256,15 @@ class History:
                 "Paimon's own time travel fails on such gaps."
             )
         return notes
+
+    def _newest_note(self, hint: int | None, newest: int) -> str | None:
+        """Return a sentence if the hint names a newer snapshot than exists: the table has lost it."""
+        if hint is None or hint <= newest:
+            return None
+        return (
+            f"Version {hint} is missing: {self._layout.hint('snapshot', 'LATEST')} names it, but the newest snapshot that "
+            f"exists is {newest}. Restore {self._path(hint)} from a copy of the table."
+        )
 
     def _hint_notes(self, hint: int | None, newest: int) -> list[str]:
         name = self._layout.hint("snapshot", "LATEST")
