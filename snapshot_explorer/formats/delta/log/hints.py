@@ -39,8 +39,18 @@ class Checksum:
     """The metadata in force."""
 
 
-def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
-    """Return the version of the checkpoint that the hint names, None without a usable one, and notes on problems.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointHint:
+    """The contents of `_last_checkpoint`."""
+
+    version: int
+    """The version of a checkpoint, mostly the newest one."""
+    size_bytes: int | None
+    """The size of its files; None if not recorded, and for a checkpoint of version 2, whose sidecars are included."""
+
+
+def read_hint(storage: Storage) -> tuple[CheckpointHint | None, tuple[str, ...]]:
+    """Return the hint, None without a usable one, and notes on problems.
 
     One request.
     """
@@ -52,7 +62,8 @@ def read_hint(storage: Storage) -> tuple[int | None, tuple[str, ...]]:
     try:
         values = orjson.loads(content)
         if isinstance(values, dict) and _is_whole(values) and (version := integer(values.get("version"))) >= 0:
-            return version, ()
+            is_plain = "v2Checkpoint" not in values
+            return CheckpointHint(version=version, size_bytes=_size_of(values) if is_plain else None), ()
     except ValueError:
         pass
     return None, (f"{HINT} is corrupted. Will search the checkpoint files directly",)
@@ -93,6 +104,12 @@ def contradictions(values: Checksum, protocol: Protocol, metadata: Metadata, add
         for what, stated, found in pairs
         if stated is not None and stated != found
     ]
+
+
+def _size_of(values: Mapping[str, Any]) -> int | None:
+    """Return the size of a checkpoint; early releases of delta-rs spelled its name in another way."""
+    stated = values.get("sizeInBytes", values.get("size_in_bytes"))
+    return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None
 
 
 def _count(values: Mapping[str, Any], name: str) -> int | None:

@@ -16,11 +16,12 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
-from snapshot_explorer.formats.delta.log.hints import Checksum, contradictions, read_checksum
-from snapshot_explorer.formats.delta.log.layout import LOG, STAGED, LogFile, commit_name
+from snapshot_explorer.formats.delta.log.hints import CheckpointHint, Checksum, contradictions, read_checksum, read_hint
+from snapshot_explorer.formats.delta.log.layout import HINT, LOG, STAGED, LogFile, commit_name
 from snapshot_explorer.formats.delta.log.log_segment import (
     LogListing,
     LogSegment,
@@ -88,6 +89,8 @@ class Log:
         self._tails: OrderedDict[int, _Tail] = OrderedDict()
         self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
+        self.hint: CheckpointHint | None = None
+        """The hint that was read last."""
 
     @property
     def generation(self) -> int:
@@ -385,12 +388,29 @@ class Log:
         if kept is not None and kept[0] == segment.checkpoint:
             return kept[1]
         try:
+            self._check_size(segment.checkpoint)
             found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
         except CorruptTableError as error:
             raise _UnusableError(segment, error) from error
         if small:
             self._kept_checkpoint = segment.checkpoint, found
         return found
+
+    def _check_size(self, checkpoint: Sequence[LogFile]) -> None:
+        """Check the listed size of a checkpoint against the hint, if that names it.
+
+        A hint that contradicts it is read again: another writer may have written the checkpoint anew.
+
+        Raises:
+            CorruptTableError: The sizes differ.
+        """
+        sizes = [file.size_bytes for file in checkpoint]
+        total, version = sum(size or 0 for size in sizes), checkpoint[0].version
+        if None in sizes or _recorded_size(self.hint, version) in (None, total):
+            return
+        self.hint, _ = read_hint(self._storage)
+        names = ", ".join(file.name for file in checkpoint)
+        check_size(f"The checkpoint {names}", total, _recorded_size(self.hint, version), by=HINT)
 
     def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
         """Return a result from a version's segment, with earlier checkpoints if one is damaged.
@@ -444,6 +464,11 @@ class Log:
             f"{LOG}/{commit_name(missing)} does not exist in {self._storage.root}: the commit of version {missing} was "
             f"cleaned up or removed by hand. {advice}"
         )
+
+
+def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:
+    """Return the size that a hint records for the checkpoint of a version; None if it records none."""
+    return hint.size_bytes if hint is not None and hint.version == version else None
 
 
 class _UnusableError(Exception):

@@ -262,8 +262,8 @@ class History:
         if hint is None or hint <= newest:
             return None
         return (
-            f"Version {hint} is missing: {self._layout.hint('snapshot', 'LATEST')} names it, but the newest snapshot that "
-            f"exists is {newest}. Restore {self._path(hint)} from a copy of the table."
+            f"Version {hint} is missing: {self._layout.hint('snapshot', 'LATEST')} names it, but the newest snapshot "
+            f"that exists is {newest}. Restore {self._path(hint)} from a copy of the table."
         )
 
     def _hint_notes(self, hint: int | None, newest: int) -> list[str]:
