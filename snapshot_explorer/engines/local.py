@@ -24,10 +24,16 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
+_REMOTE_THREADS = 32
+"""Splits of a remote table read at once, within `_REMOTE_BYTES`: most of them wait for a response."""
+_REMOTE_BYTES = 128 * 2**20
+"""Total size of the splits of a remote table that are read at once beyond the first `_THREADS`."""
 _BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except those that stream. A larger split is read alone."""
 _LARGE_FILE_BYTES = 2**20
 """Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
+_MAX_BATCHES = 2**32
+"""More than the batches of any file."""
 _BATCH_ROWS = 65_536
 """Rows of a batch of partition values. All batches of a split share them."""
 
@@ -73,10 +79,11 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
     planned, at_once = _spread(reader, splits if limit != 0 else (), needed, limit=limit)
-    groups = _small_together(planned) if limit is None else [(split,) for split in planned]
+    # The files of a remote group would wait for each other.
+    groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
     with (
         step("Reading splits", total=len(planned)) as reading,
-        closing(_in_order(groups, rows, stop, weight=_weight_together, at_once=at_once)) as parts,
+        closing(_in_order(groups, rows, stop, weight=_weight_together, size=_size_together, at_once=at_once)) as parts,
     ):
         for group, part in zip(groups, parts, strict=False):
             reading.advance(len(group))
@@ -115,7 +122,7 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
     planned, at_once = _spread(reader, unknown, needed)
     with (
         step("Counting splits", total=len(planned)) as counting,
-        closing(_in_order(planned, rows, stop, weight=_weight, at_once=at_once)) as parts,
+        closing(_in_order(planned, rows, stop, weight=_weight, size=_size, at_once=at_once)) as parts,
     ):
         for part in parts:
             known += part
@@ -128,20 +135,23 @@ def _spread(
 ) -> tuple[Sequence[Split], int]:
     """Return splits from which to read columns, in the same order of rows, and how many to read at once.
 
-    Of large local files, one more than there are processors are read at once: others would only hold rows. Splits of
-    several become one for each file, except where the partition may contain all columns: two threads would share eight
-    files as five and three. A limit reads the first files only.
+    Of large local files, one more than there are processors are read at once: others would only hold rows. Remote files
+    need no processor while they are fetched, so more are read at once. Splits of several files become one for each
+    file, except where the partition may contain all columns: two threads would share eight files as five and three. A
+    limit reads the first files only.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
-    if largest is None or not _is_large(largest) or not reader.storage.is_local:
+    is_local = reader.storage.is_local
+    if largest is None or (is_local and not _is_large(largest)):
         return splits, _THREADS
-    at_once = min(_THREADS, pa.cpu_count() + 1)
+    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else _REMOTE_THREADS
     if limit is not None:
-        return splits, at_once
+        return splits, min(_THREADS, at_once)
     names = frozenset(columns)
     found: list[Split] = []
     for split in splits:
-        is_cut = len(split.files) > 1 and _is_large(split) and not names <= split.partition.keys()
+        is_worth = not is_local or _is_large(split)
+        is_cut = len(split.files) > 1 and is_worth and not names <= split.partition.keys()
         found += reader.split_by_file(split) if is_cut else [split]
     return found, at_once
 
@@ -225,18 +235,32 @@ def for_each_batch(
         consume: Called with the place of the split and of the batch in it, and the batch; from several threads at once.
     """
     stop = Event()
+    is_local = reader.storage.is_local
 
-    def read(item: tuple[int, Split]) -> None:
-        number, split = item
+    def read(item: tuple[int, int, Split]) -> None:
+        number, file, split = item
         for place, batch in enumerate(reader.read(split, columns)):
             if stop.is_set():
                 return
-            consume((number, place), batch)
+            consume((number, file * _MAX_BATCHES + place), batch)
 
-    items = list(enumerate(splits))
+    items = [
+        (number, file, part)
+        for number, split in enumerate(splits)
+        for file, part in enumerate((split,) if is_local else reader.split_by_file(split))
+    ]
     with (
         step("Reading splits", total=len(items)) as reading,
-        closing(_in_order(items, read, stop, weight=lambda item: item[1].size_bytes)) as parts,
+        closing(
+            _in_order(
+                items,
+                read,
+                stop,
+                weight=lambda item: item[2].size_bytes,
+                size=lambda item: item[2].size_bytes,
+                at_once=_THREADS if is_local else _REMOTE_THREADS,
+            )
+        ) as parts,
     ):
         for _ in parts:
             reading.advance()
@@ -278,21 +302,29 @@ def _in_order(
     stop: Event,
     *,
     weight: Callable[[_Item], int],
-    at_once: int = _THREADS,
+    size: Callable[[_Item], int],
+    at_once: int,
 ) -> Generator[_Result, None, None]:
     """Yield the results of a task for each split, in order, from threads that work only a few splits ahead.
 
     If the consumer stops or is interrupted, pending splits are dropped and running ones are stopped.
     """
     waiting = deque(splits)
-    ahead: deque[tuple[int, Future[_Result]]] = deque()
+    ahead: deque[tuple[_Item, Future[_Result]]] = deque()
     executor = ThreadPoolExecutor(at_once, thread_name_prefix="snapshot-rows")
+
+    def is_next_ready() -> bool:
+        if not ahead:
+            return True
+        items = [item for item, _ in ahead] + [waiting[0]]
+        if len(items) > at_once or sum(map(weight, items)) > _BYTES_AT_ONCE:
+            return False
+        return len(items) <= _THREADS or sum(map(size, items)) <= _REMOTE_BYTES
+
     try:
         while waiting or ahead:
-            held = sum(weight for weight, _ in ahead)
-            while waiting and len(ahead) < at_once and (not ahead or held + weight(waiting[0]) <= _BYTES_AT_ONCE):
-                held += weight(waiting[0])
-                ahead.append((weight(waiting[0]), executor.submit(task, waiting.popleft())))
+            while waiting and is_next_ready():
+                ahead.append((waiting[0], executor.submit(task, waiting.popleft())))
             yield ahead.popleft()[1].result()
     finally:
         stop.set()
@@ -316,6 +348,14 @@ def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
 
 def _weight(split: Split) -> int:
     return 0 if split.raw else split.size_bytes
+
+
+def _size(split: Split) -> int:
+    return split.size_bytes
+
+
+def _size_together(splits: Sequence[Split]) -> int:
+    return sum(map(_size, splits))
 
 
 def _weight_together(splits: Sequence[Split]) -> int:

@@ -43,6 +43,8 @@ BENCHMARKS = (
     "rows.py --latency 0 --peers {deltalake}",
     "iceberg_metadata.py 2000 {pyiceberg}",
     "iceberg_rows.py 10000000 {pyiceberg} 4000",
+    "store.py --peers {deltalake} --delays 50 200",
+    "store.py --peers {deltalake} --delays 50 200",
     "small_files.py delta {deltalake} 4000",
     "small_files.py paimon {pypaimon} 4000",
     "spark_rows.py raw",

@@ -193,7 +193,7 @@ class Files(Numbers):
         return [replace(split, files=(file,), rows=10, size_bytes=split.size_bytes // 3) for file in split.files]
 
 
-def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
+def test_each_large_or_remote_file_of_a_split_is_read_by_a_thread_of_its_own():
     def of_files(size, **options):
         return [
             replace(split, files=tuple(str(3 * n + file) for file in range(3)), size_bytes=3 * size, rows=30, **options)
@@ -211,7 +211,8 @@ def test_each_large_local_file_of_a_split_is_read_by_a_thread_of_its_own():
     assert parts(Files(), partition={"part": "0"}) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
     assert parts(Files(), partition={"id": "0"}) == together
     assert parts(Files(), size=2**19) == together
-    assert parts(Files(is_local=False)) == together
+    assert parts(Files(is_local=False), size=2**10) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
+    assert parts(Files(is_local=False), limit=31) == together
     assert parts(Files(), limit=31) == together
     assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 

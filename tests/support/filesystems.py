@@ -3,6 +3,7 @@
 Each function makes a class of its own, so that what one test counts no other test adds to.
 """
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -70,15 +71,23 @@ def counting(protocol="counted", *, latency=0.0):
         """Requests that began while no other was under way: with a latency, the fewest times that it was waited for."""
         at_once = 0
         most_at_once = 0
+        bytes_at_once = 0
+        most_bytes_at_once = 0
+        lock = threading.Lock()
 
         def _asked(self, kind, path, content=b""):
             kept = type(self)
-            kept.requests.append(Request(kind, path.strip("/"), len(content)))
-            kept.rounds += not kept.at_once
-            kept.at_once += 1
-            kept.most_at_once = max(kept.most_at_once, kept.at_once)
+            with kept.lock:
+                kept.requests.append(Request(kind, path.strip("/"), len(content)))
+                kept.rounds += not kept.at_once
+                kept.at_once += 1
+                kept.bytes_at_once += len(content)
+                kept.most_at_once = max(kept.most_at_once, kept.at_once)
+                kept.most_bytes_at_once = max(kept.most_bytes_at_once, kept.bytes_at_once)
             time.sleep(latency)
-            kept.at_once -= 1
+            with kept.lock:
+                kept.at_once -= 1
+                kept.bytes_at_once -= len(content)
 
         @property
         def memory(self):

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.engines import local
+from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
 from tests.support.scenarios import SCENARIOS, played
@@ -353,3 +355,48 @@ def test_a_comparison_that_was_displayed_reads_nothing_when_it_is_displayed_agai
 
     assert first > 0
     assert again == [(0, text), (0, text), (0,)]
+
+
+def many_files(memory_root, files):
+    """Write a Delta table with this many files; return it, and the size of a file."""
+    filesystem, root = memory_root
+    table = DeltaTable(filesystem, f"{root}/many")
+    for number in range(files):
+        table.append([(number, "x" * 100)], name=f"{number}.parquet")
+    return table, filesystem.size(f"{table.root}/9.parquet")
+
+
+@pytest.mark.parametrize("question", ["rows", "two columns", "rows of a condition", "difference"])
+def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, question):
+    counted = register(filesystems.counting(latency=0.05))
+    written, _ = many_files(memory_root, 64)
+    table = open_table(f"counted://{written.root}")
+    now, first = table.at("latest"), table.at("earliest")
+    now.files(), first.files()
+    counted.requests.clear()
+    counted.rounds = counted.most_at_once = 0
+
+    answers = {
+        "rows": lambda: now.to_arrow().num_rows,
+        "two columns": lambda: now.to_arrow(columns=["id"]).num_rows,
+        "rows of a condition": lambda: now.to_arrow(where="id >= 0").num_rows,
+        "difference": lambda: table.diff_rows("earliest", "latest").to_arrow().num_rows,
+    }
+    assert answers[question]() == 64
+
+    data = [request for request in counted.requests if request.kind == "get" and request.path.endswith(".parquet")]
+    assert len(data) == 64
+    assert 8 < counted.most_at_once <= 32
+
+
+def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch):
+    counted = register(filesystems.counting(latency=0.02))
+    written, size = many_files(memory_root, 48)
+    monkeypatch.setattr(local, "_REMOTE_BYTES", 12 * size)
+    now = open_table(f"counted://{written.root}").at("latest")
+    now.files()
+    counted.most_bytes_at_once = 0
+
+    assert now.to_arrow().num_rows == 48
+
+    assert 8 * size < counted.most_bytes_at_once < 13 * size

@@ -1,0 +1,327 @@
+"""What reading from an object store costs: ours against deltalake and polars, at several delays per request.
+
+    python tests/benchmarks/store.py [--peers PYTHON] [--delays 0 50 200] [--runs 3] [--works WORK ...]
+
+A small S3 server on the loopback interface answers each request after a fixed delay. Every measurement has a process of
+its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
+requests of which each begins after the one before has ended. DuckDB is left out: its httpfs is not a Python package.
+"""
+
+# ruff: noqa: T201 - it prints what it measured
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.benchmarks.report import record
+
+FILES, ROWS, RUNS = 110, 40_000, 3
+SLOW = 200
+
+
+class Server:
+    """An S3 server of a folder: GET, HEAD and listings, each after a delay. Notes when each request began and ended."""
+
+    def __init__(self, folder: Path) -> None:
+        """Serve a folder as the bucket `lake`."""
+        self.folder, self.delay = folder, 0.0
+        self.spans: list[tuple[float, float]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_HEAD(self) -> None:
+                self.do_GET(has_body=False)
+
+            def do_GET(self, *, has_body: bool = True) -> None:
+                began = time.perf_counter()
+                time.sleep(server.delay)
+                status, headers, body = server.answer(self.path, self.headers.get("Range"))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if has_body:
+                    self.wfile.write(body)
+                self.wfile.flush()
+                server.spans.append((began, time.perf_counter()))
+
+        class Threads(ThreadingHTTPServer):
+            daemon_threads, request_queue_size = True, 256
+
+            def handle_error(self, *_: object) -> None:
+                """Ignore a client that is gone: a preview ends before all that it requested is there."""
+
+        self._server = Threads(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def answer(self, target: str, wanted: str | None) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body of a request."""
+        url = urlsplit(target)
+        _, _, key = unquote(url.path).lstrip("/").partition("/")
+        if not key:
+            return 200, {"Content-Type": "application/xml"}, self._listing(parse_qs(url.query))
+        file = self.folder / key
+        if not file.is_file():
+            code = "<Error><Code>NoSuchKey</Code><Message>missing</Message></Error>"
+            return 404, {"Content-Type": "application/xml"}, code.encode()
+        body = file.read_bytes()
+        modified = "Mon, 23 Nov 2026 00:00:00 GMT"
+        headers = {"ETag": f'"{len(body)}"', "Last-Modified": modified, "Accept-Ranges": "bytes"}
+        if wanted is None:
+            return 200, headers, body
+        first, _, last = wanted.removeprefix("bytes=").partition("-")
+        start = int(first) if first else max(len(body) - int(last), 0)
+        end = min(int(last), len(body) - 1) if first and last else len(body) - 1
+        headers["Content-Range"] = f"bytes {start}-{end}/{len(body)}"
+        return 206, headers, body[start : end + 1]
+
+    def _listing(self, query: dict[str, list[str]]) -> bytes:
+        prefix, after = query.get("prefix", [""])[0], query.get("start-after", [""])[0]
+        has_folders = "delimiter" in query
+        files, folders = [], set()
+        for file in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            key = file.relative_to(self.folder).as_posix()
+            if not key.startswith(prefix) or key <= after:
+                continue
+            rest = key[len(prefix) :]
+            if has_folders and "/" in rest:
+                folders.add(prefix + rest.partition("/")[0] + "/")
+            else:
+                files.append(
+                    f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-23T00:00:00.000Z</LastModified>"
+                    f'<ETag>"1"</ETag><Size>{file.stat().st_size}</Size><StorageClass>STANDARD</StorageClass></Contents>'
+                )
+        parts = [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in sorted(folders)]
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<Name>lake</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(files) + len(parts)}</KeyCount>"
+            f"<MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>{''.join(files)}{''.join(parts)}</ListBucketResult>"
+        ).encode()
+
+    def rounds(self) -> int:
+        """Return the most requests of which each began after the one before had ended."""
+        count, last = 0, 0.0
+        for began, ended in sorted(self.spans, key=lambda span: span[1]):
+            if began >= last:
+                count, last = count + 1, ended
+        return count
+
+
+def write_delta(folder: Path) -> None:
+    """Write 110 commits of a file each, and a checkpoint at 100."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    schema = {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": dtype, "nullable": True, "metadata": {}}
+            for name, dtype in (("id", "long"), ("amount", "double"), ("price", "double"), ("name", "string"))
+        ],
+    }
+    metadata = {
+        "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(schema),
+        "partitionColumns": [], "configuration": {}, "createdTime": 0,
+    }  # fmt: skip
+    adds = []
+    for number in range(FILES):
+        rows = _rows(rng, number)
+        path = folder / f"part-{number:05}.parquet"
+        pq.write_table(rows, path)
+        statistics_ = {
+            "numRecords": ROWS,
+            "minValues": {"id": number * ROWS},
+            "maxValues": {"id": number * ROWS + ROWS - 1},
+            "nullCount": {"id": 0},
+        }
+        add = {
+            "path": path.name, "partitionValues": {}, "size": path.stat().st_size, "modificationTime": number,
+            "dataChange": True, "stats": json.dumps(statistics_),
+        }  # fmt: skip
+        adds.append(add)
+        actions: list[dict[str, Any]] = [
+            {"commitInfo": {"timestamp": 1_700_000_000_000 + number, "operation": "WRITE"}},
+            {"add": add},
+        ]
+        if number == 0:
+            actions[1:1] = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
+        (log / f"{number:020}.json").write_text("\n".join(map(json.dumps, actions)))
+        if number == 100:
+            _checkpoint(log, number, metadata, adds)
+
+
+def _checkpoint(log: Path, number: int, metadata: dict[str, Any], adds: list[dict[str, Any]]) -> None:
+    pairs = pa.map_(pa.string(), pa.string())
+    schema = pa.schema(
+        {
+            "protocol": pa.struct({"minReaderVersion": pa.int32(), "minWriterVersion": pa.int32()}),
+            "metaData": pa.struct(
+                {
+                    "id": pa.string(),
+                    "format": pa.struct({"provider": pa.string(), "options": pairs}),
+                    "schemaString": pa.string(),
+                    "partitionColumns": pa.list_(pa.string()),
+                    "configuration": pairs,
+                    "createdTime": pa.int64(),
+                }
+            ),
+            "add": pa.struct(
+                {
+                    "path": pa.string(),
+                    "partitionValues": pairs,
+                    "size": pa.int64(),
+                    "modificationTime": pa.int64(),
+                    "dataChange": pa.bool_(),
+                    "stats": pa.string(),
+                }
+            ),
+        }
+    )
+    flat = {**metadata, "format": {"provider": "parquet", "options": []}, "configuration": []}
+    rows = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": flat},
+        *({"add": {**add, "partitionValues": []}} for add in adds),
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), log / f"{number:020}.checkpoint.parquet")
+    (log / "_last_checkpoint").write_text(json.dumps({"version": number, "size": len(rows)}))
+
+
+def _rows(rng: np.random.Generator, number: int) -> pa.Table:
+    return pa.table(
+        {
+            "id": np.arange(number * ROWS, (number + 1) * ROWS),
+            "amount": rng.random(ROWS).round(2),
+            "price": rng.random(ROWS).round(2),
+            "name": pa.array([f"n{value}" for value in rng.integers(0, 1000, ROWS)]),
+        }
+    )
+
+
+WORKS = ("open", "history of 20", "all rows", "two columns", "where id < 1000", "preview of 200 rows")
+OURS = """
+from snapshot_explorer import open_table
+import pyarrow, pyarrow.parquet, duckdb, s3fs
+options = {"key": "k", "secret": "s", "endpoint_url": url, "client_kwargs": {"region_name": "us-east-1"}}
+def run(work):
+    table = open_table(f"s3://lake/{name}", storage_options=options)
+    if work == "history of 20": return len(table.history(limit=20))
+    now = table.current
+    if work == "all rows": return now.to_arrow().num_rows
+    if work == "two columns": return now.to_arrow(columns=["id", "amount"]).num_rows
+    if work == "where id < 1000": return now.to_arrow(where="id < 1000").num_rows
+    if work == "preview of 200 rows": return now.to_arrow(limit=200).num_rows
+"""
+DELTALAKE = """
+from deltalake import DeltaTable, QueryBuilder
+options = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "aws_endpoint_url": url, "aws_region": "us-east-1",
+           "aws_allow_http": "true"}
+QUERIES = {"all rows": "select * from t", "two columns": "select id, amount from t",
+           "where id < 1000": "select * from t where id < 1000", "preview of 200 rows": "select * from t limit 200"}
+def run(work):
+    table = DeltaTable(f"s3://lake/{name}", storage_options=options)
+    if work == "history of 20": return len(table.history(20))
+    if work in QUERIES: return QueryBuilder().register("t", table).execute(QUERIES[work]).read_all().num_rows
+"""
+POLARS = """
+import polars as pl
+options = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "aws_endpoint_url": url, "aws_region": "us-east-1",
+           "aws_allow_http": "true"}
+def run(work):
+    if work in ("open", "history of 20"): raise NotImplementedError
+    rows = pl.scan_delta(f"s3://lake/{name}", storage_options=options)
+    if work == "two columns": rows = rows.select("id", "amount")
+    if work == "where id < 1000": rows = rows.filter(pl.col("id") < 1000)
+    if work == "preview of 200 rows": rows = rows.head(200)
+    return len(rows.collect())
+"""
+TIMED = """
+import time
+sys.stdin.readline()
+start = time.perf_counter()
+found = run(work)
+print(json.dumps([time.perf_counter() - start, found]))
+"""
+CODES = {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS}
+
+
+def measure(server: Server, python: str, code: str, name: str, work: str) -> tuple[float, int, int] | None:
+    """Return seconds, requests and rounds of a work, in a new process; None if the library cannot do it."""
+    head = f"import json, sys\nurl, name, work = {server.url!r}, {name!r}, {work!r}\n"
+    process = subprocess.Popen(
+        [python, "-c", head + code + TIMED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    server.spans.clear()
+    out, _ = process.communicate("go\n")
+    if process.returncode:
+        return None
+    return json.loads(out)[0], len(server.spans), server.rounds()
+
+
+def main() -> None:
+    """Measure each work with each library at each delay, in turns, and print the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", default=sys.executable, help="an interpreter that has deltalake and polars")
+    parser.add_argument("--delays", type=int, nargs="*", default=[0, 50, SLOW], help="milliseconds per request")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--works", nargs="*", default=WORKS)
+    parser.add_argument("--only", nargs="*", default=list(CODES))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as root:
+        write_delta(Path(root) / "delta")
+        server = Server(Path(root))
+        for delay in arguments.delays:
+            server.delay = delay / 1000
+            for work in arguments.works:
+                runs: dict[str, list[tuple[float, int, int]]] = {}
+                for _ in range(arguments.runs):
+                    for library in arguments.only:
+                        python = sys.executable if library == "ours" else arguments.peers
+                        measured = measure(server, python, CODES[library], "delta", work)
+                        if measured is not None:
+                            runs.setdefault(library, []).append(measured)
+                medians = {library: statistics.median(run[0] for run in found) for library, found in runs.items()}
+                for library, found in runs.items():
+                    _, requests, rounds = found[-1]
+                    print(
+                        f"{delay:4} ms  {work:20} {library:10} {medians[library]:6.2f} s {requests:5} requests "
+                        f"{rounds:4} rounds",
+                        flush=True,
+                    )
+                ours = medians.pop("ours", None)
+                if ours is not None and delay:
+                    record(f"Delta on S3, {delay} ms per request: {work}", ours, medians)
+
+
+if __name__ == "__main__":
+    main()
