@@ -78,7 +78,7 @@ class File:
     guarded: frozenset[str]
     """The columns whose statistics DuckDB must not use."""
     constants: pa.Table | None
-    """One row: the value of each partition column."""
+    """One row: the value of each partition column to read; None without any."""
     checksums: tuple[tuple[int, int], ...]
     """The column chunks to read, each a row group and a column, whose pages carry checksums."""
 
@@ -183,7 +183,7 @@ def _proven_file(
     there = footer(file)
     if there is None or file.rows not in (None, there.rows):
         return None
-    constants = frozenset(partition.column_names if partition is not None else ())
+    constants = partition.column_names if partition is not None else ()
     names = {}
     for field in schema:
         if field.name in constants:
@@ -203,14 +203,13 @@ def _proven_file(
         checksums = None  # the format's own reader says what is wrong
     if checksums is None:
         return None
+    read = [name for name in constants if name in schema.names]
     doubted = _FLOATS if row_groups.WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
     return File(
         path=path,
         names=tuple(names.items()),
         guarded=frozenset(name for name in names if schema.field(name).type in doubted),
-        constants=None
-        if partition is None
-        else partition.select([n for n in partition.column_names if n in schema.names]),
+        constants=partition.select(read) if partition is not None and read else None,
         checksums=checksums,
     )
 

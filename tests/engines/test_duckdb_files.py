@@ -177,16 +177,22 @@ def with_nulls(rows):
     )
 
 
-def test_partition_values_and_odd_names_are_those_of_the_table(tmp_path):
+def partitioned(tmp_path):
     table = DeltaTable(None, tmp_path, fields=[('a "b"', "long"), ("day", "date")], partition_by=["day"])
     for number, day in enumerate(["2026-01-01", "2026-01-02", None]):
         name = f"day={day}/part-{number}.parquet"
         (tmp_path / name).parent.mkdir()
         pq.write_table(pa.table({'a "b"': pa.array([number, 7], pa.int64())}), tmp_path / name)
         table.commit(add(name, partition={"day": day}, size=(tmp_path / name).stat().st_size, rows=2))
-    snapshot = snapshot_explorer.open_table(str(tmp_path)).current
+    return snapshot_explorer.open_table(str(tmp_path)).current
 
-    found = by_files(snapshot, where='"a ""b""" = 7 and (day > \'2026-01-01\' or day is null)')
+
+def test_files_are_read_without_the_partition_columns(tmp_path):
+    assert by_files(partitioned(tmp_path), ['a "b"']).to_pylist() == [{'a "b"': value} for value in (0, 7, 1, 7, 2, 7)]
+
+
+def test_partition_values_and_odd_names_are_those_of_the_table(tmp_path):
+    found = by_files(partitioned(tmp_path), where='"a ""b""" = 7 and (day > \'2026-01-01\' or day is null)')
 
     assert found.to_pylist() == [{'a "b"': 7, "day": date(2026, 1, 2)}, {'a "b"': 7, "day": None}]
 
