@@ -1,24 +1,27 @@
 """Read and filter the commits of a table, newest first."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.commits import with_totals
+from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
 
 _RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
@@ -124,7 +127,7 @@ def read_history(
     return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
 
 
-def history_frame(
+def history_frame(  # noqa: PLR0913 - what it draws, all named
     rows: pa.Table,
     *,
     stat: bool,
@@ -133,11 +136,13 @@ def history_frame(
     limit: int | None,
     anomalies: pa.Table | None = None,
     gaps: Sequence[Gap] = (),
+    totals: Callable[[], pa.Table | None] = lambda: None,
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     A note names the versions that are missing in gaps.
+    Where commits do not record the total rows, the figure calls `totals`, which returns the size of the table.
     """
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
@@ -145,7 +150,7 @@ def history_frame(
         rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
     notes = gaps_note(gaps, "later totals include what changed there")
-    depict = partial(timeline, heading=title, anomalies=anomalies, notes=notes)
+    depict = partial(_depicted, totals=totals, heading=title, anomalies=anomalies, notes=notes)
     return Frame(
         rows,
         title=title,
@@ -156,6 +161,15 @@ def history_frame(
         depict=depict,
         notes=notes,
     )
+
+
+def _depicted(rows: pa.Table, *, y: str, totals: Callable[[], pa.Table | None], **more: Any) -> Picture:
+    """Return commits as a picture. Calls `totals` if it draws rows and a commit that can be loaded has no total."""
+    loadable = rows.filter(pc.fill_null(pc.not_equal(rows["readable"], "no"), fill_value=True))
+    if y == "rows" and loadable["total_rows"].null_count:
+        with suppress(SnapshotExplorerError):  # the totals remain unknown
+            rows = with_totals(rows, totals())
+    return timeline(rows, y=y, **more)
 
 
 def with_recorded_times(commits: pa.Table) -> pa.Table:

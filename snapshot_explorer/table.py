@@ -27,7 +27,14 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
-from snapshot_explorer.history import CommitFilter, Known, copied_note, history_frame, read_history, with_recorded_times
+from snapshot_explorer.history import (
+    CommitFilter,
+    Known,
+    copied_note,
+    history_frame,
+    read_history,
+    with_recorded_times,
+)
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
@@ -56,6 +63,7 @@ from snapshot_explorer.rows import (
     table_anomalies,
 )
 from snapshot_explorer.rows.commit_changes import read_changes
+from snapshot_explorer.rows.profiling.column_numbers import read_totals
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
 
@@ -301,7 +309,14 @@ class Table:
             rows = with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
-            rows, stat=stat, title=self._history_title, total=total, limit=limit, anomalies=marks, gaps=gaps
+            rows,
+            stat=stat,
+            title=self._history_title,
+            total=total,
+            limit=limit,
+            anomalies=marks,
+            gaps=gaps,
+            totals=lambda: read_totals(self.bound, self.lifetimes, resolver.listed),
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:

@@ -41,6 +41,20 @@ MINUS = "\N{MINUS SIGN}"
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
 
 
+def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:
+    """Return commits whose unknown `total_rows` are those of the table's size.
+
+    Args:
+        commits: COMMITS, in any order.
+        totals: The size of the table at versions, with `version` and `rows`; None if it was not read.
+    """
+    if totals is None or not commits["total_rows"].null_count:
+        return commits
+    at = commits.schema.get_field_index("total_rows")
+    rows = totals["rows"].take(pc.index_in(commits["version"], totals["version"]))
+    return commits.set_column(at, commits.schema.field(at), pc.coalesce(commits["total_rows"], rows))
+
+
 def name_line(noun: str, names: Sequence[str], limit: int = MAX_NAMES) -> str:
     """Return the names of tags or branches as a line of text, up to a limit."""
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""

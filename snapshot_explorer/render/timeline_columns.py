@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow.compute as pc
 
-from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, commit_lines, name_line
+from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, commit_lines, name_line, with_totals
 from snapshot_explorer.render.figures import gaps, legible, numbers
 from snapshot_explorer.render.flags import below
 from snapshot_explorer.render.timeline import changed_schema, commit_records, history_of, total_line
@@ -60,7 +60,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     Raises:
         InvalidArgumentError: `y` is not a measure.
     """
-    history = history_of(commits, y, facts.branches)
+    history = history_of(with_totals(commits, facts.totals), y, facts.branches)
     kinds = list(history.of_kinds())
     kind = np.zeros(len(history.rows), np.uint8)
     for place, (_, _, chosen) in enumerate(kinds):
@@ -148,9 +148,8 @@ def _commit_texts(history: History) -> dict[str, object]:
 
 
 def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
-    """Return the totals, and the name of the line: those that commits record, otherwise the given ones."""
-    has_recorded = history.y == "rows" and not history.rows["total_rows"].null_count
-    if totals is None or has_recorded:
+    """Return the totals, and the name of the line: rows of the commits, files and bytes of the table's size."""
+    if totals is None or history.y == "rows":
         found, name = total_line(history)
         return found.astype(np.float64), name
     known = numbers(totals["version"])

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.retention import with_readability
-from snapshot_explorer.rows.profiling.column_numbers import rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,18 +132,6 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     at = frames.COMMITS.get_field_index("readable")
     old = old.set_column(at, frames.COMMITS.field(at), pc.if_else(gone, "metadata", old["readable"]))
     return pa.concat_tables([fresh, old]).slice(0, MOST_COMMITS)
-
-
-def read_totals(table: Table, log: Log) -> pa.Table | None:
-    """Return the size of the table at each version: version, files, rows, size_bytes; None if there are many versions.
-
-    Reads what `Table.lifetimes` reads.
-    """
-    if len(log.versions) > MOST_COMMITS:
-        return None
-    lifetimes = table.lifetimes()
-    totals = lifetimes.totals().select(["version", "files", "rows", "size_bytes"])
-    return totals.set_column(2, totals.schema.field("rows"), rows_over(lifetimes))
 
 
 def read_table_size(table: Table) -> TableSize:

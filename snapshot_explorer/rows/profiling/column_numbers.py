@@ -16,11 +16,11 @@ from snapshot_explorer.model import Bounds
 from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
     from snapshot_explorer.rows.source import Source
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LACKING = "no such column"
 """Why a version has no numbers of a column."""
+_MOST_TOTALS = 10_000
+"""The maximum number of versions whose totals are computed from the lifetimes of files."""
 UNORDERED = "min, max: unknown, since the texts have a collation"
 
 
@@ -155,6 +157,31 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
     rows = single_chunk(lifetimes.intervals.rows.column("rows"))
     nothing = pa.table({"": rows}).select([])
     return _ranges(lifetimes, Bounds(lower=nothing, upper=nothing, null_count=nothing, rows=rows)).rows
+
+
+def read_totals(
+    table_format: TableFormat, lifetimes: Callable[[], FileLifetimes], versions: Sequence[int]
+) -> pa.Table | None:
+    """Return the size of the table at each version: version, files, rows, size_bytes; None if there are many versions.
+
+    `rows` counts what `total_rows` of COMMITS does: it is null where other files delete rows of data files, and where
+    rows are spread over files or in another branch.
+
+    Args:
+        table_format: The table.
+        lifetimes: Returns its lifetimes.
+        versions: All its versions.
+    """
+    if len(versions) > _MOST_TOTALS:
+        return None
+    read = lifetimes()
+    totals = read.totals().select(["version", "files", "rows", "size_bytes"])
+    rows = rows_over(read)
+    if table_format.row_modifiers():
+        rows = pa.nulls(len(rows), pa.int64())
+    has_deletes = pa.array([bool(manifests) for manifests in table_format.delete_manifests(read.versions)], pa.bool_())
+    rows = pc.if_else(has_deletes, pa.scalar(None, pa.int64()), rows)
+    return totals.set_column(2, totals.schema.field("rows"), rows)
 
 
 def _ranges(lifetimes: FileLifetimes, bounds: Bounds) -> FileRanges:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.jupyter.explorer.reading import read_totals
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render.timeline_columns import TableFacts
+from snapshot_explorer.rows.profiling.column_numbers import read_totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,9 @@ class FactsReader:
             self._totals = totals
             self._changed()
 
-        self._work.start("totals", Job(run=lambda: read_totals(self._table, log), done=take, failed=lambda _: None))
+        table, versions = self._table, log.versions
+        read = Job(run=lambda: read_totals(table.bound, table.lifetimes, versions), done=take, failed=lambda _: None)
+        self._work.start("totals", read)
 
     def read_anomalies(self) -> None:
         """Read which versions to mark, or mark none."""

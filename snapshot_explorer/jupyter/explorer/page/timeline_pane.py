@@ -9,6 +9,7 @@ from traitlets import Dict, Unicode, default
 
 from snapshot_explorer.jupyter.explorer.page.scripts import script
 from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent
+from snapshot_explorer.render.commits import with_totals
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
 
@@ -65,7 +66,8 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
         b: int | None,
     ) -> None:
         """Draw the commits in place of the previous ones."""
-        self.picture = timeline(commits, y=measure, title=title, total=total, branches=facts.branches)
+        known = with_totals(commits, facts.totals)
+        self.picture = timeline(known, y=measure, title=title, total=total, branches=facts.branches)
         self._versions = {str(version): version for version in commits["version"].to_pylist()}
         with self.hold_sync():
             columns = timeline_columns(commits, y=measure, facts=facts)

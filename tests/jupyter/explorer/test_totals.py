@@ -1,0 +1,57 @@
+"""Total rows over versions: the explorer's line and tooltips, and the figure of the history, have the same answer."""
+
+import re
+
+import numpy as np
+import pytest
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
+from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
+from tests.support.explorers import unpacked
+
+
+@pytest.fixture
+def long_table(memory_root):
+    """A table whose newest commits do not record how many rows they remove, and with too many commits to look it up."""
+    written = DeltaTable(*memory_root, first=None)
+    written.commit(protocol(), metadata(), add("0", rows=10))
+    for number in range(1, 400):
+        removed = [remove(str(number - 1))] if number % 50 == 0 else []
+        written.commit(add(str(number), rows=10), *removed)
+    return open_table(written.url)
+
+
+def lines(table):
+    """Return the totals that the explorer draws, those of its tooltips, and those of the figure of the history."""
+    explorer = Explorer(table, variables={}).wait()
+    pane = explorer._timeline_pane
+    drawn, name = unpacked(pane.facts["total"]), pane.facts["line"]
+    tooltips = [re.search("total rows (.*)", text).group(1) for text in pane.commits["tooltips"]]
+    explorer.close()
+    (line,) = [trace for trace in table.history().figure().data if trace.yaxis == "y2"]
+    return drawn, tooltips, np.asarray(line.y).tolist(), (name, line.name)
+
+
+def test_totals_that_commits_do_not_record_come_from_the_files(long_table):
+    recorded = long_table.history()["total_rows"].to_pylist()[::-1]
+    expected = [10 * (at + 1 - at // 50) for at in range(400)]
+
+    drawn, tooltips, figure, names = lines(long_table)
+
+    assert None in recorded
+    assert figure == expected
+    assert drawn == expected[-len(drawn) :]
+    assert tooltips == [f"{rows:,}" for rows in expected[-len(drawn) :]]
+    assert names == ("total rows", "total rows")
+
+
+def test_totals_are_unknown_everywhere_where_other_files_delete_rows():
+    table = open_table(samples.path("shipments"))
+
+    drawn, tooltips, figure, _ = lines(table)
+
+    assert tooltips == ["32"] + ["?"] * (len(tooltips) - 1)
+    for line in (drawn, figure):
+        assert line[0] == 32
+        assert np.isnan(line[1:]).all()
