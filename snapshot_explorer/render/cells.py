@@ -14,7 +14,10 @@ from snapshot_explorer.arrow.variant_texts import is_variant, json_text
 from snapshot_explorer.render.drawing import Code
 from snapshot_explorer.visible import visible
 
-Unit = Literal["bytes", "count"]
+Unit = Literal["bytes", "count", "drawn"]
+"""`drawn` is text that `cell` formatted before: it is not quoted again."""
+DRAWN = {"unit": "drawn"}
+"""The metadata of a field with such text."""
 
 NULL = "-"
 """The text of null. The text "-" is drawn in quotes, so that the two differ."""
@@ -81,7 +84,10 @@ def unit_of(name: str, metadata: Mapping[bytes, bytes] | None = None) -> Unit | 
 
     The metadata of a field decides (`unit`); without it, the last word of the name.
     """
-    word = (metadata or {}).get(b"unit", b"").decode() or name.replace("_", " ").rpartition(" ")[2]
+    declared = (metadata or {}).get(b"unit", b"").decode()
+    if declared == "drawn":
+        return "drawn"
+    word = declared or name.replace("_", " ").rpartition(" ")[2]
     if word == "bytes":
         return "bytes"
     return "count" if word in _COUNT_NOUNS else None
@@ -95,6 +101,8 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
     """
     if isinstance(value, pa.Scalar):
         value = _python(value)
+    if unit == "drawn" and isinstance(value, str):
+        return Cell(visible(value[:_MAX_LENGTH]))
     if codes := codes_of(value):
         return Cell(", ".join(visible(code.text) for code in codes))
     if isinstance(value, int) and not isinstance(value, bool):

@@ -26,7 +26,7 @@ from snapshot_explorer.model import (
     runs_text,
 )
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import cell, counted, cut
+from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
 from snapshot_explorer.rows.frame_exports import FrameExports
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
             cells.append(" \N{RIGHTWARDS ARROW} ".join(sides) if is_changed else last)
             if is_changed:
                 marked.add((row, len(heads) + place))
-        shown = shown.append_column(name, pa.array(cells, pa.string()))
+        shown = shown.append_column(pa.field(name, pa.string(), metadata=DRAWN), pa.array(cells, pa.string()))
     return shown, frozenset(marked)
 
 

@@ -108,6 +108,19 @@ def test_numbers_of_samples_agree_with_their_rows(name):
                 assert (reported["min"], reported["max"]) == (real["min"], real["max"])
 
 
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [
+        (["amount"], "20 of 22 versions"),
+        (["amount", "payment_id"], "20 of 44 rows, one for each column at each version"),
+    ],
+)
+def test_what_the_note_on_cut_off_numbers_counts_is_named(columns, note):
+    profile = open_table(samples.path("payments")).profile_over(columns)
+
+    assert note in repr(profile).splitlines()
+
+
 def test_a_column_that_versions_lack_is_unknown_there(memory_root):
     table = DeltaTable(*memory_root, fields=(("id", "long"),))
     table.append([(1,), (2,)], stats='{"numRecords":2,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}')

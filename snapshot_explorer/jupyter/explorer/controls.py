@@ -357,7 +357,9 @@ class Controls:
                 return
             first, last = bisect_left(known, state.window[0]), bisect_right(known, state.window[1]) - 1
             _slide(slider, len(known) - 1, (min(first, last), last))
-            self.window_label.value = f"{known[min(first, last)]} to {known[last]}"
+            count = last - min(first, last) + 1
+            part = f", showing {count:,} of {len(known):,}" if count < len(known) else ""
+            self.window_label.value = f"{known[min(first, last)]} to {known[last]}{part}"
 
         slider.observe(moved, "value")
         for trait in ("window", "versions"):

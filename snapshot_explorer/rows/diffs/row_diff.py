@@ -20,7 +20,7 @@ from snapshot_explorer.frames import as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import cell, counted, cut
+from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
     changes_schema,
@@ -344,7 +344,8 @@ def drawn_changes(
         columns.append([shown for shown, _ in cells])
         marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
     arrays = [pa.array(values, pa.string()) for values in columns]
-    return pa.Table.from_arrays(arrays, names=["change", *names]), frozenset(marked)
+    fields = [pa.field(name, pa.string(), metadata=DRAWN) for name in ("change", *names)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), frozenset(marked)
 
 
 def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, place: int) -> tuple[str | None, bool]:

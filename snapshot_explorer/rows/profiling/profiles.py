@@ -74,7 +74,8 @@ class Profile(FrameExports):
         rows = rows.take(pa.array(places.T[::-1].ravel(), pa.int64()))
         drawn = frames.non_empty_columns(rows)
         title = f"Columns of {self.name} over its versions"
-        return Frame(rows, title=title, noun="columns of versions", drawn=drawn, notes=jump_notes(self.gaps))
+        noun = "versions" if len(parts) == 1 else "rows, one for each column at each version"
+        return Frame(rows, title=title, noun=noun, drawn=drawn, notes=jump_notes(self.gaps))
 
     @cached_property
     def anomalies(self) -> pa.Table:

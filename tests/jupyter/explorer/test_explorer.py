@@ -23,6 +23,7 @@ from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
 from snapshot_explorer.jupyter.explorer.state import TABS
 from snapshot_explorer.jupyter.explorer.work import THREADS
 from snapshot_explorer.render.timeline_columns import TableFacts
+from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.explorers import all_widgets, labelled, messages_to_the_page, pressed, shown_text, unpacked
 from tests.support.fault_search import tables
 from tests.support.faults import Fault, Store, registered
@@ -71,6 +72,16 @@ def test_head_and_card_count_the_same_rows_in_the_same_words(sample):
 
     counts = re.findall(r"([0-9,]+) (rows(?: in files)?)(?= \N{MIDDLE DOT})", made._head.value)
     assert counts == [(count, name)]
+    made.close()
+
+
+def test_a_long_history_opens_on_a_window_and_says_so(memory_root):
+    written = DeltaTable(*memory_root)
+    for number in range(310):
+        written.commit(add(str(number), rows=1))
+    made = Explorer(open_table(written.url), variables={}).wait()
+
+    assert made._controls.window_label.value == "11 to 310, showing 300 of 311"
     made.close()
 
 
@@ -251,7 +262,7 @@ def test_the_slider_is_the_window(explorer):
     explorer.wait()
 
     assert explorer.state.window == (3, 10)
-    assert explorer._controls.window_label.value == "3 to 10"
+    assert explorer._controls.window_label.value == "3 to 10, showing 8 of 18"
     explorer.state.window = (1, 18)
     assert explorer._controls.window.value == (0, 17)
 

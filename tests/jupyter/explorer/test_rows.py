@@ -5,6 +5,7 @@ import re
 import threading
 import time
 
+import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
@@ -12,7 +13,8 @@ from snapshot_explorer.jupyter.explorer import Explorer, bisecting
 from snapshot_explorer.jupyter.explorer.contents import view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import text
+from snapshot_explorer.render import Grid, text
+from snapshot_explorer.render.grid import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
 from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
 from tests.support.paimon.table_builder import PaimonTable
@@ -413,3 +415,52 @@ def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypa
 
     assert explorer.state.b == 10
     assert "Nothing was bisected: that was cancelled." in bisected(explorer)
+
+
+TAGS = {"type": "array", "elementType": "string", "containsNull": True}
+VALUES = [(1, "", []), (2, "-", ["-"]), (3, None, None), (4, " x", ["a", "b"]), (5, "y", [])]
+DRAWN = [('""', ""), ('"-"', '"-"'), ("-", "-"), ('" x"', "a, b"), ("y", "")]
+"""The texts of these values."""
+
+
+@pytest.fixture
+def ambiguous(tmp_path):
+    """A table whose second version has values that could be taken for others."""
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("name", "string"), ("tags", TAGS)])
+    types = pa.schema([("id", pa.int64()), ("name", pa.string()), ("tags", pa.list_(pa.string()))])
+    table.commit(table.data("a.parquet", [(0, "a", ["a"])], schema=types))
+    table.commit(table.data("b.parquet", VALUES, schema=types))
+    return open_table(str(tmp_path))
+
+
+def test_values_that_look_alike_are_drawn_apart_and_in_one_way_everywhere(ambiguous):
+    explorer = Explorer(ambiguous, variables={}).wait()
+    state = explorer.state
+    state.a, state.b, state.tab = 1, 2, "data"
+    explorer.wait()
+    shown = [rows[1:] for rows in sorted(grid_of(explorer, "data")[1])[1:]]
+    state.tab, state.compared = "compare", "rows"
+    explorer.wait()
+    changed = [rows[2:] for rows in sorted(grid_of(explorer, "compare")[1])]
+    explorer.close()
+    blame = next(part for part in ambiguous.blame("id > 0").drawing().parts if isinstance(part, Grid))
+    blamed = sorted(
+        zip(*([cell.text for cell in column.cells] for column in shown_columns(blame, 10)[-3:]), strict=True)
+    )
+
+    assert shown == changed == [list(row[1:]) for row in blamed] == [list(texts) for texts in DRAWN]
+
+
+def test_the_grid_has_the_types_of_the_schema(ambiguous):
+    explorer = Explorer(ambiguous, variables={}).wait()
+    state = explorer.state
+    state.a, state.b, state.tab = 1, 2, "data"
+    explorer.wait()
+    types = [[column["type"] for column in explorer._views.panes["data"].grid.grid["columns"]]]
+    state.tab, state.compared = "compare", "rows"
+    explorer.wait()
+    types.append([column["type"] for column in explorer._views.panes["compare"].grid.grid["columns"][1:]])
+    explorer.close()
+
+    assert types == [[column.type for column in ambiguous.current.schema.columns]] * 2
+    assert types[0][0] == "long"

@@ -18,6 +18,8 @@ from snapshot_explorer.render.cells import counted
 from snapshot_explorer.rows.diffs.row_diff import CHANGE_WORDS, drawn_changes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
@@ -55,7 +57,8 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if shown:
         rows, marked = drawn_changes(heads, names, shown)
         parts.append(Grid(rows, total=len(places), noun="changed rows", limit=PAGE, marked=marked))
-        grid = _grid(diff, names, places, kinds)
+        types = {column.name: column.type for column in cache.at(b).schema.columns}
+        grid = _grid(diff, names, places, kinds, types)
     elif not diff.is_empty:
         parts.append(Line(f"No row was {request['row_kind']}."))
     conditions = [row_conditions(heads[kind].slice(place, 1), diff.plan.key) for kind, place in shown]
@@ -68,7 +71,9 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     )
 
 
-def _grid(diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds: list[str]) -> GridRows:
+def _grid(
+    diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds: list[str], types: Mapping[str, str]
+) -> GridRows:
     """Return changed rows as a grid: sorted and filtered by their values, updated ones by the new values."""
     heads = diff.changed.heads
     parts = [heads[kind].select(names) for kind in kinds if kind in heads]
@@ -81,6 +86,7 @@ def _grid(diff: RowDiff, names: list[str], places: list[tuple[str, int]], kinds:
     return grid_rows(
         rows,
         noun="changed rows",
+        types=types,
         sample=f"{total:,} changed rows" if len(rows) < total else "",
         draw=lambda chosen: drawn_changes(heads, names, [places[at] for at in chosen]),
         opens="blame" if choices else None,

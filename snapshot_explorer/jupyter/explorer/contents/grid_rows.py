@@ -84,23 +84,27 @@ def grid_rows(
     *,
     noun: str,
     sample: str = "",
+    types: Mapping[str, str] | None = None,
     draw: Draw | None = None,
     opens: Opens | None = None,
     choices: Sequence[str] = (),
 ) -> GridRows:
-    """Return the rows of a grid, with what their columns hold; see the fields of `GridRows`."""
+    """Return the rows of a grid, with what their columns hold; see the fields of `GridRows`.
+
+    `types` are the types of columns in the words of the table's format; by default they are those of Arrow.
+    """
     return GridRows(
         rows=rows,
         noun=noun,
         sample=sample,
         draw=draw,
-        columns=tuple(_described(rows)),
+        columns=tuple(_described(rows, types or {})),
         opens=opens,
         choices=tuple(choices),
     )
 
 
-def _described(rows: pa.Table) -> list[dict[str, object]]:
+def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for place, item in enumerate(rows.schema):
         if place >= DRAWN_COLUMNS:
@@ -112,7 +116,7 @@ def _described(rows: pa.Table) -> list[dict[str, object]]:
         found.append(
             {
                 "name": legible(item.name, _WIDEST),
-                "type": legible(str(item.type), _WIDEST),
+                "type": legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": _is_number(item.type),
                 "nulls": column.null_count,

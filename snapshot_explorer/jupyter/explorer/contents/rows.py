@@ -45,6 +45,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             rows,
             noun="rows",
             sample=_all_rows(cost, where) if has_more else "",
+            types={column.name: column.type for column in snapshot.schema.columns},
             opens="blame" if choices else None,
             choices=choices,
         ),
