@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.folder_hints import nearest_folder
 from snapshot_explorer.formats import bind, detect, metadata_folders
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.opening import nearest_folder
 from snapshot_explorer.progress import step
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.storage import Storage

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from snapshot_explorer import catalogs
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
+from snapshot_explorer.folder_hints import nearest_folder, other_path
 from snapshot_explorer.formats import bind
 from snapshot_explorer.formats.iceberg import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.location import missing_slash, mistaken_path
 from snapshot_explorer.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from os import PathLike
 
     from pyspark.sql import SparkSession
 
     from snapshot_explorer.catalogs import CatalogTable
     from snapshot_explorer.storage import ExternalFiles
-
-_CATALOG_NAME = re.compile(r"\w+(\.\w+){1,2}")
-_SHOWN = 3
-"""Folders that the message of a missing one names, where none is similar."""
 
 
 def open_table(  # noqa: PLR0913 - options, which are combined freely
@@ -98,12 +91,25 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
     try:
         table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
-    except TableNotFoundError as error:
-        hint = "" if branch or storage.list("") else nearest_folder(os.fspath(path), storage_options)
-        if not hint:
+    except (TableNotFoundError, StorageError) as error:
+        sentence = "" if branch else _better_message(error, storage, os.fspath(path), storage_options)
+        if not sentence:
             raise
-        raise TableNotFoundError(f"{error} {hint}") from None
+        raise TableNotFoundError(sentence) from None
     return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
+
+
+def _better_message(
+    error: TableNotFoundError | StorageError, storage: Storage, path: str, storage_options: Mapping[str, Any] | None
+) -> str:
+    """Return what is at a path in place of a table, or which table may be meant; empty for the error's own message."""
+    if isinstance(error, StorageError):
+        is_file = isinstance(error.__cause__, NotADirectoryError)
+        return other_path(storage, storage_options) if is_file else ""
+    if storage.list(""):
+        return other_path(storage, storage_options)
+    hint = nearest_folder(path, storage_options)
+    return f"{error} {hint}" if hint else ""
 
 
 def _in_catalog(
@@ -124,52 +130,3 @@ def _in_catalog(
     if spark is not None:
         raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
     return catalogs.locate(catalog, name, catalog_options, table_format=table_format, limits=limits)
-
-
-def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
-    """Return a suggestion for a missing folder: the one with the most similar name, and how many more the parent has.
-
-    Or what a path such as `s3:/lake/orders`, `$LAKE/orders`, `'orders'` or `my%20orders` probably means, or how to open
-    a table by its name in a catalog. Empty without a suggestion. One listing of the parent folder, or of the one above
-    it if that is missing too.
-    """
-    url = missing_slash(path)
-    if url is not None:
-        return f"Did you mean {url}?"
-    if hint := mistaken_path(path):
-        return hint
-    if os.path.expandvars(path) != path:
-        return "Variables of the environment are not replaced: os.path.expandvars(path) does that."
-    if unquote(path) != path:
-        return "Paths and URLs are taken as they are, not percent-encoded: write a space for %20."
-    found = _nearest(path.rstrip("/"), storage_options)
-    if _CATALOG_NAME.fullmatch(path) and not found.startswith("Did you mean"):
-        return f"If {path} is a name in a catalog, give spark= or catalog= too."
-    return found
-
-
-def _nearest(rest: str, storage_options: Mapping[str, Any] | None) -> str:
-    for _ in range(2):
-        parent, slash, name = rest.rpartition("/")
-        if parent.endswith((":", ":/")):
-            return ""  # a bucket
-        try:
-            storage = Storage(parent or ("/" if slash else "."), storage_options)
-            found = [folder for folder in storage.folders("") if not folder.startswith((".", "_"))]
-        except SnapshotExplorerError:
-            return ""
-        if name in found:
-            return ""  # the folder is there, and empty
-        if found:
-            return _did_you_mean(name, found, storage.root)
-        rest = parent
-    return ""
-
-
-def _did_you_mean(name: str, found: Sequence[str], parent: str) -> str:
-    near = get_close_matches(name, found, 1, cutoff=0.5)
-    if near:
-        more = len(found) - 1
-        return f"Did you mean {near[0]}?" + (f" {parent} has {more:,} more." if more else "")
-    more = len(found) - _SHOWN
-    return f"{parent} has the folders {', '.join(found[:_SHOWN])}{f' and {more:,} more' if more > 0 else ''}."

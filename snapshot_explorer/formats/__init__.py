@@ -87,9 +87,7 @@ def _what_is_there(storage: Storage, name: str | None) -> str:
         return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
-    parent, _, last = storage.root.rpartition("/")
-    own = f", such as {parent}" if last in metadata_folders() else ""
     return (
         f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an "
-        f"Iceberg table metadata/. Found: {some}. Use the path of the table's own folder{own}."
+        f"Iceberg table metadata/. Found: {some}. Use the path of the table's own folder."
     )

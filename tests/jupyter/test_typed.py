@@ -86,25 +86,28 @@ def test_a_range_of_times_says_it_for_both_sides(orders):
 @pytest.fixture
 def lake(tmp_path):
     for name in ("cdf-table", "orders", "_staging", *(f"events_{number}" for number in range(11))):
-        (tmp_path / "lake" / name).mkdir(parents=True)
+        (tmp_path / "lake" / name / "_delta_log").mkdir(parents=True)
+        (tmp_path / "lake" / name / "_delta_log" / f"{0:020}.json").write_text("{}")
     return tmp_path / "lake"
 
 
 def test_a_typo_in_a_path_suggests_the_nearest_folder(shell, lake):
-    assert shell.fails(f"%snapshot open {lake}/cdf-tabel").endswith(
-        f": the folder is missing or empty. Check the path and the options. Did you mean cdf-table? {lake} has 12 more."
-    )
+    sentence = shell.fails(f"%snapshot open {lake}/cdf-tabel")
+
+    assert sentence.endswith(f"Check the path and the options. Did you mean cdf-table? {lake} has 12 folders more.")
 
 
 def test_a_typo_in_the_folder_above_is_found(lake):
     with pytest.raises(
-        TableNotFoundError, match=rf"Did you mean lake\? {lake.parent} has \d+ more\.|Did you mean lake\?$"
+        TableNotFoundError, match=rf"Did you mean lake\? {lake.parent} has \d+ folders? more\.|Did you mean lake\?$"
     ):
         open_table(lake.parent / "laek" / "orders")
 
 
-def test_where_no_folder_is_similar_some_are_named(lake):
-    with pytest.raises(TableNotFoundError, match=f"{lake} has the folders cdf-table, events_0, events_1 and 10 more.$"):
+def test_where_no_table_is_similar_some_are_named(lake):
+    with pytest.raises(
+        TableNotFoundError, match=f"{lake} has 13 folders, among them the tables cdf-table, events_0, events_1.$"
+    ):
         open_table(lake / "xyzzy")
 
 

@@ -323,7 +323,8 @@ def test_a_path_that_is_encoded_or_has_a_variable_says_so(tmp_path, monkeypatch)
 
 def test_a_name_of_a_catalog_says_what_else_it_needs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.order").mkdir()
+    (tmp_path / "shop.order" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "shop.order" / "_delta_log" / f"{0:020}.json").write_text("{}")
 
     with pytest.raises(TableNotFoundError, match=r"If sales\.returns is a name in a catalog, give spark= or catalog="):
         open_table("sales.returns")
@@ -332,7 +333,7 @@ def test_a_name_of_a_catalog_says_what_else_it_needs(tmp_path, monkeypatch):
 
 
 def test_a_folder_of_metadata_leads_to_its_table(written, url):
-    with pytest.raises(TableNotFoundError, match=rf"Use the path of the table's own folder, such as {url}\.$"):
+    with pytest.raises(TableNotFoundError, match=rf"is inside of the table {url}\. Open the table"):
         open_table(f"{url}/snapshot")
 
 
