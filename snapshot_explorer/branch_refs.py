@@ -190,7 +190,7 @@ def range_in_history(table: T, between: str | tuple[Ref, Ref] | None) -> tuple[T
     """Return the table whose history has the range `A..B`, and the range there; the table itself without a range."""
     if between is None:
         return table, None
-    bounds = parse_range(between) if isinstance(between, str) else between
+    bounds = between if isinstance(between, tuple) and len(between) == 2 else parse_range(between)  # noqa: PLR2004 - A, B
     found, (first, last) = one_history(table, *bounds)
     return found, (first, last)
 

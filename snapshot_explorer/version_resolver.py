@@ -183,7 +183,7 @@ class VersionResolver:
 
 
 def _bounds(between: str | tuple[Ref, Ref]) -> tuple[Ref, Ref]:
-    return parse_range(between) if isinstance(between, str) else between
+    return between if isinstance(between, tuple) else parse_range(between)
 
 
 def _time(name: str, given: str | datetime) -> datetime:
