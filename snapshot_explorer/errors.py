@@ -5,7 +5,8 @@ SnapshotExplorerError
 ├── TableNotFoundError      (FileNotFoundError)    no table at the path, or no such branch
 ├── SnapshotNotFoundError   (LookupError)          no version matches the ref, or it has expired
 ├── InvalidArgumentError    (ValueError)           an argument does not fit: a column, a condition, a limit
-│   └── InvalidRefError                            the text is not a valid ref
+│   ├── InvalidRefError                            the text is not a valid ref
+│   └── UnknownColumnError                         there is no column of that name
 ├── UnsupportedFeatureError (NotImplementedError)  the table uses a feature that is not read; it is named
 ├── CorruptTableError       (ValueError)           a file of the table contradicts the format; it is named
 ├── LimitError              (MemoryError)          a file needs more memory or time than `Limits` allows
@@ -45,6 +46,31 @@ class InvalidArgumentError(SnapshotExplorerError, ValueError):
 
 class InvalidRefError(InvalidArgumentError):
     """The text is not a valid ref."""
+
+
+class UnknownColumnError(InvalidArgumentError):
+    """There is no column of that name."""
+
+    def __init__(self, column: str, *, place: str, hint: str, columns: str) -> None:
+        """Store a message.
+
+        Args:
+            column: The name.
+            place: Where it is, for the message.
+            hint: A sentence on what may be meant; empty without one.
+            columns: The existing columns.
+        """
+        self.column = column
+        self._place = place
+        self._columns = columns
+        super().__init__(self.with_hint(hint))
+
+    def with_hint(self, hint: str) -> str:
+        """Return the message with another hint."""
+        return f"Unknown column {self.column!r}{self._place}. {f'{hint} ' if hint else ''}Columns: {self._columns}."
+
+    def __reduce__(self) -> tuple[type[InvalidArgumentError], tuple[str]]:
+        return InvalidArgumentError, (str(self),)
 
 
 class UnsupportedFeatureError(SnapshotExplorerError, NotImplementedError):

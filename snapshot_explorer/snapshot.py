@@ -22,6 +22,7 @@ from snapshot_explorer.model import commit_of
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
+from snapshot_explorer.rows import naming_renamed_columns
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
@@ -434,7 +435,8 @@ class Snapshot:
         unknown = [name for name in named if isinstance(name, str) and name not in known]
         if unknown:
             schema = pa.schema([*schema, *self.resolved.metadata_columns(unknown)])
-        return scan_of(schema, columns, where, limit)
+        with naming_renamed_columns(self._format, lambda: self.resolved):
+            return scan_of(schema, columns, where, limit)
 
     def _check_partition(self, partition: Mapping[str, str | None]) -> None:
         """Raise InvalidArgumentError if it is not a dict, or a name in it is not a partition key."""

@@ -56,6 +56,7 @@ from snapshot_explorer.rows import (
     Source,
     bisect,
     blame,
+    naming_renamed_columns,
     plan_diff,
     profile_over,
     row_diff,
@@ -69,6 +70,7 @@ from snapshot_explorer.version_resolver import VersionResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from os import PathLike
 
@@ -628,7 +630,8 @@ class Table:
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
         names = [columns] if isinstance(columns, str) else columns
-        profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
+        with _naming_renamed_columns(source):
+            profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
         return table_anomalies(source, profile, versions, chosen)
 
     def blame(
@@ -668,7 +671,8 @@ class Table:
         source, versions = self._versions_of(between)
         keyed = [key] if isinstance(key, str) else key
         request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
-        return blame(source, request, versions)
+        with _naming_renamed_columns(source, versions):
+            return blame(source, request, versions)
 
     def bisect(
         self,
@@ -715,7 +719,8 @@ class Table:
         versions = iter([table.at(ref).version for ref in refs])
         given = [None if ref is None else next(versions) for ref in (good, bad)]
         source = table._source()  # noqa: SLF001 - of this class
-        return bisect(source, condition, *given, announce=announce, single_pass=single_pass)
+        with _naming_renamed_columns(source, [one for one in given[1:] if one is not None]):
+            return bisect(source, condition, *given, announce=announce, single_pass=single_pass)
 
     def profile_over(
         self,
@@ -751,7 +756,8 @@ class Table:
         names = [columns] if isinstance(columns, str) else columns
         chosen = AnomalyRules.of(rules)
         call = f"{source.opened}.profile_over({', '.join(given)})"
-        return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
+        with _naming_renamed_columns(source, versions):
+            return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 
     @overload
     def diff_rows(
@@ -863,7 +869,8 @@ class Table:
             refs=None if parted is None else (str(parse_ref(a)), str(parse_ref(b))),
             name=self.name,
         )
-        return plan_diff(self.path, sides.b.bound, first, last, request, parted=parted)
+        with naming_renamed_columns(sides.b.bound, lambda: last):
+            return plan_diff(self.path, sides.b.bound, first, last, request, parted=parted)
 
     def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
         """Return the result of a query over versions of the table. Its name is that of its folder, or `this`.
@@ -1010,6 +1017,11 @@ class Table:
                 self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch
             ),
         )
+
+
+def _naming_renamed_columns(source: Source, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:
+    """Name renamed columns in errors for unknown ones, with their names at the last of some versions, or at all."""
+    return naming_renamed_columns(source.format, lambda: source.format.version(max(versions or source.versions())))
 
 
 def _checked_versions(versions: object) -> Sequence[int]:

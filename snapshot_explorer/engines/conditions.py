@@ -19,7 +19,7 @@ from snapshot_explorer.engines import data_skipping, file_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -307,12 +307,14 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
         return None
     if found is None:
         place, is_word = f" in the condition {text!r}", len(names) == 1
-        raise InvalidArgumentError(unknown_column(".".join(names), schema.names, place=place, may_be_text=is_word))
+        raise unknown_column(".".join(names), schema.names, place=place, may_be_text=is_word)
     return found
 
 
-def unknown_column(name: str, names: Iterable[str], *, place: str = "", may_be_text: bool = False) -> str:
-    """Return the message for an unknown column, with similar names and those that exist.
+def unknown_column(
+    name: str, names: Iterable[str], *, place: str = "", may_be_text: bool = False
+) -> UnknownColumnError:
+    """Return the error for an unknown column, with similar names and those that exist.
 
     Args:
         name: The name.
@@ -323,10 +325,10 @@ def unknown_column(name: str, names: Iterable[str], *, place: str = "", may_be_t
     known = list(names)
     alike = [one for one in known if one.casefold() == name.casefold()]
     near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.6)
-    hint = f"Did you mean {' or '.join(near)}? " if near else ""
-    hint = f"Text has single quotes: '{name}'. " if may_be_text and not near else hint
+    hint = f"Did you mean {' or '.join(near)}?" if near else ""
+    hint = f"Text has single quotes: '{name}'." if may_be_text and not near else hint
     shown = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")  # noqa: PLR2004 - a line
-    return f"Unknown column {name!r}{place}. {hint}Columns: {shown}."
+    return UnknownColumnError(name, place=place, hint=hint, columns=shown)
 
 
 def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:

@@ -69,7 +69,7 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     given: Iterable[object] = columns
     for name in given:
         if not isinstance(name, str) or name not in known:
-            raise InvalidArgumentError(unknown_column(str(name), schema.names))
+            raise unknown_column(str(name), schema.names)
         if name in seen:
             raise InvalidArgumentError(f"columns contains {name!r} twice. Write each column once.")
         seen.add(name)

@@ -11,6 +11,7 @@ from snapshot_explorer.rows.diffs.spark_diff import spark_row_diff
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
+from snapshot_explorer.rows.renamed_columns import naming_renamed_columns
 from snapshot_explorer.rows.source import Source
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "blame",
     "changed_splits",
     "differing_splits",
+    "naming_renamed_columns",
     "plan_diff",
     "profile_over",
     "row_diff",

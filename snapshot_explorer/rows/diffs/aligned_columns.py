@@ -122,7 +122,7 @@ def checked_names(given: Sequence[str] | str | None, known: Sequence[str], argum
         raise InvalidArgumentError(f"{argument} must be a list of names, got {given!r}.")
     for name in given:
         if name not in known:
-            raise InvalidArgumentError(unknown_column(str(name), known, place=f" in {argument}"))
+            raise unknown_column(str(name), known, place=f" in {argument}")
     if argument == "columns" and not given:
         raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
     return tuple(dict.fromkeys(given))

@@ -189,7 +189,7 @@ def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
     known = set(schema.names)
     for name in columns:
         if name not in known:
-            raise InvalidArgumentError(unknown_column(str(name), schema.names))
+            raise unknown_column(str(name), schema.names)
     return list(dict.fromkeys(columns))
 
 
