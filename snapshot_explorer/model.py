@@ -42,7 +42,7 @@ class Commit:
     committed_at: datetime | None
     """When the writer committed, aware, UTC, to the millisecond; None if not recorded. Clocks may run backwards."""
     readable: Readable | None
-    """Whether the version can still be loaded: yes, only its metadata, or no; None where the check is expensive."""
+    """Whether the version can still be loaded: yes, only its metadata, or no; None if that was not checked."""
     kind: Kind
     """The kind of commit, in words common to all formats."""
     operation: str | None

@@ -20,6 +20,7 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import naming_renamed_columns
@@ -380,6 +381,7 @@ class Snapshot:
         commit, live = self.commit, self.live_files()
         hidden = {"version", "details", "removed_bytes", "added_bytes"}
         known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
+        known = [(name, WORDS["readable"].get(value, value) if name == "readable" else value) for name, value in known]
         return Pairs((*((name, value) for name, value in known if value not in (None, ())), ("live_files", live)))
 
     def __repr__(self) -> str:
@@ -398,6 +400,15 @@ class Snapshot:
 
     def _versions(self) -> list[int]:
         return [] if self.version is None else [self.version]
+
+    def known_readability(self) -> dict[str, object] | None:
+        """Return the row of READABILITY that `Table.readability` computed last; None if it did not, for this commit."""
+        rows = self._readability.rows
+        rows = rows.filter(pc.equal(rows["version"], self.version))
+        if not len(rows):
+            return None
+        row: dict[str, object] = rows.to_pylist()[0]
+        return row if row["committed_at"] == self.commit.committed_at else None
 
     def live_files(self) -> int:
         """Return the number of live data files. Reads what `manifests` reads."""

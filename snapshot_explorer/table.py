@@ -425,14 +425,16 @@ class Table:
         """Return the health of a version: file sizes, small files, skew, deletes, sorted runs, manifests.
 
         A verdict, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
-        the settings of the table. Reads only metadata: that of `Snapshot.files` and `Snapshot.manifests`.
+        the settings of the table. Reads only metadata: that of `Snapshot.files` and `Snapshot.manifests`. Whether the
+        files exist is not checked; what `readability` found is part of the result.
 
         Raises:
             InvalidArgumentError: The text is not a valid ref.
             SnapshotNotFoundError: No version matches, or its list of files has expired.
             CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
-        return read_health(self.at(ref).resolved, name=self.name)
+        snapshot = self.at(ref)
+        return read_health(snapshot.resolved, name=self.name, readability=snapshot.known_readability())
 
     def health_history(self, between: str | None = None) -> Frame:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.

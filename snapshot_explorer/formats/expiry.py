@@ -160,13 +160,15 @@ def holder(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """The files that were looked for and do not exist, or could not be checked."""
+class CheckedFiles:
+    """What looking for files found. Every other file exists, with the recorded size where one is recorded."""
 
     gone: pa.Array
-    """The missing files."""
+    """The paths of files that do not exist."""
+    resized: pa.Array
+    """The paths of files whose size differs from the recorded one."""
     unknown: pa.Array
-    """The files on another storage, which was not checked."""
+    """The paths of files on another storage, which was not checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +177,8 @@ class Presence:
 
     gone: Mask
     """For each of the LIFETIMES whether the file, or the deletion vector that it needs, is missing."""
+    resized: Mask
+    """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
     """For each whether it is on another storage, where nothing was looked for."""
     without: Mapping[int, str]
@@ -185,56 +189,57 @@ class Presence:
     """For versions that lack files of deleted rows, but no data file, how many."""
 
 
-def missing_files(storage: Storage, paths: pa.Array) -> Missing:
-    """Return which of the files do not exist. One listing per folder, concurrently.
+def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = None) -> CheckedFiles:
+    """Return which of the files do not exist, or have another size. See `Storage.sizes` for the requests.
 
     If listings lack files, up to 32 of them are also checked one by one.
 
     Args:
         storage: The table's storage.
         paths: Paths below the root or at full locations.
+        sizes: The recorded size of each; null if none is recorded.
 
     Raises:
         StorageError: A listing lacks a file that exists.
     """
-    paths = pc.unique(paths).drop_null()
-    is_full = pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, "://"))
+    recorded: dict[str, int | None] = dict.fromkeys(paths.drop_null().to_pylist())
+    if sizes is not None:
+        known = sizes.is_valid()
+        recorded |= zip(paths.filter(known).to_pylist(), sizes.filter(known).to_pylist(), strict=True)
     unknown: list[str] = []
-    full: list[tuple[str, str]] = []
-    for path in paths.filter(is_full).to_pylist():
+    places: dict[str, str] = {}
+    for path in recorded:
         try:
-            full.append((path, storage.resolve_external(path)))
+            places[path] = storage.resolve_external(path) if _is_full(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
-    below = paths.filter(pc.invert(is_full))
-    checked = pa.concat_arrays([below, pa.array([path for path, _ in full], pa.string())])
-    places = pa.concat_arrays([below, pa.array([place for _, place in full], pa.string())])
-    folders = sorted(pc.unique(_folders(places)).to_pylist())
-    existing = [
-        f"{folder}/{entry.name}" if folder else entry.name
-        for folder, entries in zip(folders, storage.list_many(folders), strict=True)
-        for entry in entries
-        if not entry.is_folder
-    ]
-    is_gone = pc.invert(pc.is_in(places, pa.array(existing, pa.string())))
-    check_gone(storage, _by_folder(places.filter(is_gone)))
-    return Missing(gone=checked.filter(is_gone), unknown=pa.array(unknown, pa.string()))
+    existing = storage.sizes(list(places.values()))
+    gone = [path for path, place in places.items() if place not in existing]
+    check_gone(storage, _by_folder([places[path] for path in gone]))
+    resized = [path for path, place in places.items() if _differs(existing.get(place), recorded[path])]
+    return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
 
 
-def _folders(paths: pa.Array) -> pa.Array:
-    """Return the folder of each path; empty for a name alone."""
-    parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
-    begins, sizes = parts.offsets.to_numpy()[:-1], pc.list_value_length(parts)
-    return pc.if_else(pc.equal(sizes, 2), parts.values.take(pa.array(begins)), "")
+def _differs(size: int | None, recorded: int | None) -> bool:
+    return size is not None and recorded is not None and size != recorded
 
 
-def _by_folder(places: pa.Array) -> list[list[str]]:
+def _texts(paths: Sequence[str]) -> pa.Array:
+    return pa.array(paths, pa.string())
+
+
+def _is_full(path: str) -> bool:
+    return path.startswith("/") or "://" in path
+
+
+def _by_folder(places: Sequence[str]) -> list[list[str]]:
     """Return up to the maximum number of paths to check, by folder."""
-    found = pa.table({"folder": _folders(places), "place": places})
-    folders = pc.unique(found["folder"]).slice(0, _MAX_CHECKED).to_pylist()
-    return [
-        found.filter(pc.field("folder") == folder)["place"].slice(0, _MAX_CHECKED).to_pylist() for folder in folders
-    ]
+    folders: dict[str, list[str]] = {}
+    for place in places:
+        folder = place.rpartition("/")[0]
+        if folder in folders or len(folders) < _MAX_CHECKED:
+            folders.setdefault(folder, []).append(place)
+    return [some[:_MAX_CHECKED] for some in folders.values()]
 
 
 def check_gone(storage: Storage, places: Sequence[Sequence[str]]) -> None:

@@ -234,7 +234,7 @@ class TableFormat(ABC):
         One listing for each folder with data files or deletion vectors, and of the manifests where the format has them.
         """
         unchecked = np.ones(len(lifetimes), np.bool_)
-        return Presence(gone=~unchecked, unknown=unchecked, without={}, through={})
+        return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, without={}, through={})
 
     # Metadata read on many machines at once, in independent tasks.
 

@@ -1,7 +1,7 @@
 """The Arrow schema of every metadata frame.
 
 A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
-null, never 0 or "".
+null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so.
 """
 
 import pyarrow as pa
@@ -10,8 +10,8 @@ UTC_MILLIS = pa.timestamp("ms", tz="UTC")
 PARTITION = pa.map_(pa.string(), pa.string())
 
 
-def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None) -> pa.Field:
-    metadata = {"meaning": meaning} | ({"unit": unit} if unit else {})
+def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None, words: str | None = None) -> pa.Field:
+    metadata = {"meaning": meaning} | ({"unit": unit} if unit else {}) | ({"words": words} if words else {})
     return pa.field(name, kind, metadata=metadata)
 
 
@@ -20,7 +20,10 @@ COMMITS = pa.schema(
         _column("version", pa.int64(), "Paimon snapshot id, Delta version, Iceberg sequence number"),
         _column("committed_at", UTC_MILLIS, "when it was committed, as the format records it"),
         _column(
-            "readable", pa.string(), "whether the version can be loaded: yes, metadata, no; null if expensive to check"
+            "readable",
+            pa.string(),
+            "whether the version can be loaded: yes, metadata (but no rows), no; null if not checked",
+            words="readable",
         ),
         _column("kind", pa.string(), "the kind of commit, common to all formats"),
         _column("operation", pa.string(), "the operation, in the writer's own words"),
@@ -39,16 +42,16 @@ COMMITS = pa.schema(
         _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
     ]
 )
-"""`readable` is what can be checked at bounded cost: `yes` means that nothing that was looked for is missing.
+"""`readable` is null unless a needed file is known to be missing: data files are not looked for by default.
 
-- Paimon: looks for the commit's delta manifest list and manifests, not for its base manifests or any data file.
-- Delta: the log leads to the version; looks for the files that it needs and that were removed since, not for those
-  that the newest version needs.
-- Iceberg: on the local disk, looks for the manifest list; on other storages nothing is looked for, and it is null.
+- Paimon: `no` if the commit's delta manifest list or manifests are missing.
+- Delta: `no` if the log does not lead to the version; `metadata` if a file is missing that it needs and that a commit
+  removed since.
+- Iceberg: `no` if the manifest list is missing, on the local disk.
 
-`Table.readability` looks for every data file and for the metadata that READABILITY lists. After it, COMMITS of the same
-`Table` are never more optimistic than what it found last about these commits, and what is null here is what it found; a
-version that it did not know keeps the value above.
+`Table.readability` looks for every data file and for the metadata that READABILITY lists. After it, what is null in
+COMMITS of the same `Table` is what it found last about these commits, `yes` included; a version that it did not know
+keeps the value above.
 
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
@@ -329,8 +332,8 @@ READABILITY = pa.schema(
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),
         _column("reason", pa.string(), "why it cannot be loaded, or a condition; null if there is none"),
         _column("files", pa.int64(), "data files of the version; null if unknown", "files"),
-        _column("missing_files", pa.int64(), "data files that do not exist; null if not checked", "files"),
-        _column("missing_bytes", pa.int64(), "size of the missing files", "bytes"),
+        _column("missing_files", pa.int64(), "data files that do not exist; null if not checked", "files", "checked"),
+        _column("missing_bytes", pa.int64(), "size of the missing files; null if not checked", "bytes", "checked"),
     ]
 )
 """What is looked for, in addition to data files and deletion vectors or the files that hold them:

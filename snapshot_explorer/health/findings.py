@@ -1,6 +1,6 @@
 """Health findings of a version: each compares a measured number with thresholds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from snapshot_explorer.render.cells import counted, size
 
 STATES = ("act", "watch", "unknown", "ok")
 """The states of a finding, the most urgent first."""
+MISSING_FILES = "missing files"
+NOT_LOOKED_FOR = "Not checked: whether its files exist; `%snapshot readability` and table.readability() look for them."
 _POSTPONED = -2
 _MERGEABLE = (50, 0.2), (1_000, 0.5)
 """Thresholds to watch and to act: a number of mergeable files, and their share of all files. Both must be reached."""
@@ -72,7 +74,11 @@ class Finding:
 
 
 def findings_of(
-    partitions: pa.Table, levels: pa.Table, manifests: pa.Table, settings: MaintenanceSettings
+    partitions: pa.Table,
+    levels: pa.Table,
+    manifests: pa.Table,
+    settings: MaintenanceSettings,
+    readability: Mapping[str, object] | None,
 ) -> tuple[Finding, ...]:
     """Return the findings of a version, the most urgent first.
 
@@ -83,16 +89,15 @@ def findings_of(
         partitions: HEALTH_PARTITIONS.
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
-
         settings: The settings that thresholds derive from.
-
+        readability: Its row of READABILITY; None if its files were not checked.
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
     ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".
     """
     if not len(partitions):
         return tuple(_of_metadata(manifests, settings))
-    found = [*_of_files(partitions, settings), *_of_deletes(partitions, settings)]
+    found = [_of_existence(readability), *_of_files(partitions, settings), *_of_deletes(partitions, settings)]
     if settings.runs_trigger is not None and settings.runs_stop is not None:
         found += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
     found += _of_metadata(manifests, settings)
@@ -109,15 +114,18 @@ def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
     """Return a sentence on the most urgent findings."""
     by_state = {state: [one for one in findings if one.state == state] for state in STATES}
     watched = ", ".join(one.finding for one in by_state["watch"])
+    is_unchecked = any(one.finding == MISSING_FILES for one in by_state["unknown"])
+    unchecked = f" {NOT_LOOKED_FOR}" if is_unchecked else ""
     if by_state["act"]:
         description = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
-        return f"To do: {description}." + (f" To watch: {watched}." if watched else "")
+        return f"To do: {description}." + (f" To watch: {watched}." if watched else "") + unchecked
     if watched:
-        return f"Nothing is urgent. To watch: {watched}."
+        return f"Nothing is urgent{' by its metadata' if unchecked else ''}. To watch: {watched}.{unchecked}"
     if is_empty:
         return "The version has no data files: nothing to do."
-    unknown = ", ".join(one.finding for one in by_state["unknown"])
-    return "In good order: nothing to do." + (f" Unknown: {unknown}." if unknown else "")
+    unknown = ", ".join(one.finding for one in by_state["unknown"] if one.finding != MISSING_FILES)
+    good = "By its metadata, there is nothing to do." if unchecked else "In good order: nothing to do."
+    return good + (f" Unknown: {unknown}." if unknown else "") + unchecked
 
 
 def noun_of(partitions: pa.Table) -> tuple[str, str]:
@@ -126,6 +134,29 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
     has_partitions = not has_buckets or any(partitions["partition"].slice(0, 1).to_pylist())
     names = [name for name, there in (("partition", has_partitions), ("bucket", has_buckets)) if there]
     return " and ".join(f"{name}s" for name in names), " and ".join(names)
+
+
+def _of_existence(readability: Mapping[str, object] | None) -> Finding:
+    missing = readability["missing_files"] if readability else None
+    is_whole = readability is not None and readability["readable"] == "yes"
+    found = "not checked: health reads metadata, and `%snapshot readability` looks for every file"
+    if is_whole:
+        found = "every file that the version needs exists, with its recorded size"
+    elif readability and readability["readable"] is not None:
+        found = f"the version cannot be loaded: {readability['reason']}"
+    elif readability:
+        found = f"not checked: {readability['reason']}"
+    is_lacking = readability is not None and readability["readable"] in ("metadata", "no")
+    return Finding(
+        finding=MISSING_FILES,
+        value=max(1, int(missing or 0)) if is_lacking else 0 if is_whole else None,  # type: ignore[call-overload]  # a number
+        watch_from=1,
+        act_from=1,
+        found=found,
+        threshold="1 file",
+        meaning="Its rows cannot be loaded without all of its files.",
+        advice="Restore the files from a backup or from the versions of the storage",
+    )
 
 
 def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:

@@ -17,6 +17,8 @@ from snapshot_explorer.render import Drawing, Grid, Line, Pairs, Part, mimebundl
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import MaintenanceSettings
 
@@ -54,6 +56,7 @@ class Health:
         levels: pa.Table,
         manifests: pa.Table,
         settings: MaintenanceSettings,
+        readability: Mapping[str, object] | None = None,
     ) -> None:
         """Create a result. Use `Table.health` to get one.
 
@@ -64,7 +67,9 @@ class Health:
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
             settings: The settings that thresholds derive from.
+            readability: The version's row of READABILITY; None if its files were not checked.
         """
+        self._readability = readability
         self.name = name
         """The table's name."""
         self.version = version
@@ -152,18 +157,19 @@ class Health:
 
     @cached_property
     def _found(self) -> tuple[Finding, ...]:
-        return findings_of(self._partitions, self._levels, self._manifests, self.settings)
+        return findings_of(self._partitions, self._levels, self._manifests, self.settings, self._readability)
 
     def _title(self, what: str) -> str:
         return f"{what} at version {self.version}"
 
 
-def read_health(version: TableVersion, *, name: str) -> Health:
+def read_health(version: TableVersion, *, name: str, readability: Mapping[str, object] | None = None) -> Health:
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
         version: The version.
         name: The name of the table, for titles.
+        readability: The version's row of READABILITY; None if its files were not checked.
 
     Raises:
         UnsupportedFeatureError: The format has no settings for maintenance.
@@ -181,4 +187,5 @@ def read_health(version: TableVersion, *, name: str) -> Health:
         levels=levels_frame(groups),
         manifests=version.manifests(),
         settings=settings,
+        readability=readability,
     )

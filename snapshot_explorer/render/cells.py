@@ -21,6 +21,13 @@ DRAWN = {"unit": "drawn"}
 
 NULL = "-"
 """The text of null. The text "-" is drawn in quotes, so that the two differ."""
+NOT_CHECKED = "not checked"
+"""The text of null where it means that nothing was looked for."""
+WORDS: Mapping[str, Mapping[object, str]] = {
+    "checked": {None: NOT_CHECKED},
+    "readable": {None: NOT_CHECKED, "metadata": "metadata only"},
+}
+"""The words that are drawn for values, by the `words` of a column's field metadata. Others are drawn as they are."""
 ELLIPSIS = "…"
 _MAX_LENGTH = 2_000
 """The most characters of a value that are formatted; a cell never shows more."""

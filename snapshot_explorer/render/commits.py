@@ -105,7 +105,7 @@ def time_texts(column: pa.ChunkedArray) -> list[str]:
 def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
     """Return the table beside the figure: commits, newest first, each with a bar of signs."""
     names = ["version", "committed_at", "kind", f"added_{y}", f"removed_{y}", "total_rows"]
-    names += [] if pc.all(pc.equal(commits["readable"], "yes")).as_py() else ["readable"]
+    names += [] if pc.all(pc.equal(commits["readable"], "yes"), skip_nulls=False).as_py() else ["readable"]
     names += [
         noun for noun in ("tags", "branches") if pc.any(pc.greater(pc.list_value_length(commits[noun]), 0)).as_py()
     ]

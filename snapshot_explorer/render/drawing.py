@@ -26,7 +26,7 @@ class Grid:
 
     rows: pa.Table
     """The rows to draw. Rows that do not fit are cut, with a note. Field metadata `unit` determines the format
-    of a number: `bytes`, `rows`, `files`; `meaning` is the column's tooltip."""
+    of a number: `bytes`, `rows`, `files`; `meaning` is the column's tooltip; `words` is a key of `cells.WORDS`."""
     total: int | None = None
     """The total number of rows, if `rows` is only the first of them."""
     noun: str = "rows"

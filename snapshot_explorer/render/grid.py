@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.render.cells import Cell, cell, unit_of
+from snapshot_explorer.render.cells import WORDS, Cell, cell, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 
 
@@ -44,12 +44,13 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
         metadata = field.metadata or {}
         unit = unit_of(field.name, metadata) if metadata else None
         meaning = metadata.get(b"meaning")
+        words, column = WORDS.get(metadata.get(b"words", b"").decode()), rows.column(position)
         columns.append(
             ShownColumn(
                 name=field.name,
                 meaning=meaning.decode(errors="replace") if meaning else None,
                 is_number=_is_number(field.type),
-                cells=tuple(cell(value, unit) for value in rows.column(position)),
+                cells=tuple(cell(words.get(value.as_py(), value) if words else value, unit) for value in column),
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
             )
         )

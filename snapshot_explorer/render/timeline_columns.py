@@ -49,8 +49,8 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     """Return commits as columns, oldest first: what `timeline` draws, as `packed` numbers.
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`
-    and `schema` are 0 or 1, `readable` is 0 (yes), 1 (metadata) or 2 (no). `tooltips` has the text of each commit; for
-    many commits it is null, and the page creates it, with `names`.
+    and `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `tooltips` has the text of
+    each commit; for many commits it is null, and the page creates it, with `names`.
 
     Args:
         commits: COMMITS, in any order.

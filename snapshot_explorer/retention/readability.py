@@ -16,7 +16,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, time_of
-from snapshot_explorer.model import Listing
+from snapshot_explorer.model import Listing, Readable
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
@@ -109,24 +109,31 @@ class _Counts:
         self._files = _sums(lifetimes.versions, rows, everything, ones)
         self._gone = _sums(lifetimes.versions, rows, presence.gone, ones)
         self._gone_bytes = _sums(lifetimes.versions, rows, presence.gone, sizes)
+        self._resized = _sums(lifetimes.versions, rows, presence.resized, ones)
         self._unknown = _sums(lifetimes.versions, rows, presence.unknown, ones)
 
     def of(self, version: int) -> dict[str, object]:
         """Return the columns of READABILITY for a version, except number and time."""
         place = self._places[version]
-        gone, unknown = int(self._gone[place]), int(self._unknown[place])
-        files = int(self._files[place])
-        readable, reason = "yes", self._through.get(version)
+        files, gone, resized, unknown = (
+            int(counts[place]) for counts in (self._files, self._gone, self._resized, self._unknown)
+        )
+        readable: Readable | None = "yes"
+        reason = self._through.get(version)
         if version in self._without:
             readable, reason = "no", self._without[version]
         elif gone:
             readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
+        elif resized:
+            readable, reason = "metadata", f"{resized:,} of {files:,} files have another size than recorded"
         elif version in self._lacking:
             readable, reason = "metadata", self._lacking[version]
+        elif unknown:
+            readable, reason = None, f"{unknown:,} of {files:,} files are on another storage"
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
-        if unknown and readable == "yes":
-            values |= {"readable": None, "reason": f"{unknown:,} of {files:,} files are on another storage"}
-        return values | {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
+        if not unknown:  # some of the files that were not checked may be missing too
+            values |= {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
+        return values
 
 
 def _sums(

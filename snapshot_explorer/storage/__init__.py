@@ -31,7 +31,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RangeReader, connect
+from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RangeReader, connect, local_size
 from snapshot_explorer.storage.location import (
     LOCAL,
     check_wrapper,
@@ -262,6 +262,22 @@ class Storage:
     def exists_many(self, paths: Sequence[str]) -> builtins.list[bool]:
         """Return for each path, in order, whether the file exists. The requests are concurrent."""
         return self._map(self.exists, paths)
+
+    def sizes(self, paths: Sequence[str]) -> dict[str, int | None]:
+        """Return the size in bytes of each file that exists, by path; None if the storage does not report it.
+
+        One listing per folder, concurrently. On the local disk a check per file, which is faster.
+        """
+        if self._location.protocol == LOCAL:
+            checked = [(path, self._request(lambda _, address: local_size(address), path)) for path in paths]
+            return {path: size for path, size in checked if size is not None}
+        folders = sorted({path.rpartition("/")[0] for path in paths})
+        return {
+            f"{folder}/{entry.name}" if folder else entry.name: entry.size_bytes
+            for folder, entries in zip(folders, self.list_many(folders), strict=True)
+            for entry in entries
+            if not entry.is_folder
+        }
 
     def missing(self, paths: Sequence[str]) -> builtins.list[str]:
         """Return the paths whose file does not exist, where the check is cheap.

@@ -189,6 +189,15 @@ def _status(address: str) -> os.stat_result:
     return os.stat(address)  # noqa: PTH116 - a Path costs more than the call
 
 
+def local_size(address: str) -> int | None:
+    """Return the size of a file on the local disk; None if it does not exist."""
+    try:
+        status = _status(address)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def _regular(status: os.stat_result, address: str) -> os.stat_result:
     if stat.S_ISREG(status.st_mode):
         return status

@@ -26,6 +26,7 @@ TABLES = sorted(
     if folder.is_dir() and folder.name != "empty"
 )
 MB = 1024 * 1024
+WHOLE = {"readable": "yes", "reason": None, "missing_files": 0}
 DELTA = delta_upkeep({}, "s3://lake/orders")
 KEYED = paimon_upkeep(
     Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
@@ -33,8 +34,8 @@ KEYED = paimon_upkeep(
 MEASURED = frames.FILES.append(pa.field("delete_records", pa.int64()))
 
 
-def health_of(files, settings=DELTA, manifests=()):
-    """Return the health of files, given as dicts of what matters of them."""
+def health_of(files, settings=DELTA, manifests=(), readability=WHOLE):
+    """Return the health of files, given as dicts of what matters of them; all of them exist."""
     plain = {"path": "f", "partition": [], "rows": 100, "size_bytes": MB, "schema_id": 0}
     groups = groups_of(pa.Table.from_pylist([plain | one for one in files], MEASURED))
     return Health(
@@ -44,6 +45,7 @@ def health_of(files, settings=DELTA, manifests=()):
         levels=levels_frame(groups),
         manifests=pa.Table.from_pylist(list(manifests), frames.MANIFESTS),
         settings=settings,
+        readability=readability,
     )
 
 
@@ -301,7 +303,7 @@ def test_a_health_is_data():
 
     assert reported["version"] == 7
     assert reported["verdict"] == health.verdict
-    assert [one["state"] for one in reported["findings"]] == ["watch", "ok", "ok", "ok", "ok"]
+    assert [one["state"] for one in reported["findings"]] == ["watch", "ok", "ok", "ok", "ok", "ok"]
     assert reported["partitions"][0]["files"] == 60
     assert health.findings.to_arrow().schema.equals(frames.HEALTH_FINDINGS)
     assert health.partitions.to_pandas()["share"].to_list() == [1.0]
@@ -328,3 +330,43 @@ def test_a_format_that_tells_nothing_of_upkeep_is_refused_by_name():
 @pytest.mark.parametrize("schema", [frames.HEALTH_FINDINGS, frames.HEALTH_PARTITIONS, frames.HEALTH_LEVELS])
 def test_every_column_says_what_it_means(schema):
     assert [field.name for field in schema if not (field.metadata or {}).get(b"meaning")] == []
+
+
+UNCHECKED = "Not checked: whether its files exist; `%snapshot readability` and table.readability() look for them."
+
+
+@pytest.mark.parametrize(
+    ("readability", "state", "verdict"),
+    [
+        (None, "unknown", f"By its metadata, there is nothing to do. {UNCHECKED}"),
+        (WHOLE, "ok", "In good order: nothing to do."),
+        (
+            {"readable": "metadata", "reason": "1 of 2 files are not there", "missing_files": 1},
+            "act",
+            "To do: missing files (the version cannot be loaded: 1 of 2 files are not there).",
+        ),
+        (
+            {"readable": None, "reason": "1 of 2 files are on another storage", "missing_files": None},
+            "unknown",
+            f"By its metadata, there is nothing to do. {UNCHECKED}",
+        ),
+    ],
+)
+def test_health_says_whether_the_files_were_looked_for(readability, state, verdict):
+    health = health_of([{"size_bytes": 128 * MB}], readability=readability)
+
+    assert health.verdict == verdict
+    assert finding(health, "missing files")["state"] == state
+
+
+def test_health_includes_what_readability_found(tmp_path):
+    table = DeltaTable(None, tmp_path / "t")
+    table.append([(1, "a")], name="a.parquet")
+    opened = open_table(table.url)
+    assert opened.health().verdict.endswith(UNCHECKED)
+
+    table.remove_file("a.parquet")
+    opened.readability()
+
+    assert opened.health().verdict.startswith("To do: missing files (the version cannot be loaded: 1 of 1 files")
+    assert UNCHECKED not in opened.health().verdict

@@ -158,6 +158,6 @@ def test_a_missing_delete_file_makes_the_versions_that_need_it_unreadable(table)
         2: "metadata",
         3: "metadata",
     }
-    assert readability[3]["reason"] == "1 of its delete files are not there"
+    assert readability[3]["reason"] == "1 of its delete files are missing or have another size than recorded"
     with pytest.raises(CorruptTableError, match="deletes.parquet does not exist"):
         found.at(3).to_arrow()

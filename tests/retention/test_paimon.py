@@ -33,6 +33,12 @@ def written(memory_root):
     return made
 
 
+@pytest.fixture
+def size(written):
+    """Return the size of a data file of one row."""
+    return written(1, name="shop.db/one").sizes["data-1.parquet"]
+
+
 def retention(written, *, keep=None, keep_last=None, minutes=100):
     table = open_table(f"memory://{written.root}")
     now = BASE + timedelta(minutes=minutes)
@@ -60,14 +66,14 @@ def holders(result):
     return {row["name"] or row["holder"]: tuple(row[name] for name in names) for row in result.holders.to_dict()}
 
 
-def test_versions_beyond_the_number_and_the_age_are_lost_with_the_files_only_they_have(written):
+def test_versions_beyond_the_number_and_the_age_are_lost_with_the_files_only_they_have(written, size):
     result = retention(written(), keep="10m", keep_last=3)
 
     assert lost(result) == [1, 2, 3, 4, 5, 6, 7]
     assert freed(result) == ["1", "2", "3", "4", "5", "6", "7"]
-    assert (result.freed_files, result.freed_bytes) == (7, 3500)
+    assert (result.freed_files, result.freed_bytes) == (7, 7 * size)
     assert result.freed["removed_version"].to_pylist() == [2, 3, 4, 5, 6, 7, 8]
-    assert holders(result) == {"kept versions": (2, 1000, 2, 1000)}
+    assert holders(result) == {"kept versions": (2, 2 * size, 2, 2 * size)}
 
 
 def test_young_versions_are_kept_however_many_there_are(written):
@@ -101,7 +107,7 @@ def test_versions_beyond_the_greatest_number_are_lost_however_young(written):
     assert "retain_max => 6" in dict(more.commands)["Spark SQL"]
 
 
-def test_a_tag_keeps_its_version_and_its_files(written):
+def test_a_tag_keeps_its_version_and_its_files(written, size):
     table = written()
     table.tag("month", 3)
     table.tag("again", 3)
@@ -113,22 +119,22 @@ def test_a_tag_keeps_its_version_and_its_files(written):
     assert reasons(result)[3] == "tag again, month; its snapshot expires"
     assert freed(result) == ["1", "2", "4", "5", "6", "7", "8"]
     assert holders(result) == {
-        "kept versions": (1, 500, 0, 0),
-        "month": (1, 500, 0, 0),  # the other tag holds the same
-        "again": (1, 500, 0, 0),
-        "new": (1, 500, 0, 0),
+        "kept versions": (1, size, 0, 0),
+        "month": (1, size, 0, 0),  # the other tag holds the same
+        "again": (1, size, 0, 0),
+        "new": (1, size, 0, 0),
     }
 
 
-def test_a_tag_alone_holds_what_no_kept_version_has(written):
+def test_a_tag_alone_holds_what_no_kept_version_has(written, size):
     table = written()
     table.tag("month", 3)
 
-    assert holders(retention(table, keep="0d", keep_last=2))["month"] == (1, 500, 1, 500)
-    assert holders(retention(table, keep="0d", keep_last=9))["month"] == (1, 500, 0, 0)
+    assert holders(retention(table, keep="0d", keep_last=2))["month"] == (1, size, 1, size)
+    assert holders(retention(table, keep="0d", keep_last=9))["month"] == (1, size, 0, 0)
 
 
-def test_a_tag_whose_snapshot_has_expired_holds_its_files_still(written):
+def test_a_tag_whose_snapshot_has_expired_holds_its_files_still(written, size):
     table = written()
     table.tag("month", 2)
     table.expire(5)
@@ -138,10 +144,10 @@ def test_a_tag_whose_snapshot_has_expired_holds_its_files_still(written):
     assert reasons(result)[2] == "tag month; its snapshot has expired"
     assert lost(result) == [5, 6, 7, 8, 9]
     assert freed(result) == ["5", "6", "7", "8", "9"]
-    assert holders(result)["month"] == (1, 500, 1, 500)
+    assert holders(result)["month"] == (1, size, 1, size)
 
 
-def test_a_consumer_keeps_the_versions_from_the_one_it_reads_next(written):
+def test_a_consumer_keeps_the_versions_from_the_one_it_reads_next(written, size):
     table = written()
     consumer(table, "etl", 4)
     consumer(table, "later", 9)
@@ -150,8 +156,8 @@ def test_a_consumer_keeps_the_versions_from_the_one_it_reads_next(written):
 
     assert lost(result) == [1, 2, 3]
     assert reasons(result)[4] == "consumer etl reads on from version 4"
-    assert holders(result)["etl"] == (6, 3000, 5, 2500)
-    assert holders(result)["later"] == (1, 500, 0, 0)
+    assert holders(result)["etl"] == (6, 6 * size, 5, 5 * size)
+    assert holders(result)["later"] == (1, size, 0, 0)
 
 
 @pytest.mark.parametrize("name", ["dv", "first_row", "aggregates_lookup", "written_by_0_7"])

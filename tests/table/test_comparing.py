@@ -133,5 +133,5 @@ def test_stat_draws_what_was_added_and_removed(busy):
 
     assert "added_bytes" not in repr(plain).replace("_\n", "_")
     assert plain.to_arrow().equals(stat.to_arrow())
-    assert "500 B" in repr(stat)
-    assert "500 B" not in repr(plain)
+    assert " 0 B " in repr(stat)
+    assert " 0 B " not in repr(plain)

@@ -129,8 +129,7 @@ def test_history_is_newest_first_with_what_each_commit_did(table, scenario):
     assert history["added_rows"].to_pylist() == [3, 1, 1, 2, 1]
     assert history["removed_rows"].to_pylist() == [3, 1, 0, 0, 0]
     assert history["total_rows"].to_pylist() == [4, 4, 4, 3, 1]
-    # Of an Iceberg table on other storages than the local disk, nothing is looked for.
-    assert history["readable"].to_pylist() == [None if table.format == "iceberg" else "yes"] * 5
+    assert history["readable"].to_pylist() == [None] * 5
     table.readability()
     assert table.history()["readable"].to_pylist() == ["yes"] * 5
     assert history["committed_at"].to_pylist() == [FIRST + timedelta(minutes=nth) for nth in range(4, -1, -1)]

@@ -183,8 +183,7 @@ class Iceberg(TableFormat):
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`, from the metadata file; see `commits_frame`.
 
-        On the local disk a version whose manifest list is missing is not readable. On other storages this is not
-        checked, and `readable` is null.
+        On the local disk a version whose manifest list is missing is not readable. Otherwise `readable` is null.
         """
         history = self._history(versions)
         source, _ = self._current()
@@ -201,10 +200,8 @@ class Iceberg(TableFormat):
         named = [path for path in recorded if path is not None]
         places: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
         missing = set(self._storage.missing(places))
-        if not missing:
-            return ["yes"] * len(versions)
         gone = {path for path, place in zip(named, places, strict=True) if place in missing}
-        return ["no" if path in gone else "yes" for path in recorded]
+        return ["no" if path in gone else None for path in recorded]
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
         """Return the CHANGES frame: per version the data files that its commit removed and added.

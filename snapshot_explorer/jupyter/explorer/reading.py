@@ -126,7 +126,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
         return None
     old = before.commits.slice(1)
     gone = pc.and_(
-        pc.equal(old["readable"], "yes"),
+        pc.fill_null(pc.not_equal(old["readable"], "no"), fill_value=True),
         pc.invert(pc.is_in(old["version"], pa.array(listing.reachable, pa.int64()))),
     )
     at = frames.COMMITS.get_field_index("readable")

@@ -155,9 +155,9 @@ def test_totals_begin_with_the_checkpoint_that_a_cleaned_log_begins_with(table):
 
     rows = open_table(table.url).history().to_dict()
     assert [(row["version"], row["readable"], row["total_rows"]) for row in rows] == [
-        (6, "yes", 6),
-        (5, "yes", 5),
-        (4, "yes", 4),
+        (6, None, 6),
+        (5, None, 5),
+        (4, None, 4),
         (3, "no", None),
     ]
 
@@ -191,7 +191,7 @@ def test_a_version_behind_a_gap_is_not_loaded_until_a_checkpoint_makes_good(tabl
 
     reported = readable(table)
     assert {version for version, word in reported.items() if word == "no"} == {5, 6}
-    assert {version for version, word in reported.items() if word == "yes"} == {0, 1, 2, 3, 7, 8, 9}
+    assert {version for version, word in reported.items() if word is None} == {0, 1, 2, 3, 7, 8, 9}
     totals = {row["version"]: row["total_rows"] for row in open_table(table.url).history().to_dict()}
     assert totals == {0: 0, 1: 1, 2: 2, 3: 3, 5: None, 6: None, 7: 7, 8: 8, 9: 9}
 
@@ -214,11 +214,11 @@ def test_a_version_whose_data_was_vacuumed_is_metadata(table):
     table.append([(2, "b")], name="b.parquet")
     table.commit(remove("a.parquet"))
     table.append([(3, "c")], name="c.parquet")
-    assert set(readable(table).values()) == {"yes"}
+    assert set(readable(table).values()) == {None}
 
     table.remove_file("a.parquet")
 
-    assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes", 4: "yes"}
+    assert readable(table) == {0: None, 1: "metadata", 2: "metadata", 3: None, 4: None}
     with pytest.raises(SnapshotNotFoundError, match="a.parquet does not exist"):
         open_table(table.url).at(2).to_arrow()
 
@@ -233,7 +233,7 @@ def test_a_vacuumed_deletion_vector_makes_its_versions_metadata(table):
 
     table.remove_file("deletion_vector_00000001-0000-0000-0000-000000000000.bin")
 
-    assert readable(table) == {0: "yes", 1: "yes", 2: "metadata", 3: "yes"}
+    assert readable(table) == {0: None, 1: None, 2: "metadata", 3: None}
 
 
 def test_a_restored_version_needs_its_files_again(table):
@@ -243,7 +243,7 @@ def test_a_restored_version_needs_its_files_again(table):
     table.commit(remove("a.parquet"))
     table.remove_file("a.parquet")
 
-    assert readable(table) == {0: "yes", 1: "metadata", 2: "yes", 3: "metadata", 4: "yes"}
+    assert readable(table) == {0: None, 1: "metadata", 2: None, 3: "metadata", 4: None}
 
 
 def test_new_statistics_of_a_file_do_not_hide_that_it_is_gone(table):
@@ -252,7 +252,7 @@ def test_new_statistics_of_a_file_do_not_hide_that_it_is_gone(table):
     table.commit(remove("a.parquet"))
     table.remove_file("a.parquet")
 
-    assert readable(table) == {0: "yes", 1: "metadata", 2: "metadata", 3: "yes"}
+    assert readable(table) == {0: None, 1: "metadata", 2: "metadata", 3: None}
 
 
 def test_one_version_has_the_row_that_the_whole_history_has(table):
@@ -280,7 +280,7 @@ def test_an_old_version_of_a_long_history_is_read_from_its_state(table):
     # More commits came after it than are read for that, and the newest state takes more files than are read.
     assert commits(table, 1)[0]["readable"] is None
     table.checkpoint(60)
-    assert [row["readable"] for row in commits(table, 1, 2)] == ["metadata", "yes"]
+    assert [row["readable"] for row in commits(table, 1, 2)] == ["metadata", None]
 
 
 def test_the_history_of_many_versions_is_read_page_by_page(table):
@@ -292,11 +292,11 @@ def test_the_history_of_many_versions_is_read_page_by_page(table):
 
     reported = readable(table)
     assert [reported[0], reported[1], reported[100], reported[151], reported[152]] == [
-        "yes",
+        None,
         "metadata",
         "metadata",
         "metadata",
-        "yes",
+        None,
     ]
 
 
@@ -322,7 +322,7 @@ def test_many_files_are_looked_for_by_listing_their_folders(counted, table):
     opened = open_table(f"counted://{table.root}")
     counted.requests.clear()
 
-    assert opened.history()["readable"].to_pylist() == ["yes", "metadata", "yes"]
+    assert opened.history()["readable"].to_pylist() == [None, "metadata", None]
     assert not [one for one in counted.requests if one.path.endswith(".parquet")]
     assert len([one for one in counted.requests if one.kind == "list"]) <= 3
 
@@ -332,14 +332,14 @@ def test_where_there_are_too_many_folders_it_is_not_known(table):
     table.commit(*[add(name, rows=1) for name in names])
     table.commit(*[remove(name) for name in names])
 
-    assert open_table(table.url).history()["readable"].to_pylist() == ["yes", None, "yes"]
+    assert open_table(table.url).history()["readable"].to_pylist() == [None, None, None]
 
 
 def test_a_removed_file_on_another_storage_is_not_looked_for(table):
     table.commit(add("s3://elsewhere/a.parquet", rows=1))
     table.commit(remove("s3://elsewhere/a.parquet"))
 
-    assert readable(table) == {0: "yes", 1: None, 2: "yes"}
+    assert readable(table) == {0: None, 1: None, 2: None}
 
 
 def test_a_version_of_which_only_the_checkpoint_is_left_is_reported_without_its_commit(table):
@@ -350,7 +350,7 @@ def test_a_version_of_which_only_the_checkpoint_is_left_is_reported_without_its_
 
     assert opened.current.to_arrow().num_rows == 1
     assert opened.history().to_dict()[0] | {"details": "{}"} == {
-        name: {"version": 1, "readable": "yes", "kind": "other", "tags": [], "details": "{}"}.get(name)
+        name: {"version": 1, "readable": None, "kind": "other", "tags": [], "details": "{}"}.get(name)
         for name in opened.history().column_names
     }
 
@@ -365,4 +365,4 @@ def test_whether_a_version_can_be_loaded_is_reported_of_one_whose_commit_is_gone
     table.commit(remove("b.parquet"))
     table.remove_file("b.parquet")
 
-    assert readable(table) == {1: "yes", 2: "metadata", 3: "yes"}
+    assert readable(table) == {1: None, 2: "metadata", 3: None}

@@ -108,7 +108,7 @@ def test_versions_that_only_a_tag_or_a_changelog_holds_count(table):
     frame = opened(table).commits(found.versions)
 
     assert found.versions == (2, 3, 5, 6)
-    assert frame["readable"].to_pylist() == ["yes", "metadata", "yes", "yes"]
+    assert frame["readable"].to_pylist() == [None, "metadata", None, None]
     assert frame["tags"].to_pylist() == [["v2"], [], [], []]
 
 

@@ -94,7 +94,7 @@ def histories(path):
     for branch in (None, *(one.name for one in opened(path).branches())):
         paimon = opened(path, branch)
         commits = paimon.commits(paimon.listing(0).versions)
-        found.append(History(paimon, commits.filter(pc.equal(commits["readable"], "yes"))))
+        found.append(History(paimon, commits.filter(commits["readable"].is_null())))
     return [history for history in found if history.versions]
 
 
@@ -116,9 +116,9 @@ def test_expired_versions_are_known_by_their_changelogs():
 
     assert listing.versions == tuple(range(1, 12))
     assert {row["version"]: row["readable"] for row in commits} == {
-        1: "yes",
+        1: None,
         **dict.fromkeys(range(2, 8), "metadata"),
-        **dict.fromkeys(range(8, 12), "yes"),
+        **dict.fromkeys(range(8, 12)),
     }
     assert commits[0]["tags"] == ["kept"]
     changes = expired.changes(listing.versions)

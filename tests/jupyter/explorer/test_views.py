@@ -398,7 +398,7 @@ def test_health_is_reported(explorer):
     explorer.state.tab = "health"
     explorer.wait()
 
-    assert "In good order: nothing to do." in shown_text(explorer, "health")
+    assert "By its metadata, there is nothing to do. Not checked: whether its files" in shown_text(explorer, "health")
 
 
 def test_what_can_be_read_is_reported_in_runs():
@@ -418,7 +418,7 @@ def test_the_timeline_follows_what_was_found_missing(tmp_path):
     table = open_table(str(tmp_path / "payments"))
     (tmp_path / "payments" / table.current.files()["path"][0].as_py()).unlink()
     explorer = Explorer(table).wait()
-    assert explorer.state.commits["readable"][0].as_py() == "yes"
+    assert explorer.state.commits["readable"][0].as_py() is None
 
     explorer.state.tab, explorer.state.health = "health", "readability"
     explorer.wait()
@@ -443,7 +443,7 @@ def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_mi
 
     lines = [line.split() for line in shown_text(explorer, "health").splitlines()]
 
-    assert ["metadata", "1", "21", "21"] in lines
+    assert ["metadata", "only", "1", "21", "21"] in lines
     assert ["yes", "0", "0", "1"] in lines
     explorer.close()
 

@@ -38,6 +38,10 @@ class Schema:
     greatest_id: int | None = None
     """The greatest id that a column ever had; None if the table does not contain it."""
 
+    def __hash__(self) -> int:
+        # Every split has a schema in its identity: a hash of all fields would take longer than all the rest.
+        return hash((len(self.fields), self.partition_columns, self.mode, self.greatest_id))
+
     def field(self, name: str) -> Field:
         """Return the column of that name.
 

@@ -30,8 +30,6 @@ NEAR = 64
 """Commits that are read to find what was removed after a version."""
 _NOWHERE = ""
 """The location of an inline deletion vector."""
-_SOME = "\n"
-"""The key for unknown files: no file has it."""
 _KEPT_SECONDS = 30.0
 """Seconds for which results are valid for the next page of a history."""
 
@@ -47,14 +45,12 @@ class _MissingFiles:
     at: float
     """The time of the check, on the process clock."""
     missing: frozenset[str] = frozenset()
-    """The keys of files that are live at the version, were removed later and do not exist."""
-    unknown: frozenset[str] = frozenset()
-    """The keys of such files that were not checked."""
+    """The keys of files that are live at the version, were removed later and do not exist, as far as was checked."""
 
     @property
     def readable(self) -> Readable | None:
-        """Whether the version can be loaded, None where it is unknown."""
-        return "metadata" if self.missing else None if self.unknown else "yes"
+        """Whether the version can be loaded; None if no file is known to be missing."""
+        return "metadata" if self.missing else None
 
 
 @dataclass(slots=True)
@@ -85,10 +81,10 @@ class Readability:
         self._last: _MissingFiles | None = None
 
     def of(self, versions: Sequence[int], actions: Actions) -> dict[int, Readable | None]:
-        """Return for each version whether it can be loaded: yes, only its metadata, no, or None where it is not known.
+        """Return for each version whether it can be loaded: only its metadata, no, or None where that is not known.
 
         `no`: its log was cleaned away. `metadata`: a data file or a deletion vector that it needs is gone. Files that
-        the newest version uses are taken to be there.
+        the newest version uses are not looked for.
 
         Costs nothing where nothing was removed since. Otherwise files removed later are asked for, up to 256 at a
         call, or the up to 64 folders that hold them are listed; where it would take more, it is not known. Of what
@@ -129,7 +125,7 @@ class Readability:
         later_ones = range(version + 1, newest + 1)
         if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
             return self._walked(version, newest, now)
-        unknown = _MissingFiles(version=version, newest=newest, at=now, unknown=frozenset((_SOME,)))
+        unknown = _MissingFiles(version=version, newest=newest, at=now)
         if not (self._is_cheap(version) and self._is_cheap(newest)):
             return unknown
         try:
@@ -142,8 +138,7 @@ class Readability:
             version=version,
             newest=newest,
             at=now,
-            missing=_keys_where(present, present, is_there=False),
-            unknown=_keys_where(present, present, is_there=None),
+            missing=_missing_among(present, present),
         )
 
     def _walked(self, version: int, newest: int, now: float) -> _MissingFiles:
@@ -207,34 +202,32 @@ class Readability:
 class _Back:
     """The missing files of a version, updated backwards: each step undoes one commit.
 
-    The sets change in place. Copying them at each step would take quadratic time for a long history of vacuumed files.
+    The set changes in place. Copying it at each step would take quadratic time for a long history of vacuumed files.
     """
 
     def __init__(self, start: _MissingFiles) -> None:
         self._start, self._steps = start, 0
-        self._missing, self._unknown = set(start.missing), set(start.unknown)
+        self._missing = set(start.missing)
 
     @property
     def readable(self) -> Readable | None:
-        """Whether the version can be loaded, None where it is unknown."""
-        return "metadata" if self._missing else None if self._unknown else "yes"
+        """Whether the version can be loaded; None if no file is known to be missing."""
+        return "metadata" if self._missing else None
 
     def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
         """Step back one version, by the commit of this one."""
         self._steps += 1
-        for files in (self._missing, self._unknown):
-            files.difference_update(commit.added)
-        self._missing |= _keys_where(commit.removed, present, is_there=False)
-        self._unknown |= _keys_where(commit.removed, present, is_there=None)
+        self._missing.difference_update(commit.added)
+        self._missing |= _missing_among(commit.removed, present)
 
     def missing(self) -> _MissingFiles:
         """Return the missing files of the version."""
-        missing, unknown = frozenset(self._missing), frozenset(self._unknown)
-        return replace(self._start, version=self._start.version - self._steps, missing=missing, unknown=unknown)
+        missing = frozenset(self._missing)
+        return replace(self._start, version=self._start.version - self._steps, missing=missing)
 
 
-def _keys_where(files: Iterable[str], present: Mapping[str, bool | None], *, is_there: bool | None) -> frozenset[str]:
-    return frozenset(one for one in files if present[one] is is_there)
+def _missing_among(files: Iterable[str], present: Mapping[str, bool | None]) -> frozenset[str]:
+    return frozenset(path for path in files if present[path] is False)
 
 
 def _by_version(actions: Actions) -> dict[int, _Commit]:

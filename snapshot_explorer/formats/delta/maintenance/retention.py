@@ -30,11 +30,11 @@ from snapshot_explorer.formats.expiry import (
     Presence,
     RetentionRule,
     check_age,
+    checked_files,
     format_duration,
     frame_of,
     holder,
     live_at,
-    missing_files,
     parse_duration,
     paths_of,
     ranges,
@@ -119,9 +119,12 @@ class Vacuum:
         )
 
     def presence(self, lifetimes: pa.Table) -> Presence:
-        """Return which data files and deletion vectors exist: one listing per folder."""
+        """Return which data files and deletion vectors exist, and the data files that have another size."""
         paths, vectors = single_chunk(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
-        found = missing_files(self._storage, pa.concat_arrays([paths, vectors]))
+        sizes = single_chunk(lifetimes.column("size_bytes"))
+        # The log does not record the size of a file with deletion vectors.
+        sizes = pa.concat_arrays([sizes, pa.nulls(len(vectors), sizes.type)])
+        checked = checked_files(self._storage, pa.concat_arrays([paths, vectors]), sizes)
 
         def among(files: pa.Array) -> Mask:
             either = pc.or_(pc.is_in(paths, files), pc.is_in(vectors, files))
@@ -129,8 +132,9 @@ class Vacuum:
             return mask
 
         return Presence(
-            gone=among(found.gone),
-            unknown=among(found.unknown),
+            gone=among(checked.gone),
+            resized=among(checked.resized),
+            unknown=among(checked.unknown),
             without={},
             through={},
         )

@@ -1,7 +1,6 @@
 """Plan the splits of a version: which files to read, which to skip, and which to read together."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.shared_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.data_types import DataType
@@ -94,16 +94,6 @@ def _reasons(
     return reasons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """The attributes that all splits share."""
-
-    schema: Schema
-    tracking: RowTracking | None
-    is_plain: bool
-    """Whether files have the version's columns by name, with their types."""
-
-
 def file_splits(
     storage: Storage,
     files: pa.Table,
@@ -133,21 +123,16 @@ def file_splits(
         CorruptTableError: A partition value or the description of a deletion vector is damaged.
     """
     partitions = partitions_of(files, schema) if partitions is None else partitions
-    kind = DataType(root="struct", fields=schema.fields)
-    table = _Table(schema=schema, tracking=tracking, is_plain=_is_plain(kind))
+    is_plain = _is_plain(DataType(root="struct", fields=schema.fields))
     members = _files(storage, files, statistics.rows_of(files) if rows is None else rows)
+    costs = [_cost(file) for file in members]
     stats = _stats(files)
-    order = np.argsort(partitions.of_rows, kind="stable")
-    numbers, starts = np.unique(partitions.of_rows[order], return_index=True)
-    groups = dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(numbers) else {}
-    for number in dict.fromkeys(partitions.of_rows.tolist()):
-        group = groups[number].tolist()
-        values = partitions.values.slice(number, 1) if schema.partition_columns else None
+    for number, group in _groups(partitions.of_rows):
+        values = SharedRows(partitions.values, (number,)) if schema.partition_columns else None
         for is_raw in (True, False):
-            alike = [place for place in group if (table.is_plain and members[place].vector is None) is is_raw]
-            for places in pack(alike, lambda place: _cost(members[place]), target=_TARGET_BYTES):
-                some = [members[place] for place in places]
-                split_stats = None if stats is None else stats.take(pa.array(places))
+            alike = [place for place in group if (is_plain and members[place].vector is None) is is_raw]
+            for places in pack(alike, costs.__getitem__, target=_TARGET_BYTES):
+                some = tuple(members[place] for place in places)
                 yield Split(
                     files=tuple(file.path for file in some),
                     raw=is_raw,
@@ -157,9 +142,23 @@ def file_splits(
                     size_bytes=sum(file.size_bytes or 0 for file in some),
                     counted=_sum([_counted(file) for file in some]),
                     detail=Plan(
-                        files=tuple(some), schema=schema, partition=values, row_tracking=tracking, stats=split_stats
+                        files=some,
+                        schema=schema,
+                        partition_values=values,
+                        row_tracking=tracking,
+                        stats=None if stats is None else SharedRows(stats, tuple(places)),
                     ),
                 )
+
+
+def _groups(of_rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+    """Yield each partition, in the order of their first files, with the indices of its files."""
+    order = np.argsort(of_rows, kind="stable")
+    numbers, starts = np.unique(of_rows[order], return_index=True)
+    bounds = np.append(starts, len(order))
+    places = order.tolist()
+    for index in np.argsort(order[starts]).tolist():
+        yield int(numbers[index]), places[bounds[index] : bounds[index + 1]]
 
 
 def _stats(files: pa.Table) -> pa.Array | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow.shared_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DataFile
 from snapshot_explorer.formats.delta.log.schema import Schema
 
@@ -31,12 +32,17 @@ class Plan:
     """The files, in the order to read."""
     schema: Schema
     """The version's schema."""
-    partition: pa.Table | None
+    partition_values: SharedRows[pa.Table] | None
     """One row: the typed value of each partition column, by its name. None for a table without partitions."""
     row_tracking: RowTracking | None
     """The columns of row ids; None where rows have none."""
-    stats: pa.Array | None = None
+    stats: SharedRows[pa.Array] | None = None
     """The statistics of each file in the log; None without any."""
+
+    @property
+    def partition(self) -> pa.Table | None:
+        """Return the typed values of the partition columns as one row; None for a table without partitions."""
+        return None if self.partition_values is None else self.partition_values.taken()
 
     @property
     def identity(self) -> Hashable:
@@ -46,10 +52,9 @@ class Plan:
 
     def stats_of(self, place: int) -> str | None:
         """Return the statistics of a file, JSON; None without any."""
-        return None if self.stats is None else self.stats[place].as_py()
+        return None if self.stats is None else self.stats.values[self.stats.places[place]].as_py()
 
     def for_file(self, place: int) -> "Plan":
         """Return the plan of one of the files."""
-        # A slice would be pickled with its whole array.
-        stats = None if self.stats is None else self.stats.take(pa.array([place]))
+        stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.places[place],))
         return replace(self, files=(self.files[place],), stats=stats)

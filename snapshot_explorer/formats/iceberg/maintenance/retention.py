@@ -21,9 +21,9 @@ from snapshot_explorer.formats.expiry import (
     Presence,
     RetentionRule,
     check_age,
+    checked_files,
     format_duration,
     frame_of,
-    missing_files,
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -355,17 +355,18 @@ def presence(source: Source, history: History, lifetimes: pa.Table, versions: Se
         versions: The versions.
     """
     paths = lifetimes.column("path")
-    found = missing_files(source.storage, single_chunk(paths))
+    checked = checked_files(source.storage, single_chunk(paths), single_chunk(lifetimes.column("size_bytes")))
     lists = manifests_of(source, [history.snapshots[version] for version in versions])
-    gone = missing_files(source.storage, single_chunk(lists.column("location"))).gone
+    gone = checked_files(source.storage, single_chunk(lists.column("location"))).gone
     is_gone = pc.is_in(lists.column("location"), gone)
     without = {
         history.numbers[row["snapshot_id"]]: f"its manifest {row['location']} is missing"
         for row in lists.filter(is_gone).select(["snapshot_id", "location"]).to_pylist()
     }
     return Presence(
-        gone=pc.is_in(paths, found.gone).to_numpy(),
-        unknown=pc.is_in(paths, found.unknown).to_numpy(),
+        gone=pc.is_in(paths, checked.gone).to_numpy(),
+        resized=pc.is_in(paths, checked.resized).to_numpy(),
+        unknown=pc.is_in(paths, checked.unknown).to_numpy(),
         without=without,
         through={},
         lacking=_without_deletes(source, history, lists.filter(pc.invert(is_gone))),
@@ -373,18 +374,22 @@ def presence(source: Source, history: History, lifetimes: pa.Table, versions: Se
 
 
 def _without_deletes(source: Source, history: History, lists: pa.Table) -> dict[int, str]:
-    """Return for versions whose delete files are missing how many. Reads each manifest of delete files once."""
+    """Return for versions how many of their delete files are missing or resized. Reads each manifest of them once."""
     of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
     encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
     codes = encoded.indices.to_numpy()
     manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
     entries = live(entries_of(source, manifests, statistics=False).rows)
-    gone = missing_files(source.storage, single_chunk(entries.column("location"))).gone
-    lost = entries.filter(pc.is_in(entries.column("location"), gone))
+    locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
+    checked = checked_files(source.storage, locations, sizes)
+    lost = entries.filter(pc.is_in(entries.column("location"), pa.concat_arrays([checked.gone, checked.resized])))
     counts = np.bincount(lost.column("manifest").to_numpy(), minlength=len(manifests))[codes]
     found: dict[int, int] = {}
     for one, count in zip(of_deletes.column("snapshot_id").to_pylist(), counts.tolist(), strict=True):
         if count:
             number = history.numbers[one]
             found[number] = found.get(number, 0) + count
-    return {number: f"{count:,} of its delete files are not there" for number, count in found.items()}
+    return {
+        number: f"{count:,} of its delete files are missing or have another size than recorded"
+        for number, count in found.items()
+    }

@@ -25,12 +25,12 @@ from snapshot_explorer.formats.expiry import (
     RetentionRule,
     check_age,
     check_gone,
+    checked_files,
     format_duration,
     frame_of,
     freed_frame,
     holder,
     live_at,
-    missing_files,
     parse_duration,
     paths_of,
     ranges,
@@ -457,7 +457,7 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
     One listing per folder of data files, and one of the manifests. Index files are not checked.
     """
     paths = single_chunk(lifetimes.column("path"))
-    found = missing_files(storage, paths)
+    checked = checked_files(storage, paths, single_chunk(lifetimes.column("size_bytes")))
     there = {entry.name for entry in storage.list(MANIFESTS)}
     without = {}
     lost: set[str] = set()
@@ -469,8 +469,9 @@ def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot
             lost.update(f"{MANIFESTS}/{name}" for name in gone)
     check_gone(storage, [sorted(lost)])
     return Presence(
-        gone=pc.is_in(paths, found.gone).to_numpy(zero_copy_only=False),
-        unknown=pc.is_in(paths, found.unknown).to_numpy(zero_copy_only=False),
+        gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
+        resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
+        unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
         without=without,
         through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
     )

@@ -43,8 +43,8 @@ def kind_of(snapshot: Snapshot) -> Kind:
     return _KINDS.get(snapshot.kind, "other")
 
 
-def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
-    """Return whether a version can be loaded.
+def readable_of(snapshot: Snapshot, *, known: bool) -> Readable | None:
+    """Return whether a version can be loaded; None if that was not checked, as no data file is looked for.
 
     Args:
         snapshot: The version.
@@ -52,7 +52,7 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable:
     """
     if not known:
         return "no"
-    return "metadata" if snapshot.file_kind == "changelog" else "yes"
+    return "metadata" if snapshot.file_kind == "changelog" else None
 
 
 def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]) -> pa.Table:
@@ -80,7 +80,7 @@ def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots
 def commits_frame(
     snapshots: Sequence[Snapshot],
     delta: Changes,
-    readable: Sequence[Readable],
+    readable: Sequence[Readable | None],
     *,
     states: IndexStates | None = None,
 ) -> pa.Table:

@@ -12,6 +12,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
+from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     details = stored_details(rows["details"][0].as_py())
     local = local_text(values["committed_at"], request["zone"]) if values["committed_at"] else ""
     values = {"version": values["version"], **({"local time": local} if local else {}), **values}
+    values["readable"] = WORDS["readable"].get(values["readable"], values["readable"])
     known = Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))
     return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
@@ -142,7 +144,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return runs of consecutive versions with equal readability, and each version with its details."""
     readability = cache.table.readability().to_arrow()
-    # Not from the history, which assumes that the files of the newest version exist.
+    # Not from the history, for which few files are looked for.
     parts: list[Part] = [
         Line("Versions that can be loaded, newest first:"),
         Grid(_runs(readability), noun="runs", limit=PAGE),
@@ -166,8 +168,8 @@ def _runs(commits: pa.Table) -> pa.Table:
             found[-1] |= {"from": row["version"], "versions": found[-1]["versions"] + 1}
         else:
             found.append({"readable": row["readable"], "from": row["version"], "to": row["version"], "versions": 1})
-    names = {"readable": pa.string(), "from": pa.int64(), "to": pa.int64(), "versions": pa.int64()}
-    return pa.Table.from_pylist(found, pa.schema(list(names.items())))
+    numbers = [pa.field(name, pa.int64()) for name in ("from", "to", "versions")]
+    return pa.Table.from_pylist(found, pa.schema([commits.schema.field("readable"), *numbers]))
 
 
 def _retention(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

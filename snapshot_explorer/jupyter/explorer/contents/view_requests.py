@@ -95,7 +95,8 @@ class SnapshotCache:
 
     def health(self, version: int) -> Health:
         """Return the health of a version."""
-        made: Health = self._keep(("health", version), lambda: self.table.health(version))
+        checked = id(self.table.cached.readability)
+        made: Health = self._keep(("health", version, checked), lambda: self.table.health(version))
         return made
 
     def diff_plan(self, a: int, b: int, key: tuple[str, ...]) -> RowDiffPlan:

@@ -1,0 +1,163 @@
+"""What was not checked is null and drawn as "not checked", in every public result of every format.
+
+Never "yes", "in good order", "none", "nothing changed" or 0; see ARCHITECTURE, "What a result may say".
+"""
+
+import re
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import Commit
+from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
+from tests.support.public_calls import PARTS, Drawn, arguments_for, calls, drawings, notebook_calls
+from tests.support.scenarios import SCENARIOS, played
+
+UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
+"""What no text may say of files that nobody looked for."""
+LOOKING = {"readability", "%snapshot readability"}
+"""The calls that look for files."""
+
+
+def tables_in(value):
+    """Yield the Arrow tables that a public result consists of."""
+    if isinstance(value, Frame):
+        yield value.to_arrow()
+    elif isinstance(value, pa.Table):
+        yield value
+    elif isinstance(value, Commit):
+        yield pa.table({"readable": pa.array([value.readable], pa.string())})
+    elif parts := PARTS.get(type(value)):
+        yield from tables_in(parts(value))
+    elif isinstance(value, dict):
+        yield from tables_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from tables_in(part)
+
+
+def texts_of(value):
+    """Yield what a public result looks like."""
+    if isinstance(value, Drawn):
+        yield value.text
+    elif not isinstance(value, pa.Table | pd.DataFrame):
+        yield repr(value)
+        if hasattr(value, "_repr_mimebundle_"):
+            yield from (text for text in value._repr_mimebundle_().values() if isinstance(text, str))
+
+
+def results(url):
+    """Yield every public call by name, with its result on a newly opened table; nothing of calls that fail."""
+    given = arguments_for(open_table(url))
+    for name, call in (calls(given) | drawings(given) | notebook_calls(given)).items():
+        try:
+            yield name, call(open_table(url))
+        except SnapshotExplorerError:
+            continue
+
+
+@pytest.fixture(params=SCENARIOS, ids=[scenario.format for scenario in SCENARIOS])
+def scenario(request, memory_root):
+    return played(request.param(*memory_root))
+
+
+def remove_a_file(scenario):
+    """Remove a data file that the newest version needs."""
+    path = open_table(scenario.url).current.files()["path"][0].as_py()
+    scenario._table.filesystem.rm_file(f"{scenario.root}/{path.removeprefix(scenario.root).lstrip('/')}")
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["whole", "lost"])
+def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenario, is_lost):
+    if is_lost:
+        remove_a_file(scenario)
+    seen = set()
+
+    for name, result in results(scenario.url):
+        seen.add(name)
+        if name in LOOKING:
+            continue
+        for rows in tables_in(result):
+            if "readable" in rows.column_names:
+                assert "yes" not in rows["readable"].to_pylist(), name
+        for text in texts_of(result):
+            assert not UNFOUNDED.search(text), name
+    assert {"history", "commit", "health", "compare", "%snapshot log", "explorer", "readability"} <= seen
+
+
+def test_a_lost_file_of_the_newest_version_is_found_by_readability_and_then_known_everywhere(scenario):
+    remove_a_file(scenario)
+    table = open_table(scenario.url)
+    newest = table.current.version
+
+    assert table.current.commit.readable is None
+    for shown in (table.current, table.history(), table.history().picture()):
+        assert "not checked" in shown._repr_mimebundle_()["text/plain"]
+    assert "Not checked: whether its files exist" in table.health().verdict
+    found = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    assert found[newest] == "metadata"
+    assert table.current.commit.readable == "metadata"
+    assert table.history()["readable"].to_pylist()[0] == "metadata"
+    assert "metadata only" in repr(table.history())
+    assert table.health().verdict.startswith("To do: missing files")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1"], ids=["empty", "cut"])
+def test_readability_compares_sizes(scenario, content):
+    table = open_table(scenario.url)
+    files = table.current.files()
+    path = files["path"][0].as_py()
+    scenario._table.filesystem.pipe_file(f"{scenario.root}/{path.removeprefix(scenario.root).lstrip('/')}", content)
+
+    row = table.readability().to_dict()[0]
+
+    assert row["readable"] == "metadata"
+    assert row["reason"] == f"1 of {len(files)} files have another size than recorded"
+
+
+FILES_OF = {"rows": "files", "added_rows": "added_files", "removed_rows": "removed_files"}
+NUMBERS = (*FILES_OF, "net_rows", "total_rows", "null_count", "null_rate", "min", "max")
+"""Columns of numbers that come from statistics of files."""
+
+
+def unfounded_numbers(rows):
+    """Return the columns and values of numbers of files, which have no statistics. No files have 0 rows."""
+    drawn = [name for name in NUMBERS if name in rows.column_names and rows.schema.field(name).metadata]
+    return [
+        (name, row[name])
+        for row in rows.to_pylist()
+        for name in drawn
+        if row[name] is not None and row.get(FILES_OF.get(name)) != 0
+    ]
+
+
+def test_numbers_of_files_without_statistics_are_null(memory_root):
+    table = DeltaTable(*memory_root, first=None)
+    for number in range(4):
+        stored = table.data(f"{number}.parquet", [(number, "a")])
+        stored["add"].pop("stats")
+        first = (protocol(), metadata()) if number == 0 else (remove(f"{number - 1}.parquet"),)
+        table.commit(*first, stored)
+    of_rows = {"profile exact", "inspect history"}
+
+    for name, result in results(table.url):
+        for rows in tables_in(result) if name not in of_rows else ():
+            assert unfounded_numbers(rows) == [], name
+        for text in texts_of(result):
+            assert not re.search(r"(?<![\d,.])0 rows", text), (name, text)
+
+
+def test_rows_that_are_unknown_are_not_drawn_as_nothing(memory_root):
+    table = DeltaTable(*memory_root)
+    table.commit(add("a.parquet"))
+    table.commit(add("b.parquet"), remove("a.parquet"))
+
+    compared = open_table(table.url).compare(1, 2)
+
+    assert unfounded_numbers(compared.summary.to_arrow()) == []
+    assert "same" not in compared.proven
+    assert "nothing" not in repr(compared).lower()
