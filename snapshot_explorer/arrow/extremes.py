@@ -1,28 +1,46 @@
-"""The greatest value at each position, where each value covers a range of positions."""
+"""The extreme value at each position, where each value covers a range of positions."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
 
 
 def greatest_over(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
-    """Return for each position the greatest of the values whose range contains it; 0 if none does.
+    """Return for each position the greatest of the values whose range contains it; 0 if none does."""
+    return extreme_over(values, begins, ends, count, extreme=np.maximum, nothing=0)
+
+
+def extreme_over(
+    values: Numbers, begins: Ints, ends: Ints, count: int, *, extreme: np.ufunc, nothing: object
+) -> Numbers:
+    """Return for each position the extreme of the values whose range contains it.
 
     Two ranges of a power of two cover each range. From the widest down, each passes its value on to its halves.
+
+    Args:
+        values: A value or, for several columns at once, a row of values for each range.
+        begins: The first position of each range.
+        ends: The position after the last one of each range.
+        count: The number of positions.
+        extreme: `np.maximum` or `np.minimum`.
+        nothing: The result where no range is: a value that is less (for the maximum) or greater than all others.
     """
     widths = ends - begins
     values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
     power = np.frexp(widths.astype(np.float64))[1] - 1
-    most = np.zeros(count, np.int64)
+    most = np.full((count, *values.shape[1:]), nothing, values.dtype)
     for exponent in reversed(range(int(power.max(initial=0)) + 1)):
         some = power == exponent
         wide = 1 << exponent
-        np.maximum.at(most, begins[some], values[some])
-        np.maximum.at(most, ends[some] - wide, values[some])
+        extreme.at(most, begins[some], values[some])
+        extreme.at(most, ends[some] - wide, values[some])
         if exponent:
             half = wide // 2
             halves = most.copy()
-            halves[half:] = np.maximum(halves[half:], most[:-half])
+            halves[half:] = extreme(halves[half:], most[:-half])
             most = halves
     return most

@@ -84,7 +84,7 @@ class MetadataCondition:
             found = read_statistics(source.format, names, versions[-1])
             lifetimes = found.lifetimes
             ranges = ranges_of(found)
-            more = {name: ranges.numbers(name).null_count for name in names}
+            more = {name: numbers.null_count for name, numbers in ranges.numbers(names)}
             lacking = lacking_columns(source, found, source.format.version(versions[-1]), names)
         asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
         is_known = np.isin(asked, known)

@@ -1,12 +1,15 @@
 """Tables of very many columns: what is drawn of them is bounded, and says what is cut."""
 
+import json
+
 import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import html, text
-from tests.support.delta.table_builder import DeltaTable, metadata
+from tests.support.delta.table_builder import DeltaTable, add, metadata
+from tests.support.effort import at_most_steps
 
 COLUMNS = 5_000
 LONGEST_TEXT, LONGEST_PAGE = 20_000, 80_000
@@ -79,3 +82,16 @@ def test_a_chosen_column_of_a_wide_table_is_not_compared_with_all_the_others(wid
 
     assert rows.column_names == [str(name) for name in names]
     assert 0 < CountedName.comparisons < 20 * COLUMNS
+
+
+@pytest.mark.parametrize("answer", [lambda table: table.profile_over(), lambda table: table.anomalies()])
+def test_the_numbers_of_columns_cost_in_proportion_to_the_columns(memory_root, answer):
+    names = [f"column_{number}" for number in range(1_000)]
+    table = DeltaTable(*memory_root, fields=[(name, "long") for name in names])
+    for number in range(3):
+        of_columns = {name: dict.fromkeys(names, number) for name in ("minValues", "maxValues", "nullCount")}
+        table.commit(add(f"{number}.parquet", stats=json.dumps({"numRecords": 9, **of_columns})))
+    opened = open_table(table.url)
+
+    with at_most_steps(len(names) * 1_000):
+        answer(opened)

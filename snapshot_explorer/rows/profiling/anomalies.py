@@ -107,11 +107,8 @@ def jumps(
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
     found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
-    for measure, rows in totals.items():
-        values = _floats(rows["value"])
-        found.append(_marked(rows, _Series(measure, None, values, np.abs(values), rules.share, "of the value"), rules))
-    for name, rows in columns.items():
-        found += [_marked(rows, series, rules) for series in _of_column(name, rows, rules)]
+    for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
+        found += _marked(some, rules)
     return _with_gaps(pa.concat_tables(found).sort_by([("version", "ascending")]), gaps)
 
 
@@ -132,6 +129,8 @@ def _with_gaps(marked: pa.Table, gaps: Sequence[Gap]) -> pa.Table:
 class _Series:
     """A measure over versions."""
 
+    rows: pa.Table
+    """The versions, with the measure."""
     measure: str
     column: str | None
     values: Floats
@@ -143,13 +142,40 @@ class _Series:
     """What `scale` is, in words."""
 
 
+_AT_ONCE = 2_000_000
+"""Values of windows of series that are compared together."""
+
+
+def _every_series(
+    totals: Mapping[str, pa.Table], columns: Mapping[str, pa.Table], rules: AnomalyRules
+) -> Iterator[_Series]:
+    for measure, rows in totals.items():
+        values = _floats(rows["value"])
+        yield _Series(rows, measure, None, values, np.abs(values), rules.share, "of the value")
+    for name, rows in columns.items():
+        yield from _of_column(name, rows, rules)
+
+
+def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
+    """Yield series of the same number of versions together, about so many values."""
+    batch: list[_Series] = []
+    for series in every:
+        count = len(series.values)
+        if batch and (len(batch[0].values) != count or len(batch) * count >= most):
+            yield batch
+            batch = []
+        batch.append(series)
+    if batch:
+        yield batch
+
+
 def _of_column(name: str, rows: pa.Table, rules: AnomalyRules) -> Iterator[_Series]:
     rates = _floats(rows["null_rate"])
-    yield _Series("null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
+    yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
     if is_measurable(rows.schema.field("min").type):
         least, greatest = _floats(rows["min"]), _floats(rows["max"])
         for measure, values in (("min", least), ("max", greatest)):
-            yield _Series(measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
+            yield _Series(rows, measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
 
 
 def is_measurable(kind: pa.DataType) -> bool:
@@ -171,25 +197,31 @@ def _floats(column: pa.ChunkedArray) -> Floats:
     return as_floats(column.combine_chunks())
 
 
-def _marked(rows: pa.Table, series: _Series, rules: AnomalyRules) -> pa.Table:
-    """Return the versions where a measure jumps: ANOMALIES."""
-    values = series.values
-    if len(values) <= rules.least:
-        return frames.ANOMALIES.empty_table()
-    changes = np.diff(values)
-    usual = _usual_before(np.abs(changes), rules)
-    least = series.share * series.scale[:-1]
-    size = np.abs(changes)
+def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]:
+    """Yield the versions where a measure jumps, for each series where one does: ANOMALIES."""
+    if len(batch[0].values) <= rules.least:
+        return
+    changes = np.diff(np.stack([series.values for series in batch]), axis=1)
+    sizes = np.abs(changes)
+    usual = _usual_before(sizes, rules)
+    least = np.stack([series.share * series.scale[:-1] for series in batch])
     with np.errstate(invalid="ignore"):
-        is_jump = (size > rules.factor * usual) & (size >= least) & (size > 0)
-    places = np.flatnonzero(is_jump)
-    source = rows["value"] if series.column is None else rows[series.measure]
+        is_jump = (sizes > rules.factor * usual) & (sizes >= least) & (sizes > 0)
+    for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
+        places = np.flatnonzero(is_jump[number])
+        jumps_of = [(float(part[number, place]) for part in (changes, usual, least)) for place in places.tolist()]
+        rule = [
+            _rule(batch[number], rules, change=change, usual=before, least=lowest)
+            for change, before, lowest in jumps_of
+        ]
+        yield _lines(batch[number], places, rule)
+
+
+def _lines(series: _Series, places: Ints, rule: Sequence[str]) -> pa.Table:
+    """Return the versions after some places, where a measure jumps: ANOMALIES."""
+    source = series.rows["value"] if series.column is None else series.rows[series.measure]
     before, after = (source.take(pa.array(places + shift)).to_pylist() for shift in (0, 1))
-    rule = [
-        _rule(series, rules, change=float(changes[place]), usual=float(usual[place]), least=float(least[place]))
-        for place in places.tolist()
-    ]
-    marked = rows.take(pa.array(places + 1))
+    marked = series.rows.select(["version", "committed_at"]).take(pa.array(places + 1))
     count = len(places)
     arrays = [
         marked["version"],
@@ -206,19 +238,19 @@ def _marked(rows: pa.Table, series: _Series, rules: AnomalyRules) -> pa.Table:
 
 
 def _usual_before(sizes: Floats, rules: AnomalyRules) -> Floats:
-    """Return for each change the usual change before it; NaN where too few are known."""
+    """Return for each change of each series, a row each, the usual change before it; NaN where too few are known."""
     changed, of_changed = _medians(np.where(sizes == 0, np.nan, sizes), rules.window)
     known, of_all = _medians(sizes, rules.window)
     return np.where(changed >= rules.least, of_changed, np.where(known >= rules.least, of_all, np.nan))
 
 
 def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
-    """Return for each place how many of the values in the window before it are known, and their median."""
-    padded = np.concatenate([np.full(window, np.nan), sizes])[:-1]
-    windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window), axis=1)
-    known = np.count_nonzero(~np.isnan(windows), axis=1)  # NaN are sorted to the end
-    rows = np.arange(len(windows))
-    low, high = (windows[rows, np.maximum(known - 1 + shift, 0) // 2] for shift in (0, 1))
+    """Return for each place of each row how many of the values in the window before it are known, and their median."""
+    padded = np.concatenate([np.full((len(sizes), window), np.nan), sizes], axis=1)[:, :-1]
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window, axis=1), axis=2)
+    known = np.count_nonzero(~np.isnan(windows), axis=2)  # NaN are sorted to the end
+    places = (np.maximum(known - 1 + shift, 0)[:, :, None] // 2 for shift in (0, 1))
+    low, high = (np.take_along_axis(windows, place, axis=2)[:, :, 0] for place in places)
     return known, (low + high) / 2
 
 

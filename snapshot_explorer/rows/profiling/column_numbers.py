@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.extremes import greatest_over
+from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.rows.source import column_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 
+_AT_ONCE = 2_000_000
+"""Values of files, or of versions, that are computed together."""
 LACKING = "no such column"
 """Why a version has no numbers of a column."""
 _MOST_TOTALS = 10_000
@@ -35,7 +37,7 @@ _MOST_TOTALS = 10_000
 UNORDERED = "min, max: unknown, since the texts have a collation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Numbers:
     """The numbers of a column, a value per version; null is unknown."""
 
@@ -67,67 +69,117 @@ class FileRanges:
     @cached_property
     def rows(self) -> pa.Array:
         """Return the rows at each version; null where those of a file are unknown."""
-        return self._sums(self._live_rows)
+        return self._sums(_filled(self._live_rows), ~_mask(self._live_rows.is_valid()))
 
     @cached_property
     def has_vectors(self) -> Mask:
         """Return at which versions a file has a deletion vector."""
         return self._running(_mask(self.deleted.is_valid())) > 0
 
-    def numbers(self, column: str) -> Numbers:
-        """Return the numbers of a column."""
-        rows, live = self.bounds.rows, self._live_rows
-        nulls = single_chunk(self.bounds.null_count.column(column))
-        is_null = pc.equal(nulls, rows)
+    def numbers(self, columns: Sequence[str]) -> Iterator[tuple[str, Numbers]]:
+        """Yield the numbers of columns, in no order. Columns of one type are computed together."""
+        by_type: dict[pa.DataType, list[str]] = {}
+        for column in columns:
+            by_type.setdefault(self.bounds.lower.schema.field(column).type, []).append(column)
+        most = max(1, _AT_ONCE // max(1, len(self.first), self.count))
+        for dtype, alike in by_type.items():
+            for begin in range(0, len(alike), most):
+                some = alike[begin : begin + most]
+                nulls, is_empty = self._nulls(some)
+                least, greatest = (
+                    self._extremes(self._together(values, some), is_empty, dtype, is_greatest=is_greatest)
+                    for values, is_greatest in ((self.bounds.lower, False), (self.bounds.upper, True))
+                )
+                for place, column in enumerate(some):
+                    of_column = (part.slice(place * self.count, self.count) for part in (nulls, least, greatest))
+                    yield column, Numbers(*of_column)
+
+    @staticmethod
+    def _together(values: pa.Table, columns: Sequence[str]) -> pa.Array:
+        """Return the values of columns one after another."""
+        return pa.concat_arrays([single_chunk(values.column(column)) for column in columns])
+
+    def _matrix(self, values: npt.NDArray[Any], columns: int) -> npt.NDArray[Any]:
+        """Return the values of columns, which come one after another, as a row per file."""
+        return values.reshape(columns, len(self.first)).T
+
+    def _nulls(self, columns: Sequence[str]) -> tuple[pa.Array, Mask]:
+        """Return the nulls of columns at each version, one column after another, and which files have no values."""
+        found = self._together(self.bounds.null_count, columns)
+        known, nulls = (self._matrix(part, len(columns)) for part in (_mask(found.is_valid()), _filled(found)))
+        rows, live = (_filled(values)[:, None] for values in (self.bounds.rows, self._live_rows))
+        has_rows = _mask(self.bounds.rows.is_valid())[:, None]
+        is_null = known & has_rows & (nulls == rows)
         # How many of the deleted rows were null is known only if all values are null, or none.
-        some = pc.and_(self.deleted.is_valid(), pc.and_(pc.greater(nulls, 0), pc.invert(is_null)))
-        counted = pc.if_else(pc.fill_null(is_null, False), live, nulls)  # noqa: FBT003 - pyarrow's
-        counted = pc.if_else(pc.fill_null(some, True), pa.scalar(None, pa.int64()), counted)  # noqa: FBT003
+        some = _mask(self.deleted.is_valid())[:, None] & (nulls > 0) & ~is_null
+        counted = np.where(is_null, live, nulls)
         # A file without rows, or with only nulls, has no bounds.
-        is_empty = _mask(pc.or_kleene(is_null, pc.equal(live, 0)))
+        is_empty = is_null | (has_rows & (live == 0))
         if self.valueless is not None:
-            is_empty |= _mask(single_chunk(self.valueless.column(column)))
-        least = single_chunk(self.bounds.lower.column(column))
-        greatest = single_chunk(self.bounds.upper.column(column))
-        return Numbers(
-            null_count=self._sums(counted),
-            least=self._extremes(least, is_empty, is_greatest=False),
-            greatest=self._extremes(greatest, is_empty, is_greatest=True),
-        )
+            is_empty = is_empty | self._matrix(_mask(self._together(self.valueless, columns)), len(columns))
+        return self._sums(counted, ~(known & has_rows) | some), is_empty
 
     @cached_property
     def _live_rows(self) -> pa.Array:
         return pc.subtract(self.bounds.rows, pc.fill_null(self.deleted, 0))
 
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The files by the positions where they are added and removed, and how many are by each position."""
+        at = np.arange(self.count)
+        begun, ended = (np.argsort(places, kind="stable") for places in (self.first, self.last))
+        added, removed = (np.searchsorted(places, at, side="right") for places in (self.first[begun], self.last[ended]))
+        return begun, ended, added, removed
+
     def _running(self, values: Ints | Mask) -> Ints:
-        """Return the sum of the values of live files at each version."""
-        changes = np.zeros(self.count + 1, np.int64)
-        np.add.at(changes, self.first, values)
-        np.subtract.at(changes, self.last, values)
-        return np.cumsum(changes)[: self.count]
+        """Return the sum of the values of live files at each version; for a matrix, of each column."""
+        begun, ended, added, removed = self._order
+        nothing = np.zeros((1, *values.shape[1:]), np.int64)
 
-    def _sums(self, values: pa.Array) -> pa.Array:
-        unknown = self._running(_mask(values.is_null()).astype(np.int64))
-        return pa.array(self._running(pc.fill_null(values, 0).to_numpy(zero_copy_only=False)), mask=unknown > 0)
+        def sums(order: Ints, counts: Ints) -> Ints:
+            return np.concatenate([nothing, np.cumsum(values[order], axis=0, dtype=np.int64)])[counts]
 
-    def _extremes(self, values: pa.Array, is_empty: Mask, *, is_greatest: bool) -> pa.Array:
-        """Return the least or greatest of the values of live files at each version; null where one is unknown."""
-        kind = values.type
-        if pa.types.is_floating(kind):
-            values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
-        if pa.types.is_boolean(kind):
+        return sums(begun, added) - sums(ended, removed)
+
+    def _sums(self, values: Ints, is_unknown: Mask) -> pa.Array:
+        """Return the sums of the values of live files at each version; null where one is unknown."""
+        unknown = self._running(is_unknown) > 0
+        return pa.array(self._running(np.where(is_unknown, 0, values)).T.ravel(), mask=unknown.T.ravel())
+
+    def _extremes(self, values: pa.Array, is_empty: Mask, dtype: pa.DataType, *, is_greatest: bool) -> pa.Array:
+        """Return the least or greatest of the values of live files at each version; null where one is unknown.
+
+        Args:
+            values: The values of columns in files, one column after another.
+            is_empty: Which files have no values, a row per file.
+            dtype: The type of the columns.
+            is_greatest: Whether to return the greatest.
+        """
+        if pa.types.is_floating(dtype):
+            values = pc.if_else(pc.is_nan(values), pa.scalar(None, dtype), values)
+        if pa.types.is_boolean(dtype):
             values = values.cast(pa.uint8())
         if not is_sortable(values.type):
-            return pa.nulls(self.count, kind)
-        has_value = _mask(values.is_valid()) & ~is_empty
-        unknown = self._running((_mask(values.is_null()) & ~is_empty).astype(np.int64)) > 0
-        order = np.asarray(pc.sort_indices(values, sort_keys=[("", "ascending" if is_greatest else "descending")]))
-        ranks = np.zeros(len(values), np.int64)
-        ranks[order] = np.arange(1, len(values) + 1)
-        chosen = np.flatnonzero(has_value)
-        best = greatest_over(ranks[chosen], self.first[chosen], self.last[chosen], self.count)
-        places = order[np.maximum(best, 1) - 1] if len(order) else np.zeros(self.count, np.int64)
-        return values.take(pa.array(places, mask=unknown | (best == 0))).cast(kind)
+            return pa.nulls(self.count * is_empty.shape[1], dtype)
+        ranks, order = _ranks(values)
+        is_known = self._matrix(_mask(values.is_valid()), is_empty.shape[1])
+        has_value = is_known & ~is_empty
+        unknown = self._running(~is_known & ~is_empty) > 0
+        nothing = -1 if is_greatest else len(ranks)
+        extreme = np.maximum if is_greatest else np.minimum
+        ranked = np.where(has_value, self._matrix(ranks, is_empty.shape[1]), nothing)
+        best = extreme_over(ranked, self.first, self.last, self.count, extreme=extreme, nothing=nothing)
+        is_null = unknown | (best == nothing)
+        places = order[np.where(is_null, 0, best)] if len(order) else np.zeros(best.shape, np.int64)
+        return values.take(pa.array(places.T.ravel(), mask=is_null.T.ravel())).cast(dtype)
+
+
+def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
+    """Return the rank of each value, from 0, and the positions of the values by rank."""
+    order = np.asarray(pc.sort_indices(values, sort_keys=[("", "ascending")])).astype(np.int64)
+    ranks = np.zeros(len(values), np.int64)
+    ranks[order] = np.arange(len(values))
+    return ranks, order
 
 
 def is_sortable(kind: pa.DataType) -> bool:
@@ -136,6 +188,12 @@ def is_sortable(kind: pa.DataType) -> bool:
     is_time = pa.types.is_temporal(kind) and not pa.types.is_interval(kind) and not pa.types.is_duration(kind)
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return bool(is_number or is_time or is_text)
+
+
+def _filled(values: pa.Array) -> Ints:
+    """Return numbers, 0 for null."""
+    filled: Ints = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    return filled
 
 
 def _mask(values: pa.Array) -> Mask:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Gap
     from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-    from snapshot_explorer.rows.profiling.column_numbers import FileRanges
+    from snapshot_explorer.rows.profiling.column_numbers import FileRanges, Numbers
     from snapshot_explorer.rows.source import Source
 
     _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
@@ -162,7 +162,7 @@ def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, na
     """Return the numbers of columns at versions, by reading the rows."""
     ranges, whys = read_ranges(source, versions, newest, names)
     times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
-    return tuple(versions), {name: _of_column(ranges, name, versions, times, why) for name, why in whys.items()}
+    return tuple(versions), _of_columns(ranges, versions, times, whys)
 
 
 def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
@@ -175,7 +175,9 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     deleting = [bool(deletes) for deletes in source.format.delete_manifests(every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
-    found = {name: _of_column(ranges, name, every, times, why).take(pa.array(places)) for name, why in whys.items()}
+    found = _of_columns(ranges, every, times, whys)
+    if len(places) < len(every):
+        found = {name: rows.take(pa.array(places)) for name, rows in found.items()}
     return tuple(every[place] for place in places.tolist()), found
 
 
@@ -209,6 +211,8 @@ def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> 
 
 
 def _is_unrecorded(rows: pa.Table, *, everywhere: bool) -> bool:
+    if not rows["null_count"].null_count:
+        return False
     nothing = reduce(pc.and_, (pc.is_null(rows[name]) for name in ("null_count", "min", "max")))
     lacks = pc.fill_null(pc.equal(rows["bounds"], LACKING), False)  # noqa: FBT003 - pyarrow's
     of_rows = nothing.filter(pc.and_not(pc.greater(rows["rows"], 0), lacks))
@@ -219,32 +223,54 @@ _NAMED = 5
 """The most columns that a note names."""
 
 
-def _of_column(
-    ranges: FileRanges, name: str, versions: Sequence[int], times: pa.Array, why: Sequence[str | None]
-) -> pa.Table:
-    """Return the numbers of a column at each version."""
-    numbers = ranges.numbers(name)
-    bounds = pa.array(why, pa.string())
-    unknown = pc.is_in(bounds, pa.array([LACKING, _OF_BRANCHES]))
-    has_no_ends = pc.is_in(bounds, pa.array([LACKING, _OF_BRANCHES, UNORDERED]))
-    nulls = pc.if_else(unknown, pa.scalar(None, pa.int64()), numbers.null_count)
-    least, greatest = (
-        pc.if_else(has_no_ends, pa.scalar(None, values.type), values) for values in (numbers.least, numbers.greatest)
-    )
-    rows = pc.if_else(pc.is_in(bounds, pa.array([_OF_BRANCHES])), pa.scalar(None, pa.int64()), ranges.rows)
-    some = pc.if_else(pc.equal(rows, 0), pa.scalar(None, pa.int64()), rows)
-    return pa.table(
-        {
-            "version": pa.array(versions, pa.int64()),
-            "committed_at": times,
-            "rows": rows,
+def _of_columns(
+    ranges: FileRanges, versions: Sequence[int], times: pa.Array, whys: Mapping[str, Sequence[str | None]]
+) -> dict[str, pa.Table]:
+    """Return the numbers of each column at each version."""
+    known: dict[tuple[str | None, ...], _Bounds] = {}
+    heads = {"version": pa.array(versions, pa.int64()), "committed_at": times}
+    found: dict[str, pa.Table] = {}
+    for name, numbers in ranges.numbers(list(whys)):
+        why = tuple(whys[name])
+        if why not in known:
+            known[why] = _Bounds(pa.array(why, pa.string()), ranges.rows)
+        found[name] = known[why].with_numbers(numbers, heads)
+    return {name: found[name] for name in whys}
+
+
+class _Bounds:
+    """Which numbers of a column are bounds or unknown at each version."""
+
+    def __init__(self, bounds: pa.Array, rows: pa.Array) -> None:
+        unknown, has_no_ends, has_no_rows = (
+            pc.is_in(bounds, pa.array(reasons))
+            for reasons in ([LACKING, _OF_BRANCHES], [LACKING, _OF_BRANCHES, UNORDERED], [_OF_BRANCHES])
+        )
+        self._bounds = bounds
+        self._unknown, self._has_no_ends = (
+            mask if pc.any(mask, min_count=0).as_py() else None for mask in (unknown, has_no_ends)
+        )
+        self._rows = _without(rows, has_no_rows)
+        self._some = _without(self._rows, pc.equal(self._rows, 0)).cast(pa.float64())
+
+    def with_numbers(self, numbers: Numbers, heads: Mapping[str, pa.Array]) -> pa.Table:
+        """Return numbers as a table that begins with these columns."""
+        nulls = _without(numbers.null_count, self._unknown)
+        columns = {
+            **heads,
+            "rows": self._rows,
             "null_count": nulls,
-            "null_rate": pc.divide(nulls.cast(pa.float64()), some.cast(pa.float64())),
-            "min": least,
-            "max": greatest,
-            "bounds": bounds,
+            "null_rate": pc.divide(nulls.cast(pa.float64()), self._some),
+            "min": _without(numbers.least, self._has_no_ends),
+            "max": _without(numbers.greatest, self._has_no_ends),
+            "bounds": self._bounds,
         }
-    )
+        return pa.Table.from_arrays(list(columns.values()), list(columns))
+
+
+def _without(values: pa.Array, mask: pa.Array | None) -> pa.Array:
+    """Return values with null where a mask is true; the mask itself is null where the values are."""
+    return values if mask is None else pc.if_else(mask, pa.scalar(None, values.type), values)
 
 
 def _why(

@@ -14,6 +14,7 @@ from snapshot_explorer.formats.delta.log.data_types import arrow_type, parse_typ
 from snapshot_explorer.formats.delta.log.schema import schema_of
 from tests.support.delta.log_reader import metadata
 from tests.support.delta.table_builder import schema_json
+from tests.support.effort import at_most_steps
 
 PLAIN = Origin(path="f.parquet", mode="none")
 BY_ID = Origin(path="f.parquet", mode="id")
@@ -299,3 +300,15 @@ def test_newer_times_and_other_values_of_such_files_are_as_they_are():
     assert of([AWARE, None], pa.timestamp("us", tz="UTC"), "timestamp", JULIAN) == [AWARE, None]
     assert of(["a"], pa.string(), "string", JULIAN) == ["a"]
     assert of([None], pa.date32(), "date", JULIAN) == [None]
+
+
+@pytest.mark.parametrize("in_other_case", [False, True])
+def test_columns_of_a_wide_file_are_found_in_one_pass(in_other_case):
+    names = [f"column_{number}" for number in range(2_000)]
+    fields = schema_of(metadata(schema_json([(name, "long") for name in names]))).fields
+    stored = pa.schema([(name.upper() if in_other_case else name, pa.int64()) for name in names])
+
+    with at_most_steps(100_000):
+        columns = found(fields, stored, PLAIN)
+
+    assert columns == list(stored)

@@ -382,7 +382,7 @@ class _Columns:
         if flags is not None and pa.types.is_boolean(flags.type):
             tight = pc.if_else(self._has_text, tight, flags)
         tight = pc.fill_null(tight, True)  # noqa: FBT003 - pyarrow's
-        return None if pc.all(tight).as_py() else tight
+        return None if pc.all(tight, min_count=0).as_py() else tight
 
 
 def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
