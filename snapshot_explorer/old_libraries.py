@@ -117,6 +117,14 @@ PYARROW_VARIANTS = OldLibraryCase(
     "0c250018086d6574616461746100150c2500180576616c7565001600190c00'); "
     "pq.read_metadata(pyarrow.BufferReader(b'PAR1' + footer + len(footer).to_bytes(4, 'little') + b'PAR1'))",
 )
+PYARROW_NO_ROW_GROUPS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="19.0",
+    problem="Reading no row group of a parquet file fails. Such files are not read, in every version.",
+    reproduction="import io, pyarrow, pyarrow.parquet as pq; out = io.BytesIO(); "
+    "pq.ParquetWriter(out, pyarrow.schema([('x', pyarrow.int8())])).close(); "
+    "pq.ParquetFile(pyarrow.BufferReader(out.getvalue())).read()",
+)
 PYARROW_ORC_STRIPES = OldLibraryCase(
     library="pyarrow",
     fixed_in="19.0",
@@ -137,6 +145,7 @@ CASES = (
     DUCKDB_PIVOT,
     PYARROW_MAPS_AS_DICTS,
     PYARROW_VARIANTS,
+    PYARROW_NO_ROW_GROUPS,
     PYARROW_ORC_STRIPES,
 )
 """All cases."""

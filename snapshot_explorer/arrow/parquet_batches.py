@@ -62,6 +62,8 @@ def batches(
     metadata = reader.metadata
     chosen = range(metadata.num_row_groups) if groups is None else groups
     rows = metadata.num_rows if groups is None else sum(metadata.row_group(group).num_rows for group in groups)
+    if not chosen:  # pyarrow before 19 fails
+        return
     if rows <= _LEAST_ROWS:  # threads cost more than they save
         yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=False)
         return

@@ -251,10 +251,10 @@ class Explorer(Unsent, widgets.VBox):
         parts = () if picture is None else picture.drawing().parts
         return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.name}")
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         """Return the widget, with a table and a picture for pages without widgets."""
         static = self._static_bundle()
-        return self._widget_bundle(**kwargs) | static
+        return self._widget_bundle() | static
 
     def _ipython_display_(self) -> None:
         """Show the widget, then the table and the picture, which replace it on pages without widgets.
@@ -271,12 +271,12 @@ class Explorer(Unsent, widgets.VBox):
         display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
         self._still.update(self._static_bundle(), raw=True)
 
-    def _widget_bundle(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the widget, which is sent to the page now."""
+    def _widget_bundle(self) -> dict[str, Any]:
+        """Return the widget, which is sent to the page now. ipywidgets before 8 has no bundle of its own."""
         if self.model_id is None:
             return {}
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        return bundle
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": view}
 
     def _update_still(self) -> None:
         """Show the current state in the picture that was displayed last, once nothing is being read."""

@@ -37,7 +37,8 @@ def drawn(explorer):
 
 
 def all_models():
-    return sys.modules[ipywidgets.Widget.__module__]._instances
+    module = sys.modules[ipywidgets.Widget.__module__]
+    return module._instances if hasattr(module, "_instances") else ipywidgets.Widget.widgets  # before ipywidgets 8
 
 
 def test_it_is_part_of_the_package(tmp_path):
@@ -609,6 +610,7 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
     assert set(all_models()) <= before
 
 
+@pytest.mark.skipif(ipywidgets.__version__.startswith("7."), reason="its messages go another way")
 def test_a_page_gets_only_what_is_shown_and_each_widget_once(orders):
     with messages_to_the_page() as sent:
         explorer = Explorer(orders, variables={}).wait()

@@ -339,7 +339,9 @@ def batches(
     elif open_file.file.format == "parquet":
         if size is None:
             yield from parquet_batches.batches(reader, names, groups, another=open_file.another)
-        else:  # for few rows, threads cost more than they save
+        elif (
+            reader.num_row_groups if groups is None else groups
+        ):  # pyarrow before 19 fails without any; for few rows, threads cost more than they save
             yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
     else:
         yield from _stripes(reader, open_file.source, how)

@@ -190,6 +190,8 @@ def _parquet(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa
     file = parquet_pages.opened(source)
     columns = [name for name in schema.names if name in file.schema_arrow.names]
     parquet_pages.check(file, source, path, columns=columns, limits=limits)
+    if not file.num_row_groups:  # pyarrow before 19 fails
+        return file.schema_arrow.empty_table().select(columns)
     return file.read(columns=columns)
 
 
