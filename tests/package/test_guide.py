@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import errors
+from snapshot_explorer import errors, old_libraries
 from tests.benchmarks import page as measurements
 from tests.benchmarks import run_all
+from tests.environments import __main__ as environments
 from tests.scripts import guide_commands
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,20 @@ def test_the_measurements_of_the_guide_and_of_readme_are_those_of_the_last_runs(
         assert path.read_text("utf-8") == text, "Run python -m tests.benchmarks.page"
     commands = [run["command"] for run in json.loads(measurements.MEASURED.read_text("utf-8"))]
     assert commands == [one for one in map(run_all.shown, run_all.BENCHMARKS) if one in commands]
+
+
+def test_the_environments_of_the_guide_are_those_of_the_last_runs():
+    assert environments.PAGE.read_text("utf-8") == environments.page(), "Run python -m tests.environments --all --keep"
+
+
+def test_every_environment_has_a_python_and_versions_that_the_package_allows():
+    for image in environments.images().values():
+        allowed = [
+            not old_libraries._is_older(version, old_libraries.FLOORS.get(name, "0"))
+            for name, version in image.pins.items()
+        ]
+        assert image.python in {"3.11", "3.12", "3.13"}
+        assert all(allowed) == image.is_supported, image.name
 
 
 def test_a_benchmark_that_fails_is_named_and_keeps_its_last_results(tmp_path, capfd):
