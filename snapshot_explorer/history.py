@@ -135,21 +135,20 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
     total: int | None,
     limit: int | None,
     anomalies: pa.Table | None = None,
-    gaps: Sequence[Gap] = (),
+    notes: tuple[str, ...] = (),
     totals: Callable[[], pa.Table | None] = lambda: None,
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
-    A note names the versions that are missing in gaps.
-    Where commits do not record the total rows, the figure calls `totals`, which returns the size of the table.
+    Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the figure
+    calls `totals`, which returns the size of the table.
     """
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
         jumps = with_marks(rows, anomalies)["jumps"]
         rows = rows.append_column(_ANOMALIES, jumps)
         names = (*names[:3], _ANOMALIES.name, *names[3:])
-    notes = gaps_note(gaps, "later totals include what changed there")
     depict = partial(_depicted, totals=totals, heading=title, anomalies=anomalies, notes=notes)
     return Frame(
         rows,
@@ -170,6 +169,11 @@ def _depicted(rows: pa.Table, *, y: str, totals: Callable[[], pa.Table | None], 
         with suppress(SnapshotExplorerError):  # the totals remain unknown
             rows = with_totals(rows, totals())
     return timeline(rows, y=y, **more)
+
+
+def missing_notes(gaps: Sequence[Gap]) -> tuple[str, ...]:
+    """Return a sentence that names the versions that are missing between commits; nothing without gaps."""
+    return gaps_note(gaps, "later totals include what changed there")
 
 
 def with_recorded_times(commits: pa.Table) -> pa.Table:

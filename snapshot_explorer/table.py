@@ -32,6 +32,7 @@ from snapshot_explorer.history import (
     Known,
     copied_note,
     history_frame,
+    missing_notes,
     read_history,
     with_recorded_times,
 )
@@ -305,6 +306,7 @@ class Table:
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])
+        notes = (*missing_notes(gaps), *resolver.newest_notes(versions))
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
@@ -317,7 +319,7 @@ class Table:
             total=total,
             limit=limit,
             anomalies=marks,
-            gaps=gaps,
+            notes=notes,
             totals=lambda: read_totals(self.bound, self.lifetimes, resolver.listed),
         )
 

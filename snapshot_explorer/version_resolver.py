@@ -136,6 +136,11 @@ class VersionResolver:
         """Return the gaps between versions, in any order; see `Listing.gaps`."""
         return self._listing.gaps(sorted(versions))
 
+    def newest_notes(self, versions: Sequence[int]) -> tuple[str, ...]:
+        """Return a sentence about a lost newer version, if the newest listed version is among these."""
+        note, listed = self._listing.newest_note, self.listed
+        return () if note is None or not listed or listed[-1] not in versions else (note,)
+
     def changed(self, between: str | tuple[Ref, Ref] | None = None) -> Sequence[int]:
         """Return the existing versions of a range whose changes are known, oldest first.
 

@@ -260,7 +260,7 @@ def test_times_come_as_asked(table):
     assert [time.isoformat() for time in times] == ["2026-01-01T00:03:00+00:00", "2026-01-01T00:01:00+00:00"]
 
 
-def test_a_card_names_a_lost_newest_snapshot(table):
+def test_card_and_history_name_a_lost_newest_snapshot(table):
     table.commit()
     table.commit()
     table.remove("snapshot/snapshot-2")
@@ -269,3 +269,5 @@ def test_a_card_names_a_lost_newest_snapshot(table):
 
     assert shown.current.version == 1
     assert "Version 2 is missing: snapshot/LATEST names it" in shown._repr_mimebundle_()["text/plain"]
+    assert "Version 2 is missing: snapshot/LATEST names it" in repr(shown.history())
+    assert shown.history().notes
