@@ -141,8 +141,8 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
-    Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the figure
-    calls `totals`, which returns the size of the table.
+    Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the
+    figure calls `totals`, which returns the size of the table.
     """
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:

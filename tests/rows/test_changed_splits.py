@@ -129,7 +129,7 @@ def test_a_file_that_might_have_an_added_column_is_read(tmp_path):
     table = DeltaTable(None, tmp_path)
     stored = pa.table({"id": [1], "name": ["a"], "more": [7]})
     pq.write_table(stored, tmp_path / "a.parquet")
-    table.commit(add("a.parquet", rows=1))
+    table.commit(add("a.parquet", rows=1, size=(tmp_path / "a.parquet").stat().st_size))
     table.commit(metadata([("id", "long"), ("name", "string"), ("more", "long")]))
 
     diff = open_table(str(tmp_path)).diff_rows(1, 2, key="id")

@@ -254,7 +254,31 @@ def read_changes(
     if keep is not None and len(rows):
         kept = keep(rows)
         rows, owners = rows.filter(pa.array(kept)), owners[kept]
-    return _entries_of(storage, rows, owners, known, columns)
+    changes = _entries_of(storage, rows, owners, known, columns)
+    if keep is None and "rows" in changes.entries.column_names:
+        _check_changed_rows(snapshots, changes, kind)
+    return changes
+
+
+def _check_changed_rows(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
+    """Check the rows that commits changed against the counts in their snapshots.
+
+    Raises:
+        CorruptTableError: They differ; the message names the snapshot.
+
+    Source: paimon Snapshot, deltaRecordCount and changelogRecordCount.
+    """
+    signed = changes.entries.column("rows").to_numpy() * (1 - 2 * changes.entries.column("kind").to_numpy())
+    totals = np.zeros(len(snapshots), np.int64)
+    np.add.at(totals, changes.commits, signed)
+    for snapshot, known, rows in zip(snapshots, changes.known, totals.tolist(), strict=True):
+        recorded = snapshot.delta_rows if kind == "delta" else snapshot.changelog_rows
+        if known and recorded is not None and recorded != rows and _list_of(snapshot, kind) is not None:
+            raise CorruptTableError(
+                f"The {kind} manifest list of version {snapshot.id} changes {rows} rows, but {snapshot.path} records "
+                f"{recorded}: a manifest or a manifest list was replaced. Compare the table with a copy, or choose "
+                "another version."
+            )
 
 
 def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] | None = None) -> list[bytes | None]:

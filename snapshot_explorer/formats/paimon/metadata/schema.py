@@ -177,6 +177,19 @@ _KEPT = 1_000
 _TYPES = ("table", "materialized-table")
 
 
+def checked_schema(schema: Schema, number: int, path: str) -> Schema:
+    """Return a schema if its id is the number in its file name.
+
+    Raises:
+        CorruptTableError: The file contains another schema.
+    """
+    if schema.id != number:
+        raise CorruptTableError(
+            f"{path} contains schema {schema.id}. It was copied or damaged; compare it with a copy."
+        )
+    return schema
+
+
 class Schemas:
     """Reads and caches schema files. Thread-safe."""
 
@@ -295,7 +308,7 @@ class Schemas:
                     f"The table's metadata references {path}, which is missing. Files of schema {number} cannot be "
                     "read without it; restore it, or choose a version that does not need it."
                 )
-            found[number] = self._checked(parse_schema(content, path, limits=self._storage.limits), number, path)
+            found[number] = checked_schema(parse_schema(content, path, limits=self._storage.limits), number, path)
         with self._lock:
             self._known |= {number: found[number] for number in missing}
             while len(self._known) > _KEPT:
@@ -321,11 +334,3 @@ class Schemas:
         """Clear the cache."""
         with self._lock:
             self._known.clear()
-
-    @staticmethod
-    def _checked(schema: Schema, number: int, path: str) -> Schema:
-        if schema.id != number:
-            raise CorruptTableError(
-                f"{path} contains schema {schema.id}. It was copied or damaged; compare it with a copy."
-            )
-        return schema

@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError, StorageError
 from snapshot_explorer.formats.paimon.metadata.history import History
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, parse_schema
+from snapshot_explorer.formats.paimon.metadata.schema import Schema, checked_schema, parse_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, read_snapshots
 from snapshot_explorer.formats.paimon.system_tables.texts import iso_duration, java_type
 from snapshot_explorer.formats.paimon.system_tables.types import schema_of
@@ -71,7 +71,8 @@ def schemas(storage: Storage, layout: Layout) -> pa.Table:
 
 
 def _schema(path: str, content: bytes) -> dict[str, Any]:
-    schema, raw = parse_schema(content, path), orjson.loads(content)
+    number = int(path.rpartition("-")[2])
+    schema, raw = checked_schema(parse_schema(content, path), number, path), orjson.loads(content)
     millis = raw.get("timeMillis") or 0
     try:
         updated = _wall(datetime.fromtimestamp(millis / 1_000, UTC))
