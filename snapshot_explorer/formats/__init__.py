@@ -67,9 +67,10 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
-    if name is not None and known[name].recognises(storage):
+    folders = frozenset(storage.folders(""))
+    if name is not None and known[name].recognises(storage, folders):
         return known[name]
-    found = next((candidate for candidate in FORMATS if candidate.recognises(storage)), None)
+    found = next((candidate for candidate in FORMATS if candidate.recognises(storage, folders)), None)
     if found is None:
         raise TableNotFoundError(_what_is_there(storage, name))
     if name is not None:

@@ -5,7 +5,7 @@ a format overrides those of the features that it has.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Self
@@ -70,8 +70,8 @@ class TableFormat(ABC):
 
     @classmethod
     @abstractmethod
-    def recognises(cls, storage: Storage) -> bool:
-        """Return whether the folder is a table of this format, in at most two requests."""
+    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+        """Return whether the folder, which contains these folders, is a table of this format. At most two requests."""
 
     @property
     @abstractmethod

@@ -43,8 +43,8 @@ class Toy(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage):
-        return FOLDER in storage.folders("")
+    def recognises(cls, storage, folders):
+        return FOLDER in folders
 
     def listing(self, start=None):
         sizes = self._sizes()

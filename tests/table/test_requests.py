@@ -6,6 +6,8 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.engines import local
+from snapshot_explorer.formats import detect
+from snapshot_explorer.storage import Storage
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
@@ -400,3 +402,35 @@ def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, m
     assert now.to_arrow().num_rows == 48
 
     assert 8 * size < counted.most_bytes_at_once < 13 * size
+
+
+def test_a_delta_table_opens_in_four_rounds_however_long_its_log_is(register, memory_root):
+    counted = register(filesystems.counting(latency=0.1))
+    filesystem, root = memory_root
+    written = DeltaTable(filesystem, f"{root}/long")
+    for number in range(30):
+        written.append([(number, "x")])
+        if number == 20:
+            written.checkpoint()
+            written.hint(written.version)
+
+    table = open_table(f"counted://{written.root}")
+
+    # The folder; the hint and the log; the checkpoint, the commits after it and the checksum file.
+    assert counted.rounds <= 4
+    assert len(counted.requests) <= 16
+    assert table.at("latest").to_arrow().num_rows == 30
+
+
+def test_a_format_is_detected_in_a_listing_and_a_request(counted, memory_root):
+    filesystem, root = memory_root
+    for name, most in (("orders", 1), ("payments", 1), ("shipments", 2)):
+        folder = Path(samples.path(name))
+        for file in folder.rglob("*"):
+            if file.is_file():
+                filesystem.pipe_file(f"{root}/{name}/{file.relative_to(folder)}", file.read_bytes())
+
+        cost, table_format = asked(counted, lambda name=name: detect(Storage(f"counted://{root}/{name}")))
+
+        assert cost == most
+        assert table_format is not None

@@ -1,8 +1,9 @@
 """`Delta`: a Delta table on storage, an implementation of `formats.TableFormat`."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -13,10 +14,10 @@ from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.history.commits import History
 from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, Inspector
-from snapshot_explorer.formats.delta.log.hints import read_hint
+from snapshot_explorer.formats.delta.log.hints import CheckpointHint, read_hint
 from snapshot_explorer.formats.delta.log.layout import LOG
 from snapshot_explorer.formats.delta.log.log import Log, check_published
-from snapshot_explorer.formats.delta.log.log_segment import earliest
+from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
 from snapshot_explorer.formats.delta.log.schema import schema_of, table_schema
 from snapshot_explorer.formats.delta.log.times import Times
@@ -69,12 +70,12 @@ class Delta(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage) -> bool:
-        """Return whether the folder has a log. One listing.
+    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:  # noqa: ARG003 - others read
+        """Return whether the folder has a log. No request.
 
         Source: delta PROTOCOL.md, "File Types".
         """
-        return LOG in storage.folders("")
+        return LOG in folders
 
     def listing(self, start: int | None = None) -> Listing:
         """Return the listing of versions.
@@ -88,11 +89,10 @@ class Delta(TableFormat):
             CorruptTableError: The log has a gap before the newest version, or begins too late.
             UnsupportedFeatureError: A catalog decides which of the staged commits count.
         """
-        hint, notes = read_hint(self._storage) if start is None else (None, ())
+        hint, notes, found = self._hint_and_listing() if start is None else (None, (), self._log.refresh())
         if start is None:
             self._log.hint = hint
         first_checkpoint = start if hint is None else hint.version
-        found = self._log.refresh()
         versions = found.versions()
         if not versions:
             if start is None:
@@ -118,6 +118,14 @@ class Delta(TableFormat):
             notes=(*notes, *segment.notes),
             earliest=earliest(found),
         )
+
+    def _hint_and_listing(self) -> tuple[CheckpointHint | None, tuple[str, ...], LogListing]:
+        """Return what the hint names, notes on it, and a listing of the log that is not older."""
+        (hint, notes), found = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
+        versions = found.versions()
+        if hint is not None and versions and versions[-1] < hint.version:
+            found = self._log.refresh()  # a commit and its checkpoint came while both were read
+        return hint, notes, found
 
     def version(self, number: int | None) -> DeltaVersion:
         """Return one version; the newest for None. At most one listing.

@@ -3,7 +3,7 @@
 import os
 import threading
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -102,9 +102,9 @@ class Iceberg(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage) -> bool:
+    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder has a version hint or metadata files. One request or, without a hint, two."""
-        return has_metadata(storage)
+        return bool(cls.metadata_folders.intersection(folders)) and has_metadata(storage)
 
     def listing(self, start: int | None = None) -> Listing:
         """Return the versions of the history, from `start` on. Reads the current metadata file.

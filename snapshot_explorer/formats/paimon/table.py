@@ -1,6 +1,6 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -87,13 +87,12 @@ class Paimon(TableFormat):
         return self._storage
 
     @classmethod
-    def recognises(cls, storage: Storage) -> bool:
-        """Return whether the folder has schema files or snapshots. Two listings at most.
+    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+        """Return whether the folder has schema files or snapshots. One listing at most.
 
         Source: paimon docs, "File Layouts".
         """
-        folders = set(storage.folders(""))
-        if "_delta_log" in folders or not folders & {"schema", "snapshot"}:
+        if "_delta_log" in folders or not {"schema", "snapshot"}.intersection(folders):
             return False
         if "schema" not in folders:
             return True

@@ -397,7 +397,8 @@ def test_a_folder_is_recognised_by_its_schema_and_snapshots(tmp_path, folders, r
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text("{}")
 
-    assert Paimon.recognises(Storage(str(tmp_path))) is recognised
+    storage = Storage(str(tmp_path))
+    assert Paimon.recognises(storage, storage.folders("")) is recognised
 
 
 def test_a_table_of_another_kind_is_refused_by_name(memory_root):

@@ -5,8 +5,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from snapshot_explorer.errors import (
@@ -257,9 +259,14 @@ class Log:
         Counts are compared if the live files have been read, or come from commits alone.
         """
         with self._lock:
-            self.checksum(version)
-            if not self.segment(version).checkpoint:
-                self.state(version)
+            read: Callable[[int], object] = (
+                self.protocol_and_metadata if self.segment(version).checkpoint else self.state
+            )
+            if version in self._checksums:
+                read(version)
+            else:
+                checksum = partial(read_checksum, self._storage, version)
+                _keep(self._checksums, version, self._storage.together(checksum, partial(read, version))[0])
             protocol, metadata = self.protocol_and_metadata(version)
             return metadata.id or "", self._contradictions(version, protocol, metadata)
 
@@ -343,11 +350,11 @@ class Log:
         if base is not None:
             after = [commit for commit in segment.commits if commit.version > base.version]
             return self._replayed(replay_state_of(base), after, open_ended=False)
-        tail = self._tail(segment)
+        tail = self._tail_beside_checkpoint(segment)
         return joined(self._checkpoint(segment, adds=True).replay_state, tail) if segment.checkpoint else tail
 
     def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
-        tail = self._tail(segment)
+        tail = self._tail_beside_checkpoint(segment)
         if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
             tail = joined(self._checkpoint(segment, adds=False).replay_state, tail)
         return complete(tail, segment.version, self._storage.root)
@@ -357,6 +364,17 @@ class Log:
         first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
         known = [state for state in self._states.values() if first <= state.version < segment.version]
         return max(known, key=lambda state: state.version, default=None)
+
+    def _tail_beside_checkpoint(self, segment: LogSegment) -> ReplayState:
+        """Return the replayed commits after the checkpoint. On remote storage a small one is read at the same time."""
+        if self._storage.is_local or not segment.checkpoint or not _is_small(segment):
+            return self._tail(segment)
+
+        def read_ahead() -> None:
+            with suppress(SnapshotExplorerError, _UnusableError):  # raised where the checkpoint is needed
+                self._checkpoint(segment, adds=False)
+
+        return self._storage.together(read_ahead, partial(self._tail, segment))[1]
 
     def _tail(self, segment: LogSegment) -> ReplayState:
         """Return the replayed commits after the checkpoint; the last segments are cached."""
@@ -382,8 +400,7 @@ class Log:
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
         """Return a segment's checkpoint. A small one is read once, with its files."""
-        small = sum(file.size_bytes or _SMALL for file in segment.checkpoint) <= _SMALL
-        small = small and segment.checkpoint[0].form != "uuid"
+        small = _is_small(segment)
         kept = self._kept_checkpoint
         if kept is not None and kept[0] == segment.checkpoint:
             return kept[1]
@@ -497,6 +514,12 @@ def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
     """Return whether the missing versions are before a checkpoint, where a log may be cleaned up."""
     checkpoints = found.checkpoints()
     return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
+
+
+def _is_small(segment: LogSegment) -> bool:
+    """Return whether a segment's checkpoint is read once, whole."""
+    size = sum(file.size_bytes or _SMALL for file in segment.checkpoint)
+    return size <= _SMALL and segment.checkpoint[0].form != "uuid"
 
 
 def _described(segment: LogSegment) -> str:
