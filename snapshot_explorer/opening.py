@@ -38,6 +38,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     spark: SparkSession | None = None,
     catalog: str | None = None,
     catalog_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
 ) -> Table:
     """Return the table in the folder `path`, at its newest version. Never writes to the table.
 
@@ -70,6 +71,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
             URI of a Paimon REST catalog, which needs the extra `paimon-catalogs`.
         catalog_options: Properties of the catalog, as pyiceberg or Paimon names them: `token`, `credential`,
             `warehouse`, ... They are never shown.
+        name: The name in titles; by default the last part of the path, or the name in the catalog.
 
     Raises:
         TableNotFoundError: The table or the branch does not exist.
@@ -80,10 +82,10 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         CorruptTableError: The newest snapshot cannot be read; the message names the file.
         LimitError: A metadata file, or the answer of a catalog, needs more than `limits`; the message names the limit.
     """
-    name = None
     if spark is not None or catalog is not None or catalog_options is not None:
-        name = os.fspath(path)
-        named = _in_catalog(name, spark, catalog, catalog_options, format, limits)
+        catalog_name = os.fspath(path)
+        name = name or catalog_name
+        named = _in_catalog(catalog_name, spark, catalog, catalog_options, format, limits)
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)

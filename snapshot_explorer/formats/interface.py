@@ -45,6 +45,8 @@ class TableFormat(ABC):
     """Folders in a table's folder that contain its metadata; each table has at least one of them."""
     main_branch: ClassVar[str | None] = None
     """The name of the branch that is opened without `branch`; None if tables have no branches."""
+    restore_command: ClassVar[str]
+    """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
     has_file_times: ClassVar[bool] = False

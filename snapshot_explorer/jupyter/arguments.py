@@ -55,6 +55,7 @@ class _Parser:
         variables: Mapping[str, object],
     ) -> None:
         self._command = command
+        self._line = tuple(words)
         self._words = list(words)
         self._expand = expand
         self._is_table = is_table
@@ -218,13 +219,28 @@ class _Parser:
         for argument, value in zip(arguments, self._positionals, strict=False):
             self._values[argument.name.lower()] = value
         if len(self._positionals) > len(arguments):
-            raise UsageError(self._too_many(self._positionals[len(arguments)]))
+            raise UsageError(self._unquoted_condition() or self._too_many(self._positionals[len(arguments)]))
         missing = next((argument for argument in arguments[len(self._positionals) :] if argument.required), None)
         if missing:
             raise UsageError(
                 f"%snapshot {self._command.name} needs {missing.name}, {missing.meaning}. "
                 f"Example: {self._command.examples[0]}"
             )
+
+    def _unquoted_condition(self) -> str:
+        """Return a message if the line has `--where` and a condition with blanks but no quotes; otherwise nothing."""
+        texts = [word.text for word in self._line]
+        if "--where" not in texts:
+            return ""
+        begin = texts.index("--where") + 1
+        rest = self._line[begin:]
+        size = next((at for at, word in enumerate(rest) if not word.quote and _looks_like_a_flag(word.text)), len(rest))
+        if size < 2 or rest[0].quote:  # noqa: PLR2004 - one word needs no quotes
+            return ""
+        condition = " ".join(f"{word.quote}{word.text}{word.quote}" for word in rest[:size])
+        quoted = f"'{condition}'" if '"' in condition else f'"{condition}"'
+        words = " ".join([*texts[:begin], quoted, *texts[begin + size :]])
+        return f"A condition with blanks needs quotes: %snapshot {self._command.name} {words}"
 
     def _too_many(self, value: str) -> str:
         arguments = self._command.arguments

@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
-from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command
+from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command, read_only_sentence, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
@@ -137,6 +137,10 @@ class SnapshotMagics(Magics):
             raise UsageError(
                 f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
             )
+        tables = self.tables.all()
+        sentence = read_only_sentence([one.text for one in (word, *others)], tables.get(self.tables.current or ""))
+        if sentence is not None:
+            raise UsageError(visible(sentence))
         command = find_command(COMMANDS, word.text, aliases=list(ALIASES))
         arguments = parse(
             command,
@@ -182,7 +186,7 @@ class SnapshotMagics(Magics):
             if self.debug or arguments.has("debug"):
                 raise
             # UsageError itself: IPython shows a traceback for subclasses.
-            raise UsageError(visible(" ".join(str(error).split()))) from error
+            raise UsageError(visible(with_commands(" ".join(str(error).split())))) from error
 
     def _show_line(self, line: str) -> None:
         """Show a line beside the result."""

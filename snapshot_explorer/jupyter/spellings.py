@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.jupyter.tokens import Token, tokenize
+from snapshot_explorer.overview import last_part
 from snapshot_explorer.refs import parse_range, parse_ref
+from snapshot_explorer.table import Table
 
 ALIASES = MappingProxyType(
     {
@@ -28,6 +31,58 @@ _TAKE_CONDITIONS = ("bisect", "blame")
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--engine", "--out")
 """Options that may follow a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
+
+
+_RESTORING = ("checkout", "reset", "restore", "revert", "rollback", "undo")
+_WRITING = (
+    "alter",
+    "compact",
+    "create",
+    "delete",
+    "drop",
+    "insert",
+    "merge",
+    "optimize",
+    "truncate",
+    "update",
+    "write",
+)
+_CALLS = (
+    (re.compile(r"\b(?:table\.)?readability\(\)"), "%snapshot readability"),
+    (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),
+    (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
+    (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),
+)
+"""Calls that messages suggest, and the commands for them."""
+_PLAIN_VALUE = re.compile(r'(%snapshot (?:tables|open(?: PATH --branch)?) )"([\w./:@%+~-]+)"')
+
+
+def with_commands(message: str) -> str:
+    """Return a message in which the suggested calls are replaced by commands."""
+    for call, command in _CALLS:
+        message = call.sub(command, message)
+    return _PLAIN_VALUE.sub(r"\1\2", message)
+
+
+def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
+    """Return what to do in place of a command that would write, such as `restore 3`; None for another word.
+
+    Args:
+        words: The name of the command, and what follows it.
+        table: The current table.
+    """
+    word, *others = words
+    if word.lower() not in (*_RESTORING, *_WRITING):
+        return None
+    sentence = f"%snapshot is read-only and cannot {word.lower()}."
+    if table is None:
+        return f"{sentence} Do it in the engine that writes the table."
+    fields = {"name": last_part(table.path), "version": "VERSION", "identifier": "SNAPSHOT_ID"}
+    with suppress(SnapshotExplorerError):
+        commit = table.at(others[0]).commit if others else None
+        fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
+    command = table.bound.restore_command.format(**fields)
+    return f"{sentence} Run {command} in your engine to restore a version."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

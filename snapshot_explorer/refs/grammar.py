@@ -74,9 +74,14 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     bare = re.sub(r'(?i:tag|branch): *"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
     runs = [run.span() for run in re.finditer(r"\.{2,}", bare)]
     if not runs:
+        spanned = _SPAN.fullmatch(text.strip())
         raise InvalidRefError(
             f"{brief_repr(text)} is not a range of versions: it has no `..`. "
-            "Write two refs, such as 3..17 or 17..latest."
+            + (
+                f"Did you mean {spanned[1]}..{spanned[2]}?"
+                if spanned
+                else "Write two refs, such as 3..17 or 17..latest."
+            )
         )
     (start, end), more = runs[0], runs[1:]
     if more or end - start > 2:  # noqa: PLR2004 - two dots
@@ -164,6 +169,8 @@ def _advice(text: str, base: str, back: int, names: _Names) -> str:
     for candidate in candidates(base, back):
         if _match_ref(*split_steps(candidate), None) is not None:
             return f"Did you mean {candidate}? "
+    if spanned := _SPAN.fullmatch(text):
+        return f"Did you mean the range {spanned[1]}..{spanned[2]}? "
     if named := re.match("(tag|branch):", base.lower()):
         return f'A {named[1]} name has 1 to 255 characters. Inside quotes, double each quote: {named[0]}"NAME". '
     if ".." in base:
@@ -195,6 +202,9 @@ MAIN = "main"
 _TODAY = "today"
 _LATEST = ("latest", "newest", "head", "last", "current", "now", "tip", "end")
 _EARLIEST = ("earliest", "oldest", "first", "start", "begin", "beginning")
+_TWO_REFS = "Write two refs, such as 3..17 or 17..latest."
+_SPAN = re.compile(r"([0-9]{1,19}) ?(?:-|:|to|,) ?([0-9]{1,19})")
+"""Two versions as other programs write a range."""
 _NUMBERED = re.compile(r"(?:v|version|snapshot|snap|id|#|=)[ :=_#-]*(\d{1,19})", re.ASCII)
 _DATED = re.compile(r"(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -166,8 +166,10 @@ def retention_of(
 def _age(keep: str | timedelta | None) -> timedelta | None:
     given = parse_duration(keep) if isinstance(keep, str) else keep
     if keep is not None and (not isinstance(given, timedelta) or given < timedelta(0)):
+        hint = f"Did you mean {keep}d? " if isinstance(keep, str | int) and str(keep).isdecimal() else ""
         raise InvalidArgumentError(
-            f"keep={keep!r} is not a duration. Use a whole number with a unit: 0d, 36h, 7d, 2w or '1 day 12 hours'."
+            f"keep={keep!r} is not a duration. {hint}Use a whole number with a unit: 0d, 36h, 7d, 2w or "
+            "'1 day 12 hours'."
         )
     return given
 

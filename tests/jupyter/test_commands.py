@@ -434,7 +434,7 @@ def test_retention_says_what_would_go_and_returns_it(orders):
 
 def test_retention_refuses_invalid_input(orders):
     assert orders.fails("%snapshot retention --keep 7").startswith(
-        "keep='7' is not a duration. Use a whole number with"
+        "keep='7' is not a duration. Did you mean 7d? Use a whole number with"
     )
     assert orders.fails("%snapshot retention --keep-last -1").startswith(
         "--keep-last must be a whole number, 1 or more, got '-1'."

@@ -103,7 +103,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
             "%snapshot lgo",
             "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, log, timeline, explore, ",
         ),
-        ("%snapshot optimize", "%snapshot has no command optimize. "),
+        ("%snapshot optimize", "%snapshot is read-only and cannot optimize. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),
         ("%snapshot log --knd x", "%snapshot log has no option --knd. Did you mean --kind?"),
         ("%snapshot log -n many", "-n must be a whole number, 0 or more, or all, got 'many'. Example: -n 20."),

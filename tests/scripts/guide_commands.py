@@ -62,7 +62,15 @@ _HEAD = """# Commands
 
 `%load_ext snapshot_explorer` brings `%snapshot`, or `%snap` for short. A command is a short spelling of one Python
 call, and returns what the call returns. Every command has `--help`, examples and tab completion. This page is generated
-by `python -m tests.scripts.guide_commands`. Its outputs are from a copy of the sample table `orders`.
+by `python -m tests.scripts.guide_commands`. Its outputs are from a copy of the sample table `orders` in memory, which
+these lines make:
+
+```python
+import fsspec
+from snapshot_explorer import samples
+fsspec.filesystem("memory").put(samples.path("orders"), "/lake/shop.db/orders", recursive=True)
+path = "memory://lake/shop.db/orders"
+```
 
 A line is accepted as people usually write it: `%snapshot 17` shows a version, `%snapshot 3..4` and `%snapshot diff 3 4`
 compare two, `log 5` and `log -5` return five commits, `load 8 as df` assigns, and `%snapshot sql select ...`,

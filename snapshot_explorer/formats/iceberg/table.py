@@ -59,6 +59,7 @@ class Iceberg(TableFormat):
     """An Iceberg table, bound to one branch. Keeps the metadata file that it read last. Thread-safe."""
 
     name: ClassVar[str] = "iceberg"
+    restore_command: ClassVar[str] = "CALL system.rollback_to_snapshot('{name}', {identifier})"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS

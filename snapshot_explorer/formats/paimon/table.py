@@ -58,6 +58,7 @@ class Paimon(TableFormat):
     """A Paimon table, bound to one branch. Caches snapshots and schemas. Thread-safe."""
 
     name: ClassVar[str] = "paimon"
+    restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS

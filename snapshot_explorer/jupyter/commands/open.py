@@ -44,6 +44,7 @@ def _open(invocation: Invocation) -> Table:
             catalog_options=dict_of(invocation, "catalog-options"),
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
             limits=DEFAULT if limits is None else parse_limits(limits),
+            name=chosen_name,
         )
     )
     if chosen_name is None:
