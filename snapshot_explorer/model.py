@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from snapshot_explorer.render import Drawing, Grid, Pairs, mimebundle, text
+from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 
 Readable = Literal["yes", "metadata", "no"]
@@ -84,7 +85,9 @@ class Commit:
     def drawing(self) -> Drawing:
         """Return the commit as a drawing: a name and a value per line, then what its writer stored."""
         names = [name for name in self.__slots__ if name not in ("version", "details")]
-        known = Pairs(tuple((name, getattr(self, name)) for name in names))
+        values = {name: getattr(self, name) for name in names}
+        values["readable"] = WORDS["readable"].get(self.readable, self.readable)
+        known = Pairs(tuple(values.items()))
         return Drawing(title=f"version {self.version}", parts=(known, *stored_details(self.details)))
 
 

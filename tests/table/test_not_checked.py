@@ -95,7 +95,7 @@ def test_a_lost_file_of_the_newest_version_is_found_by_readability_and_then_know
     newest = table.current.version
 
     assert table.current.commit.readable is None
-    for shown in (table.current, table.history(), table.history().picture()):
+    for shown in (table.current, table.current.commit, table.history(), table.history().picture()):
         assert "not checked" in shown._repr_mimebundle_()["text/plain"]
     assert "Not checked: whether its files exist" in table.health().verdict
     found = {row["version"]: row["readable"] for row in table.readability().to_dict()}
