@@ -7,6 +7,7 @@ import sys
 import traceback
 
 import pytest
+from fsspec.registry import _registry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,7 +122,12 @@ def test_a_path_that_cannot_be_meant_so_gets_a_hint(path, error, message):
         ("what-is-this://b/t", "Use a local path, s3://, gs://, abfs:// or another of fsspec's"),
     ],
 )
-def test_a_protocol_that_can_not_be_read_says_what_to_install(path, message):
+def test_a_protocol_that_can_not_be_read_says_what_to_install(path, message, monkeypatch):
+    for package in ("gcsfs", "adlfs"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for protocol in ("gs", "abfs"):
+        monkeypatch.delitem(_registry, protocol, raising=False)
+
     with pytest.raises(MissingDependencyError, match=message):
         Storage(path)
 
