@@ -134,3 +134,12 @@ def test_the_timeline_marks_what_jumps_with_its_rule():
     assert list(mark.x) == [6, 8, 11, 13]
     assert f"jump: {rule}" in hover.hovertext[11].replace("<br>", " ")
     assert f"Version 11: {rule}." in " ".join(repr(found).split())
+
+
+def test_each_jump_of_a_column_states_its_own_numbers():
+    found = open_table(samples.path("payments")).anomalies("amount").to_dict()
+
+    assert [(row["version"], row["rule"].partition(":")[0]) for row in found] == [
+        (13, "max of amount changed by -7,126.93"),
+        (11, "max of amount changed by +7,126.93"),
+    ]

@@ -209,10 +209,11 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
         is_jump = (sizes > rules.factor * usual) & (sizes >= least) & (sizes > 0)
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         places = np.flatnonzero(is_jump[number])
-        jumps_of = [(float(part[number, place]) for part in (changes, usual, least)) for place in places.tolist()]
         rule = [
             _rule(batch[number], rules, change=change, usual=before, least=lowest)
-            for change, before, lowest in jumps_of
+            for change, before, lowest in zip(
+                *(part[number, places].tolist() for part in (changes, usual, least)), strict=True
+            )
         ]
         yield _lines(batch[number], places, rule)
 
