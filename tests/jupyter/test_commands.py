@@ -253,7 +253,7 @@ def test_load_says_what_it_reads_and_returns_pandas(orders):
 
     assert isinstance(orders["df"], pd.DataFrame)
     assert sorted(orders["df"]["id"]) == [1, 2, 3]
-    assert cell.said == ["orders version 2 of 2026-01-01 00:02:00.000Z: reading 3 rows in 2 files, 1.0 kB"]
+    assert cell.said == ["orders version 2 of 2026-01-01 00:02:00.000Z: reading 3 rows in 2 files, 1.4 kB"]
     assert cell.shown == {}
 
 
@@ -290,7 +290,7 @@ def test_load_above_the_settings_asks_and_reads_nothing(orders, written):
         written.remove(f"bucket-0/{name}")
 
     assert orders.fails("%snapshot load") == (
-        "Version 5 of orders would read 4 rows in 2 files, 1.0 kB: more than 3 rows or 1.0 GB is "
+        "Version 5 of orders would read 4 rows in 2 files, 1.4 kB: more than 3 rows or 1.0 GB is "
         "read only when asked for. Add --limit N for a part, or --yes for all."
     )
 
