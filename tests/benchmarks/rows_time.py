@@ -118,7 +118,7 @@ def main():
 
 
 def _statistics(table, names):
-    return read_statistics(table._format, names, table.current.version)
+    return read_statistics(table.bound, names, table.current.version)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oracle
 
 
 def predicted(table, *, now, keep, keep_last=None):
-    return retention_of(table._format, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
+    return retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=keep_last, name="t", now=now)
 
 
 def files_of(folder, *, but=()):
@@ -35,7 +35,7 @@ def lost(result):
 
 
 def states(table):
-    listing = table._format.listing(0)
+    listing = table.bound.listing(0)
     return set(listing.reachable) - set(listing.stateless)
 
 

@@ -42,7 +42,7 @@ def size(written):
 def retention(written, *, keep=None, keep_last=None, minutes=100):
     table = open_table(f"memory://{written.root}")
     now = BASE + timedelta(minutes=minutes)
-    return retention_of(table._format, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now)
+    return retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=keep_last, name=table.name, now=now)
 
 
 def consumer(written, name, version):
@@ -272,7 +272,7 @@ def test_a_commit_that_lands_meanwhile_is_ignored(written):
     more.commit([(11, "a")], removed=["data-10.parquet"], kind="OVERWRITE")
 
     now = BASE + timedelta(minutes=100)
-    result = retention_of(table._format, known, keep="0d", keep_last=1, name="t", now=now)
+    result = retention_of(table.bound, known, keep="0d", keep_last=1, name="t", now=now)
 
     assert lost(result) == list(range(1, 10))
     assert freed(result) == [str(number) for number in range(1, 10)]

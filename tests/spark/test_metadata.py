@@ -420,7 +420,7 @@ def test_what_only_the_local_engine_does_is_refused_on_spark(partitioned, tmp_pa
 
 @pytest.mark.parametrize("name", ["paimon/dv", "delta/checkpoint_v2_parquet", "delta/mapping_later", "iceberg/v3_dv"])
 def test_units_are_picklable_and_tell_records(name):
-    table_format = open_table(TABLES / name)._format
+    table_format = open_table(TABLES / name).bound
     versions = table_format.listing(0).versions
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
@@ -439,10 +439,10 @@ def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
     table = DeltaTable(None, tmp_path, first=None)
     table.commit(add("a"), protocol(), add("b"), metadata())
     table.commit(add("c"))
-    log = open_table(tmp_path)._format._log
+    log = open_table(tmp_path).bound._log
 
     found = delta_units._of_settings(
-        open_table(tmp_path)._format._storage, delta_units.Settings(version=0, commits=tuple(log.commits()))
+        open_table(tmp_path).bound._storage, delta_units.Settings(version=0, commits=tuple(log.commits()))
     )
 
     assert found.schema.equals(PREFETCHED)
