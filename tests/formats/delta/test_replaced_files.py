@@ -155,20 +155,21 @@ def test_a_data_file_that_is_something_else_is_refused_by_name(table, instead):
 
 def test_a_sidecar_without_file_actions_is_refused(table):
     paths = table.checkpoint(sidecars=1, form="parquet")
-    table.write(paths[0], _parquet_of_size(pa.table({"id": [1]}), Path(table.root, paths[0]).stat().st_size))
+    table.write(paths[0], _parquet_of_size(Path(table.root, paths[0]).stat().st_size))
     table.clean(3)
 
     with pytest.raises(CorruptTableError, match="holds neither add nor remove actions"):
         open_table(table.root).current.to_arrow()
 
 
-def _parquet_of_size(rows, size_bytes):
-    """Return a parquet file of a size: the recorded one, so that only its columns differ."""
+def _parquet_of_size(size_bytes):
+    """Return a parquet file without actions of a size: the recorded one, so that only its columns differ."""
     padding = 0
-    while True:
+    for _ in range(9):
         sink = pa.BufferOutputStream()
-        padded = rows.replace_schema_metadata({"padding": "x" * padding})
-        pa.parquet.write_table(padded, sink, store_schema=False)
-        if sink.tell() == size_bytes:
-            return sink.getvalue().to_pybytes()
-        padding += size_bytes - sink.tell()
+        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        pa.parquet.write_table(pa.table({"id": ["x" * padding]}), sink, **options)
+        file = sink.getvalue().to_pybytes()
+        padding += size_bytes - len(file)
+    assert len(file) == size_bytes
+    return file
