@@ -59,6 +59,12 @@ class Reader:
     def read(self, split, columns, predicate=None):
         return read.read(self.storage, split, columns)
 
+    def split_by_file(self, split):
+        return (split,)
+
+    def native_files(self, split):
+        return None
+
 
 def rows_of(start: int, count: int) -> pa.Table:
     ids = np.arange(start, start + count, dtype=np.int64)

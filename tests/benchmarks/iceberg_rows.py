@@ -29,18 +29,15 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan import planning
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
-from snapshot_explorer.storage import Storage
 
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
-from tests.support.iceberg.live_files import RECORDED, Version, field, with_id
+from tests.support.iceberg.live_files import RECORDED, Reader, Version, field, with_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from snapshot_explorer.model import Split
 
 FILES = 4
 REPEATS = 5
@@ -97,15 +94,6 @@ def write(folder: Path, name: str, rows: pa.Table) -> None:
     pq.write_table(rows.cast(pa.schema([with_id(one, schema) for one in rows.schema])), folder / name)
 
 
-class Reader(RowReader):
-    """Reads on as many threads as a version of a table in a local folder."""
-
-    is_local = True
-
-    def split_by_file(self, split: Split) -> Sequence[Split]:
-        return (split,)
-
-
 def version(folder: Path, kind: str, rows: int) -> Version:
     """The files of a table with one kind of deletes."""
     made = Version(folder, *FIELDS, format_version=3)
@@ -146,7 +134,7 @@ def measure_deletes(folder: Path, rows: int) -> None:
 
         def ours(metadata: object = metadata) -> pa.Table:
             splits = planning.plan(metadata).splits
-            return local.to_arrow(Reader(Storage(folder)), splits, scan_of(schema))
+            return local.to_arrow(Reader(folder), splits, scan_of(schema))
 
         ours(), bare()
         pairs = [(timed(ours), timed(bare)) for _ in range(REPEATS)]

@@ -52,6 +52,11 @@ UNDECLARED = {
     "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:projected": "names column and file in front of a declared refusal",
+    "interface.py:TableFormat.expiry": "a format without the feature",
+    "interface.py:TableFormat._no_tasks": "a format without the feature",
+    "interface.py:TableVersion.maintenance_settings": "a format without the feature",
+    "interface.py:TableVersion.deleted_positions": "a format without the feature",
+    "interface.py:TableVersion.rows_deleted": "a format without the feature",
 }
 """Where the error is raised without a declared feature, and why."""
 

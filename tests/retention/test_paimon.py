@@ -332,7 +332,8 @@ def test_an_invalid_setting_is_named(written, options, message):
 @pytest.mark.parametrize("keep", ["7", "", "d", "-1d", "1x", "7d!", "1.5d", timedelta(days=-1), "9" * 16 + "d"])
 def test_a_keep_that_is_not_a_duration_is_refused_with_examples(written, keep):
     with pytest.raises(
-        InvalidArgumentError, match=r"is not a duration\. Use a whole number with a unit: 0d, 36h, 7d, 2w"
+        InvalidArgumentError,
+        match=r"is not a duration\.( Did you mean 7d\?)? Use a whole number with a unit: 0d, 36h, 7d, 2w",
     ):
         retention(written(1), keep=keep)
 

@@ -430,7 +430,7 @@ def test_a_storage_has_no_way_to_write():
     public = {name for name in dir(Storage) if not name.startswith("_")}
 
     listing, reading = (
-        {"exists", "exists_many", "folders", "list", "list_many", "missing", "together"},
+        {"exists", "exists_many", "folders", "list", "list_many", "missing", "sizes", "together"},
         {"open", "read", "read_each", "read_many", "read_present"},
     )
     assert public == {*listing, *reading, "is_local", "local_address", "outside", "resolve_external"}

@@ -35,6 +35,12 @@ class Reader:
     def read(self, split, columns, predicate=None):
         return read.read(self.storage, split, columns)
 
+    def split_by_file(self, split):
+        return (split,)
+
+    def native_files(self, split):
+        return None
+
 
 def table_of(table, *, version=None, columns=None, where=None):
     """Return rows as an Arrow table."""

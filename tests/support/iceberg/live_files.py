@@ -157,7 +157,21 @@ class Version:
         hidden = [one.name for one in METADATA_COLUMNS if one.name in columns]
         whole = pa.schema([*schema, *metadata_schema(hidden, has_row_ids=self.format_version >= 3)])
         scan = scan_of(whole, list(columns) or schema.names, where)
-        return local.to_arrow(RowReader(Storage(self.folder)), self.plan(where).splits, scan).to_pylist()
+        return local.to_arrow(Reader(self.folder), self.plan(where).splits, scan).to_pylist()
+
+
+class Reader:
+    """Just what the engine needs of a version of a table."""
+
+    def __init__(self, folder):
+        self.storage = Storage(folder)
+        self.read = RowReader(self.storage).read
+
+    def split_by_file(self, split):
+        return (split,)
+
+    def native_files(self, split):
+        return None
 
 
 def table_of(schema, rows):
