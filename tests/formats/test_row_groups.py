@@ -125,8 +125,9 @@ def in_iceberg(folder, rows, gone, **options):
 def in_paimon(folder, rows, gone, **options):
     del folder
     body = b"\x01" + vector_bytes.vector_32(gone)
-    files = paimon_files.Files({"bucket-0/a.parquet": paimon_files.parquet(rows, **WIDE | options), "i": body})
-    entry = paimon_files.entry("a.parquet", len(rows), first_row_id=100)
+    content = paimon_files.parquet(rows, **WIDE | options)
+    files = paimon_files.Files({"bucket-0/a.parquet": content, "i": body})
+    entry = paimon_files.entry("a.parquet", len(rows), size_bytes=len(content), first_row_id=100)
     vector = Vector(path="i", offset=1, length=None, cardinality=len(gone))
     schema = paimon_files.schema([(name, kind) for name, (_, kind, _, _) in TYPES.items()])
     (split,) = paimon_files.splits(

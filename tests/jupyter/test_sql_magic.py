@@ -100,10 +100,10 @@ def test_a_line_is_expanded_as_those_of_other_commands(orders):
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("select name from orders", "4 rows in 2 files, 1.0 kB, of orders version 5"),
+        ("select name from orders", "4 rows in 2 files, 1.4 kB, of orders version 5"),
         (
             "select * from orders@2 a join orders b using (id) where a.id < 9",
-            "7 rows in 4 files, 2.0 kB, of orders version 2, orders version 5",
+            "7 rows in 4 files, 2.9 kB, of orders version 2, orders version 5",
         ),
     ],
 )

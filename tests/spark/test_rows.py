@@ -442,12 +442,16 @@ def test_a_missing_file_is_reported_before_any_job(spark, numbers):
         open_table(str(numbers)).current.to_spark(spark)
 
 
-def test_a_damaged_file_is_reported_in_our_words(spark, numbers):
+@pytest.mark.parametrize(
+    ("kept", "end", "message"),
+    [(100, b"", "has 100 bytes, but its action in the log records"), (-4, b"torn", "cannot be read as parquet")],
+)
+def test_a_damaged_file_is_reported_in_our_words(spark, numbers, kept, end, message):
     damaged = next(numbers.glob("*.parquet"))
-    damaged.write_bytes(damaged.read_bytes()[:100])
+    damaged.write_bytes(damaged.read_bytes()[:kept] + end)
     frame = open_table(str(numbers)).current.to_spark(spark)
 
-    with pytest.raises(Exception, match=f"CorruptTableError: The data file {damaged.name} cannot be read as parquet"):
+    with pytest.raises(Exception, match=f"CorruptTableError: The data file {damaged.name} {message}"):
         frame.collect()
 
 
@@ -603,8 +607,9 @@ def test_files_that_lack_what_they_must_hold_are_refused_as_locally(spark, tmp_p
 
 def test_paimon_files_without_the_columns_of_their_schema_are_refused_as_locally(spark, tmp_path):
     table = PaimonTable(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path))
-    table.commit([(1, "a"), (2, "b")])
-    write_over(tmp_path, "bucket-0/data-1.parquet", pa.table({"id": [1, 2]}))
+    without = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": [1, 2]}), without)
+    table.commit([(1, "a"), (2, "b")], content=without.getvalue().to_pybytes())
 
     with pytest.raises(Exception, match="has no column 'name' of schema/schema-0"):
         open_table(str(tmp_path)).current.to_spark(spark).collect()

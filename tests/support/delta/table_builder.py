@@ -360,8 +360,15 @@ class DeltaTable:
         """Set the size of a file action whose caller left it out to that of its file, where there is one."""
         for body in (action.get(kind) for kind in ("add", "cdc")):
             path = unquote(body["path"]) if body else None
-            if path and body["size"] in _UNMEASURED and path in self.sizes:
-                body["size"] = self.sizes[path]
+            if path and body["size"] in _UNMEASURED:
+                body["size"] = self._size(path) or body["size"]
+
+    def _size(self, path):
+        """Return the size of a file that was written here, or beside this builder on the local disk, or None."""
+        beside = Path(self.root) / path
+        if path in self.sizes or self.filesystem is not None or not beside.is_file():
+            return self.sizes.get(path)
+        return beside.stat().st_size
 
     def data(self, name, rows, *, partition=None, schema=None, **options):
         """Write rows (dicts, or tuples in the order of the data columns) as a parquet file; return its add action.
