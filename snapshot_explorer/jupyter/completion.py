@@ -11,6 +11,7 @@ from typing import get_args
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from snapshot_explorer import queries
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import Known
@@ -25,6 +26,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
 from snapshot_explorer.visible import logger_of
 
@@ -330,10 +332,13 @@ def _paths(typed: str) -> Suggestions:
 
 def _path(path: str) -> tuple[str, str]:
     """Return the path of a table with its format, that of another folder with a slash."""
-    whole = Path(path).expanduser()
-    if (whole / "_delta_log").is_dir():
-        return path, "delta table"
-    return (path, "paimon table") if (whole / "schema").is_dir() else (f"{path}/", "folder")
+    storage = Storage(Path(path).expanduser())
+    try:
+        folders = storage.folders("")
+        name = next((candidate.name for candidate in FORMATS if candidate.recognises(storage, folders)), None)
+    except SnapshotExplorerError:  # a folder that cannot be listed
+        name = None
+    return (f"{path}/", "folder") if name is None else (path, f"{name} table")
 
 
 def _starting(fragment: str, items: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> Suggestions:

@@ -72,11 +72,15 @@ def test_paths_are_offered_behind_open(shell, tmp_path):
     tmp_path = tmp_path / "lake"
     (tmp_path / "orders" / "_delta_log").mkdir(parents=True)
     (tmp_path / "events" / "schema").mkdir(parents=True)
+    (tmp_path / "events" / "schema" / "schema-0").write_text("{}")
+    (tmp_path / "metrics" / "metadata").mkdir(parents=True)
+    (tmp_path / "metrics" / "metadata" / "v1.metadata.json").write_text("{}")
     (tmp_path / "other").mkdir()
     (tmp_path / "file").write_text("")
 
     assert completed(shell, f"%snapshot open {tmp_path}/") == [
         (f"%snapshot open {tmp_path}/events", "paimon table"),
+        (f"%snapshot open {tmp_path}/metrics", "iceberg table"),
         (f"%snapshot open {tmp_path}/orders", "delta table"),
         (f"%snapshot open {tmp_path}/other/", "folder"),
     ]
