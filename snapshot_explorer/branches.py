@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartedBranches:
-    """The branches of versions A and B, each of which the other branch lacks."""
+    """The branches of versions A and B, where A is not on the branch of B, nor B on the branch of A."""
 
     name_a: str
     """The branch of A."""
