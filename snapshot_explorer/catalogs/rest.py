@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 import orjson
 from pyiceberg.catalog.rest import RestCatalog  # noqa: TID253 - this module is only imported for a REST catalog
 from requests.adapters import BaseAdapter
+from requests.exceptions import ConnectionError as RequestsConnectionError
 
 from snapshot_explorer.errors import LimitError, StorageError
+from snapshot_explorer.storage.failures import error_chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -112,9 +114,16 @@ class _LimitedAdapter(BaseAdapter):
         self._max_bytes = max_bytes
 
     def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:
-        """Return the answer to a request, which has been read."""
+        """Return the answer to a request, which has been read. Repeats a GET once if the connection was closed."""
         options |= {"stream": True, "timeout": options.get("timeout") or _TIMEOUT_SECONDS}
-        response = self._adapter.send(request, *args, **options)
+        try:
+            response = self._adapter.send(request, *args, **options)
+        except RequestsConnectionError as error:
+            # A server may close a connection that was kept open just when the next request is sent over it.
+            is_closed = any(isinstance(link, ConnectionResetError | BrokenPipeError) for link in error_chain(error))
+            if request.method != "GET" or not is_closed:
+                raise
+            response = self._adapter.send(request, *args, **options)
         with response:
             content = _content(response, self._max_bytes)
         is_error = response.status_code >= HTTPStatus.BAD_REQUEST

@@ -149,7 +149,8 @@ def test_an_error_in_a_split_ends_the_reading():
 
     with pytest.raises(CorruptTableError, match="file 2"):
         read(table_format, splits(500))
-    assert len(table_format.reads) < 50
+    # Two splits were returned before the error, and so many were read ahead.
+    assert max(number for number, _ in table_format.reads) < 2 + local._REMOTE_THREADS
 
 
 def test_splits_too_large_to_be_held_together_are_read_one_after_another():

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import re
+import select
 import sys
 import threading
 from pathlib import Path
@@ -91,17 +92,35 @@ def test_a_server_may_set_its_prefix_and_a_path_of_its_own_origin():
     assert requests[-1][0] == "/iceberg/v1/west/namespaces/shop/tables/shipments?snapshots=refs"
 
 
-def test_a_redirect_is_followed():
+@pytest.mark.parametrize("is_kept", [False, True], ids=["closed", "closed-late"])
+def test_a_redirect_is_followed(is_kept):
     content = json.dumps(loaded(HERE)).encode()
+    moved = b"HTTP/1.1 307 Moved\r\nLocation: /moved/namespaces/shop/tables/shipments\r\nContent-Length: 6\r\n"
     answers = [
-        b"HTTP/1.1 307 Moved\r\nLocation: /moved/namespaces/shop/tables/shipments\r\nContent-Length: 6\r\n\r\n<html>",
+        moved + (b"" if is_kept else b"Connection: close\r\n") + b"\r\n<html>",
         b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(content), content),
     ]
 
-    with served(lambda output: output.write(answers.pop(0))) as (uri, requests):
+    def answer(output):
+        output.write(answers.pop(0))
+        if is_kept and answers:
+            # The connection is closed when the next request has arrived, as by a server that has just given it up.
+            select.select([output], [], [], 60)
+
+    with served(answer) as (uri, requests):
         assert open_table(NAME, catalog=uri).path == FOLDER
 
     assert requests[-1][0] == "/moved/namespaces/shop/tables/shipments"
+
+
+def test_a_connection_that_is_closed_twice_is_an_error():
+    with served(lambda _: None) as (uri, requests), pytest.raises(StorageError, match="did not return the location"):
+        open_table(NAME, catalog=uri)
+
+    assert [path for path, _ in requests] == [
+        "/v1/config",
+        *["/v1/namespaces/shop/tables/shipments?snapshots=refs"] * 2,
+    ]
 
 
 def test_nothing_is_sent_to_another_host_that_a_server_names():
