@@ -65,7 +65,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read(given: argparse.Namespace) -> tuple[int, str]:
-    """Return the exit status and what to print."""
     least, most = _WIDTHS
     room = max(least, min(most, shutil.get_terminal_size((most, 0)).columns))
     try:

@@ -55,13 +55,10 @@ class Sides(Generic[T]):
     """Versions A and B, each in the history of a table."""
 
     a: T
-    """The table of A."""
     ref_a: Ref
-    """A in its history."""
     b: T
     """The table of B: the same object if one history has both."""
     ref_b: Ref
-    """B in its history."""
 
     def resolved(self) -> tuple[TableVersion, TableVersion]:
         """Return the versions."""
@@ -209,5 +206,4 @@ def _check_has_branches(table: BranchTable) -> None:
 
 
 def _shared_versions(table: BranchTable, other: BranchTable) -> Mapping[Any, int]:
-    """Return the versions of a branch that another one also has, each with its number there."""
     return table.bound.shared_versions(other.bound)

@@ -14,11 +14,8 @@ class PartedBranches:
     """The branches of versions A and B, where A is not on the branch of B, nor B on the branch of A."""
 
     name_a: str
-    """The branch of A."""
     name_b: str
-    """The branch of B."""
     format_a: TableFormat
-    """The history of A."""
     shared_a: int | None
     """The number in the history of A of the newest version that both have; None if they have none in common."""
     shared_b: int | None

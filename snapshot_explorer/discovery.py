@@ -35,8 +35,6 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Folder:
-    """A folder that was listed."""
-
     name: str
     """Its path below the searched folder; empty for that folder."""
     format: str | None = None
@@ -162,7 +160,6 @@ def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -
 
 
 def _contains_itself(root: Storage, name: str) -> bool:
-    """Return whether a local folder is a link to a folder that contains it."""
     path = root.local_address(name) if name else None
     if path is None or not (link := Path(path)).is_symlink():
         return False

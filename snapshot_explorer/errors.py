@@ -55,10 +55,7 @@ class UnknownColumnError(InvalidArgumentError):
         """Store a message.
 
         Args:
-            column: The name.
-            place: Where it is, for the message.
             hint: A sentence on what may be meant; empty without one.
-            columns: The existing columns.
         """
         self.column = column
         self._place = place

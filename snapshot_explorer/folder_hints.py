@@ -167,7 +167,6 @@ def _has_parquet(storage: Storage, entries: Sequence[Entry]) -> bool:
 
 
 def _has_tables_below(root: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Return whether one of the first folders below is a table. At most 40 listings."""
     storage = Storage(root, storage_options)
     try:
         level = {"": storage.folders("")}

@@ -224,14 +224,12 @@ def copied_note(commits: pa.Table) -> str | None:
 
 
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:
-    """Return the maximum number of commits to read."""
     return len(versions) if limit is None or not commit_filter.passes_all else min(limit, len(versions))
 
 
 def _pages(
     table_format: TableFormat, versions: Sequence[int], commit_filter: CommitFilter, limit: int | None, reading: Step
 ) -> Iterator[pa.Table]:
-    """Yield the matching commits, a page at a time."""
     max_commits = _max_commits(versions, commit_filter, limit)
     large = _VERY_LARGE_PAGE if table_format.commits_are_in_one_file else _LARGE_PAGE
     page = _PAGE if limit is not None and not commit_filter.passes_all else large
@@ -244,7 +242,6 @@ def _pages(
 
 
 def _take_rows(pages: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """Yield the first `limit` rows of pages."""
     left = limit
     for page in pages:
         if left is None:

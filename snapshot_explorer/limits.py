@@ -30,9 +30,6 @@ class Limits:
         metadata_rows: Rows that a metadata file may have; a larger file may have one row per 8 bytes.
         value_bytes: Bytes of one line of JSON, one JSON document or answer of a catalog, or one decompressed block of
             Avro.
-
-    Raises:
-        InvalidArgumentError: A limit is not a whole number of 1 or more.
     """
 
     metadata_bytes: int = 256 * _MiB
@@ -47,7 +44,6 @@ class Limits:
     100,000 columns takes 15 MB; Avro writers use blocks of 64 kB."""
 
     def __post_init__(self) -> None:
-        """Validate the limits."""
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -62,29 +58,17 @@ class Limits:
         return max(self.metadata_rows, size_bytes // _BYTES_PER_ROW)
 
     def check_bytes(self, path: str, size_bytes: int, unfolded: int) -> None:
-        """Check the decoded size of a file.
-
-        Raises:
-            LimitError: It exceeds the limit.
-        """
+        """Check the decoded size of a file."""
         if unfolded > self.most_bytes(size_bytes):
             raise exceeded(path, size_bytes, f"unfolds to {unfolded} bytes or more", "metadata_bytes", unfolded, self)
 
     def check_rows(self, path: str, size_bytes: int, rows: int) -> None:
-        """Check the number of rows of a file.
-
-        Raises:
-            LimitError: It exceeds the limit.
-        """
+        """Check the number of rows of a file."""
         if rows > self.most_rows(size_bytes):
             raise exceeded(path, size_bytes, f"claims {rows} rows", "metadata_rows", rows, self)
 
     def check_value(self, path: str, size_bytes: int, value: int, what: str) -> None:
-        """Check the size of a value, such as a line.
-
-        Raises:
-            LimitError: It exceeds the limit.
-        """
+        """Check the size of a value, such as a line."""
         if value > self.value_bytes:
             raise exceeded(path, size_bytes, f"has {what} of {value} bytes or more", "value_bytes", value, self)
 
@@ -98,11 +82,7 @@ def check_limits(limits: object) -> None:
 
 
 def parse_limits(text: str) -> Limits:
-    """Return limits from text, such as `metadata_bytes=8589934592,metadata_rows=10000000`.
-
-    Raises:
-        InvalidArgumentError: A name is unknown or twice, or a number is not a whole number of 1 or more.
-    """
+    """Return limits from text, such as `metadata_bytes=8589934592,metadata_rows=10000000`."""
     names = [field.name for field in fields(Limits)]
     found: dict[str, int] = {}
     for part in text.split(","):

@@ -116,7 +116,6 @@ class SnapshotManagement(Generic[S]):
         return snapshot
 
     def _create(self, listing: Listing) -> tuple[S, str | None]:
-        """Return a new snapshot and the table id."""
         validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
         for note in (*listing.notes, *validation.notes):
             if note not in self._notes:  # most hold for the table as a whole, and so for every version

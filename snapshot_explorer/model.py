@@ -55,17 +55,13 @@ class Commit:
     schema_id: int | None
     """The schema in force after the commit."""
     added_files: int | None
-    """Data files that the commit added."""
     removed_files: int | None
-    """Data files that the commit removed."""
     added_rows: int | None
     """Rows in the added files, without those that deletion vectors remove; also rows that return."""
     removed_rows: int | None
     """Rows in the removed files, likewise; and those that the commit deleted by deletion vectors."""
     added_bytes: int | None
-    """Bytes of the added files."""
     removed_bytes: int | None
-    """Bytes of the removed files."""
     total_rows: int | None
     """Rows in all live files after the commit, without those deleted by deletion vectors; see `frames.COMMITS`."""
     watermark: datetime | None
@@ -79,7 +75,6 @@ class Commit:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
-        """Return the commit as aligned text."""
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
@@ -104,7 +99,6 @@ class Column:
     id: int | None
     """The field id that identifies the column across renames; null where it has none."""
     name: str
-    """The name in this schema."""
     type: str
     """The type in the format's own notation, such as DECIMAL(10, 2) or decimal(10,2)."""
     nullable: bool
@@ -128,7 +122,6 @@ class TableSchema:
     """The schema of a table at one version."""
 
     id: int | None
-    """The id of the schema in the format."""
     columns: tuple[Column, ...]
     """The columns in order."""
     partition_keys: tuple[str, ...]
@@ -147,7 +140,6 @@ class TableSchema:
         return mimebundle(self.drawing())
 
     def __str__(self) -> str:
-        """Return the columns as an aligned table."""
         return text(self.drawing())
 
     def drawing(self) -> Drawing:
@@ -204,7 +196,6 @@ class Split:
     rows: int | None
     """Rows in the files, before merges and deletes; None where the metadata does not contain it."""
     size_bytes: int
-    """Bytes of the files."""
     detail: SplitDetail
     """The format's own record for reading it."""
     counted: int | None = None
@@ -227,7 +218,6 @@ class NativeFile:
     address: str | None
     """Its absolute path on the local disk; None for a remote file."""
     kind: Literal["parquet", "orc"]
-    """The file format."""
     rows: int | None
     """The number of rows; None where the metadata does not contain it."""
     names: Mapping[str, str | None]
@@ -247,7 +237,6 @@ class NativeRows:
     """The files of a split and how to read them, for readers other than the format's own."""
 
     files: tuple[NativeFile, ...]
-    """The files."""
     partition: pa.Table | None
     """One row: the typed value of each partition column. None for a table without partitions."""
 
@@ -261,7 +250,6 @@ class Inspection:
     at_version: bool
     """Whether it describes one version; otherwise the current table."""
     meaning: str
-    """What its rows are."""
     of_rows: bool = False
     """Whether it contains the table's own rows, so that it costs as much as reading them."""
 
@@ -327,7 +315,6 @@ def gaps_note(gaps: Sequence[Gap], consequence: str) -> tuple[str, ...]:
     """Return a sentence about gaps, which ends with what follows from them; nothing without gaps.
 
     Args:
-        gaps: The gaps.
         consequence: What follows from them, as a clause.
     """
     return (f"{capitalized(gaps_text(gaps))}: {consequence}.",) if gaps else ()
@@ -342,7 +329,6 @@ def alternatives_text(gaps: Sequence[Gap], versions: Sequence[int]) -> str:
     """Return the versions of gaps and these ones as alternatives, such as `8 or 9`, or `2 to 4 or 8`.
 
     Args:
-        gaps: The gaps.
         versions: At least one version, outside of the gaps.
     """
     inside = [run for gap in gaps for run in (*gap.missing, *gap.unreadable)]
@@ -500,7 +486,6 @@ class Listing:
 
 
 def _absent(before: int, after: int, listed: Sequence[int]) -> Runs:
-    """Return the numbers between two that are not listed."""
     ends = pairwise((before, *listed, after))
     return tuple((low + 1, high - 1) for low, high in ends if high > low + 1)
 
@@ -522,15 +507,12 @@ class MaintenanceSettings:
     target_bytes: int
     """The target size of data files."""
     target_source: str
-    """The source of that value."""
     small_bytes: int
     """A data file below this size is small."""
     small_source: str
-    """The source of that value."""
     deleted_ratio: float
     """The share of deleted rows from which the engine rewrites a file."""
     deleted_source: str
-    """The source of that value."""
     runs_trigger: int | None
     """Sorted runs per bucket that trigger a compaction; None if there are no sorted runs."""
     runs_stop: int | None
@@ -538,7 +520,6 @@ class MaintenanceSettings:
     metadata_limit: int
     """Small manifests (Paimon), or commits since the checkpoint (Delta), that the engine accumulates."""
     metadata_source: str
-    """The source of that value."""
     metadata_bytes: int | None
     """The target size of manifests; None where commits are the manifests."""
     compact: str
@@ -562,7 +543,6 @@ class Bounds:
     null_count: pa.Table
     """The number of null values; null is unknown."""
     rows: pa.Array
-    """The number of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -583,7 +563,6 @@ class ReadPlan:
     """The splits of a scan, and the skipped files."""
 
     splits: tuple[Split, ...]
-    """The splits to read."""
     skipped: "Callable[[], pa.Table]"
     """Returns SKIPPED: the files that are not read, and why. Reads nothing."""
 
@@ -593,7 +572,6 @@ class Branch:
     """A branch of a table."""
 
     name: str
-    """Its name."""
     forked_version: int | None
     """The version of this history with the same commit as the branch's first version; None if none is proven."""
     newest_version: int | None

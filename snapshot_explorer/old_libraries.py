@@ -152,11 +152,7 @@ CASES = (
 
 
 def check_floors() -> None:
-    """Raise an error that names each required library that is installed in a version older than its floor.
-
-    Raises:
-        MissingDependencyError: A library is too old.
-    """
+    """Raise an error that names each required library that is installed in a version older than its floor."""
     old = {name: version for name in FLOORS if _is_older(version := _installed(name), FLOORS[name])}
     if old:
         named = " and ".join(f"{name} {version} is older than {FLOORS[name]}" for name, version in old.items())
@@ -176,7 +172,6 @@ def _installed(name: str) -> str | None:
 
 
 def _is_older(version: str | None, floor: str) -> bool:
-    """Return whether a version is older than another; False if it is unknown."""
     return version is not None and _release(version) < _release(floor)
 
 

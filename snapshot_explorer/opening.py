@@ -122,7 +122,6 @@ def _in_catalog(
     table_format: str | None,
     limits: Limits,
 ) -> CatalogTable:
-    """Return the location of a table that is named in a session's catalog, or in another one."""
     if catalog is None:
         if spark is None or catalog_options is not None:
             raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")

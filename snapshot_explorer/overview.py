@@ -85,9 +85,7 @@ def overview_facts(
     Args:
         version: The newest version.
         commits: COMMITS that have been read.
-        schema: Its schema, if that was read.
         files: Its FILES, if those were read.
-        table_format: The table.
     """
     facts: dict[str, object] = {}
     found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []

@@ -29,7 +29,6 @@ class Progress:
     what: str
     """The work, such as `Reading commits`; contains no text from a table."""
     done: int
-    """The units done."""
     total: int | None
     """The units in all; None if unknown."""
     seconds: float
@@ -153,7 +152,6 @@ class TerminalLine:
     """Shows progress in one line of a terminal, which it overwrites."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to a stream."""
         self._stream = stream
         self._width = 0
 

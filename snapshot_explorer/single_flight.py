@@ -18,7 +18,6 @@ class SingleFlight:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self._lock = threading.Lock()
         self._values: dict[str, Any] | None = {}
         self._pending: dict[str, Future[Any]] = {}

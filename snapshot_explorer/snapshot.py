@@ -53,7 +53,6 @@ class Snapshot:
         branch: str | None = None,
         readability: KnownReadability | None = None,
     ) -> None:
-        """Bind to a version. `Table.at` creates snapshots, which share what `Table.readability` found."""
         self._path = path
         self._name = name or path
         self._format = table_format
@@ -347,8 +346,6 @@ class Snapshot:
 
         Args:
             where: As for `to_arrow`: count only the rows that match.
-
-        Raises: as `to_arrow`.
         """
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)

@@ -108,7 +108,6 @@ class Table:
         storage: Storage | None = None,
         name: str | None = None,
     ) -> None:
-        """Load the newest snapshot."""
         self._storage = storage
         self.bound = table_format
         """The `formats.TableFormat`, bound to the branch. Not part of the stable interface."""
@@ -487,10 +486,7 @@ class Table:
         return found
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
-        """Return the schema at a ref. One listing, and one small file or the checkpoint.
-
-        Raises: as `at` and `Snapshot.schema`.
-        """
+        """Return the schema at a ref. One listing, and one small file or the checkpoint."""
         return self.at(ref).schema
 
     def tags(self) -> Frame:
@@ -628,8 +624,6 @@ class Table:
             columns: A column or several; all without it, none for `[]`.
             between: Two refs `A..B`, both included: only marks of these versions, which are compared with older ones.
             rules: The thresholds.
-
-        Raises: as `profile_over`.
         """
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
@@ -1040,5 +1034,4 @@ def _checked_versions(versions: object) -> Sequence[int]:
 
 
 def _renamed(old: str, new: str) -> None:
-    """Warn that a deprecated name was used."""
     warnings.warn(f"Table.{old} is now Table.{new}.", DeprecationWarning, stacklevel=3)

@@ -52,7 +52,6 @@ class VersionResolver:
     def __init__(
         self, table: VersionSource, table_format: TableFormat, *, listed: tuple[int, ...] | None = None
     ) -> None:
-        """Bind to a table. With `listed`, refs match these versions, whether they can be loaded or not."""
         self._table = table
         self._format = table_format
         self._given = listed
@@ -115,10 +114,6 @@ class VersionResolver:
             between: Two refs `A..B`, both included; a missing side means earliest or latest.
             since: Only versions committed at or after this time, a ref `@...` or a datetime.
             until: Only versions committed at or before this time.
-
-        Raises:
-            InvalidArgumentError: An argument is not a range, or not a time.
-            SnapshotNotFoundError: A ref matches no version.
         """
         versions = self.listed
         if between is not None and versions:
@@ -146,8 +141,6 @@ class VersionResolver:
 
         Args:
             between: As for `between`, except that earliest as A means the first version whose changes are known.
-
-        Raises: as `between`.
         """
         versions = self.between(between)[::-1]
         if between is not None and _bounds(between)[0] != Earliest():
@@ -158,12 +151,7 @@ class VersionResolver:
     def span(
         self, a: int | str | datetime | Ref, b: int | str | datetime | Ref, mode: ChangeMode
     ) -> tuple[int, int, ChangeMode]:
-        """Return the versions before the first and of the last change, and the mode: `diff` for `auto` and two tags.
-
-        Raises:
-            InvalidArgumentError: A ref is not valid, the mode is unknown, or `b` is before `a`.
-            SnapshotNotFoundError: A ref matches no version, or a version between is missing.
-        """
+        """Return the versions before the first and of the last change, and the mode: `diff` for `auto` and two tags."""
         if mode not in get_args(ChangeMode):
             raise InvalidArgumentError(f"{mode!r} is not a mode. Modes: {', '.join(get_args(ChangeMode))}.")
         first, last = (parse_ref(ref, tags=self.tags) for ref in (a, b))
@@ -173,7 +161,6 @@ class VersionResolver:
         return start, end, mode
 
     def _existing(self, ref: Ref) -> int:
-        """Return the version of a ref. Unlike `resolve`, raises for a number that is not a version."""
         version = resolve(ref, self)
         if version not in self.listed:
             self._format.version(version)

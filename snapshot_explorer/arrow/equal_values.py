@@ -45,7 +45,6 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    """Return floats as the integers of their bits, all NaN as one."""
     kind = _UNSIGNED[values.type.bit_width]
     numbers = np.asarray(values.fill_null(0.0))
     canonical = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)

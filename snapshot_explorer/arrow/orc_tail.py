@@ -52,7 +52,6 @@ def writer_zone(source: pa.NativeFile) -> str:
 
     Raises:
         CorruptBytesError: The tail is cut short or contradicts itself.
-        UnsupportedFeatureError: The file is packed with a codec that is not read.
     """
     footer, compression = _footer(source)
     stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
@@ -134,7 +133,6 @@ class _WithTail(io.RawIOBase):
 
 
 def _encoded(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
-    """Return a protocol buffer of integers and bytes."""
     content = bytearray()
     for field, value in fields:
         if isinstance(value, int):
@@ -153,7 +151,6 @@ def _as_varint(value: int) -> bytes:
 
 
 def _packed(content: bytes, compression: _Compression) -> bytes:
-    """Return a stream as chunks that are not compressed."""
     if compression.codec == _NONE:
         return content
     chunks = (content[start : start + compression.block] for start in range(0, len(content), compression.block))
@@ -196,7 +193,6 @@ def check_stripes(source: pa.NativeFile) -> None:
     Raises:
         CorruptBytesError: The footer of a stripe cannot be parsed.
         pyarrow.ArrowException: The zone of a writer's clock is not in the database.
-        UnsupportedFeatureError: The file is packed with a codec that is not read.
     """
     if not PYARROW_ORC_STRIPES.applies():
         return
@@ -221,7 +217,6 @@ class ColumnStreams:
     rows: int
     """The number of rows of the stripe."""
     encoding: int
-    """The number of the encoding."""
     zone: str
     """The zone of the writer's clock; "" where the writer left it out."""
     streams: dict[int, bytes]
@@ -233,7 +228,6 @@ def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStrea
 
     Raises:
         CorruptBytesError: The file contradicts itself, or has no such column.
-        UnsupportedFeatureError: The file is packed with a codec that is not read.
     """
     footer, compression = _footer(source)
     fields = list(_messages(footer))
@@ -273,7 +267,6 @@ def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStrea
 
 
 def _subtypes(kind: bytes) -> Iterator[int]:
-    """Yield the numbers of the subtypes of a type."""
     for field, value in _messages(kind):
         if field == _SUBTYPES and isinstance(value, int):
             yield value
@@ -293,7 +286,6 @@ def _postscript(source: pa.NativeFile) -> bytes:
 
 
 def _footer(source: pa.NativeFile) -> tuple[bytes, _Compression]:
-    """Return the footer of a file, unpacked, and how the file is packed."""
     size = source.size()
     last = _postscript(source)
     script = dict(_messages(last))

@@ -50,10 +50,8 @@ def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> 
     Args:
         batch: The stripe, or some of its columns.
         source: The file. It is read where times are around 1970 or before 1921.
-        stripe: The number of the stripe.
 
     Raises:
-        UnsupportedFeatureError: The readers may differ, and the times are nested, or in a zone that is not known.
         CorruptBytesError: The bytes are cut short or contradict themselves.
     """
     places = [place for place, column in enumerate(batch.columns) if _may_differ(column)]
@@ -94,8 +92,6 @@ def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArr
     """Return a timestamp column of a stripe in microseconds; None where the way it is stored is not read.
 
     Args:
-        source: The file.
-        stripe: The number of the stripe.
         name: The column, a field of the outermost struct.
 
     Raises:
@@ -118,7 +114,6 @@ def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["u
 
 
 def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
-    """Return the times of a column; with a zone on its clocks."""
     each = _PER_SECOND[unit]
     valid = _present(found)
     count = int(valid.sum())
@@ -147,7 +142,6 @@ def _on_the_clock_of(zone: ZoneInfo | timezone, seconds: Numbers) -> Numbers:
 
 
 def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
-    """Return which rows have a value."""
     content = found.streams.get(_PRESENT)
     if content is None:
         return np.ones(found.rows, np.bool_)
@@ -178,8 +172,6 @@ def integers(content: bytes, count: int, *, signed: bool) -> Numbers:
     """Return the numbers of a stream.
 
     Args:
-        content: The stream, unpacked.
-        count: How many numbers it holds.
         signed: Whether they are stored as zigzag numbers.
 
     Raises:

@@ -52,7 +52,6 @@ def batches(
     """Yield the rows of row groups of a file in order, with these columns.
 
     Args:
-        reader: The file.
         names: The columns, at least one.
         groups: The row groups; None for all.
         another: Returns another reader of the file, for a separate thread: readers must not be shared. Row groups are
@@ -126,7 +125,6 @@ def _parts(metadata: "pq.FileMetaData", groups: Sequence[int], width: float) -> 
 
 
 def _row_bytes(metadata: "pq.FileMetaData", names: Sequence[str], groups: Sequence[int]) -> float:
-    """Return an estimate of the decoded bytes of a row."""
     wanted = frozenset(names)
     total = size = 0
     for number in groups[:_SAMPLED]:

@@ -47,10 +47,7 @@ _LEVELS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
-    """The header of a page."""
-
     kind: int
-    """The type of the page."""
     start: int
     """Where its content begins."""
     packed: int
@@ -60,15 +57,12 @@ class _Page:
     values: int
     """Number of values, nulls included."""
     encoding: int
-    """How they are encoded."""
     checksum: int | None
     """The CRC-32 of the stored bytes; None where the page carries none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _ChunkSizes:
-    """The sizes of the pages of a column chunk."""
-
     plain: int = 0
     """Bytes of its pages, and of values of fixed width."""
     unfolded: int = 0
@@ -117,14 +111,9 @@ def check(
     """Check that a file may be decoded. Reads the headers of its pages, but of a remote file the footer alone.
 
     Args:
-        file: The file, opened.
-        source: Where it is read from.
-        path: Its name, for messages.
         columns: The columns that will be read, each with all that is below it; None for all.
-        limits: What a file may cost.
 
     Raises:
-        LimitError: It has too many rows, or would unfold to too many bytes.
         CorruptBytesError: A page has no header that can be.
     """
     size = source.size()
@@ -207,7 +196,6 @@ def is_intact(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
 
     Args:
         source: The file; preferably a memory map, which avoids copies.
-        column: The chunk.
 
     Raises:
         CorruptBytesError: A page has no valid header.
@@ -278,7 +266,6 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
 
 
 def _longest_value(source: pa.NativeFile, compression: str, page: _Page) -> int:
-    """Return the length of the longest value in a dictionary of bytes or text."""
     content = bytes(source.read_at(page.packed, page.start))
     if compression != "UNCOMPRESSED":
         content = pa.decompress(content, decompressed_size=page.unpacked, codec=_codec(compression), asbytes=True)

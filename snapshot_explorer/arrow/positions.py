@@ -40,7 +40,6 @@ def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
     Args:
         deleted: Positions, ascending.
         start: The position of the first row.
-        rows: The number of rows.
     """
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)

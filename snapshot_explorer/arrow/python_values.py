@@ -13,7 +13,6 @@ def with_dicts(values: pa.Table | pa.Array | pa.ChunkedArray, keys: Literal["str
     """Return Python values, in which maps are dicts: of a table, a list with a dict per row.
 
     Args:
-        values: The Arrow data.
         keys: What happens if a map has a key twice: `strict` raises KeyError, `lossy` keeps the last value.
     """
     if not PYARROW_MAPS_AS_DICTS.applies():

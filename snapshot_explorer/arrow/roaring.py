@@ -28,14 +28,11 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     """Return the numbers of a bitmap, ascending, and where it ends.
 
     Args:
-        content: The serialized bitmap.
-        start: Where it begins.
         limit: All numbers must be below it, so that a few bytes cannot require much memory.
 
     Raises:
         CorruptBytesError: The bytes are not a bitmap, are cut short, or hold a number twice, out of order or past the
             limit.
-        UnsupportedFeatureError: The bitmap contains more than `MOST_NUMBERS` numbers.
 
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
     """
@@ -91,11 +88,7 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
 
 
 def check_total(total: int) -> None:
-    """Refuse more numbers than fit in memory.
-
-    Raises:
-        UnsupportedFeatureError: There are more than `MOST_NUMBERS`.
-    """
+    """Refuse more numbers than fit in memory."""
     if total > MOST_NUMBERS:
         raise UnsupportedFeatureError(
             f"A bitmap contains {total:,} positions; the limit is {MOST_NUMBERS:,}. Read the table with the "

@@ -18,11 +18,9 @@ class Field:
     """A field of a Thrift struct."""
 
     id: int
-    """Its number."""
     kind: int
     """The number of its type."""
     value: "Value"
-    """The value."""
 
 
 @dataclass(slots=True)
@@ -32,7 +30,6 @@ class Items:
     kind: int
     """The number of the type of its items."""
     values: "list[Value]"
-    """The items."""
 
 
 Value = int | bytes | bool | list[Field] | Items
@@ -42,7 +39,6 @@ class Reader:
     """Reads values of the Thrift compact protocol, one after another."""
 
     def __init__(self, content: bytes) -> None:
-        """Begin at the first byte."""
         self._content = content
         self._position = 0
 

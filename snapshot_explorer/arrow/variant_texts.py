@@ -47,11 +47,7 @@ def has_variant(kind: pa.DataType) -> bool:
 
 
 def with_texts(rows: pa.Table) -> pa.Table:
-    """Return rows with their variants, also those inside of other values, as JSON text.
-
-    Raises:
-        CorruptTableError: The bytes of one are not a valid variant.
-    """
+    """Return rows with their variants, also those inside of other values, as JSON text."""
     for place, field in enumerate(rows.schema):
         if not has_variant(field.type):
             continue
@@ -73,7 +69,6 @@ def text_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _text_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of values whose variants are text."""
     if is_variant(kind):
         return pa.string()
     if pa.types.is_struct(kind):

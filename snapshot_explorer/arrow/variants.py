@@ -79,7 +79,6 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
 
     Args:
         values: Groups as files have them, of types that are read.
-        target: The type of the result.
 
     Raises:
         pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are not a valid variant.
@@ -93,11 +92,7 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
 
 
 def unread_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in a shredded group that no variant has, or None.
-
-    Args:
-        kind: The type of a group.
-    """
+    """Return the type in a shredded group that no variant has, or None."""
     if not pa.types.is_struct(kind) or not {item.name for item in kind} <= {"metadata", "value", "typed_value"}:
         return kind
     typed = next((item.type for item in kind if item.name == "typed_value"), None)
@@ -202,7 +197,6 @@ def _storage(kind: pa.DataType) -> pa.DataType:
 
 
 def _primitives(typed: pa.Array) -> pa.Array:
-    """Return typed values in the binary encoding."""
     if isinstance(typed, pa.ExtensionArray):
         typed = typed.storage
     if typed.type == pa.bool_():
@@ -242,14 +236,12 @@ def _empty(values: pa.Array) -> pa.Array:
 
 
 def _cells(values: pa.Array, width: int) -> Bytes:
-    """Return the bytes of values of one width, a row for each."""
     if not len(values):
         return np.empty((0, width), np.uint8)
     return np.frombuffer(values.buffers()[1], np.uint8, len(values) * width, values.offset * width).reshape(-1, width)
 
 
 def _texts(values: pa.Array, *, is_text: bool) -> pa.Array:
-    """Return texts or binaries, each behind its header and length."""
     lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     is_short = (lengths <= _SHORT) & is_text
     head = np.where(is_short, 1 | lengths << 2, (16 if is_text else 15) << 2)
@@ -438,6 +430,5 @@ def _numbers(data: Bytes, places: Ints, widths: Ints) -> Ints:
 
 
 def _spans(data: Bytes, starts: Ints, lengths: Ints) -> pa.Array:
-    """Return pieces of data as binary values."""
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return _binary(ends, data[np.repeat(starts - ends[:-1], lengths) + np.arange(ends[-1])])

@@ -88,9 +88,7 @@ class _Settings:
     shown: str
     """The URI without user and password, or the name in pyiceberg's configuration."""
     name: str
-    """The name for the client."""
     properties: Mapping[str, Any] = field(repr=False)
-    """The properties for the client."""
     secrets: tuple[str, ...] = field(repr=False)
     """Texts that no message may contain, in addition to the values of the properties."""
 
@@ -224,7 +222,6 @@ def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
 
 
 def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
-    """Return the settings of a catalog in pyiceberg's configuration."""
     if not _NAME.fullmatch(catalog):
         raise InvalidArgumentError(_CATALOG)
     try:
@@ -248,7 +245,6 @@ def _configured(catalog: str, options: Mapping[str, Any]) -> _Settings:
 
 
 def _mask(settings: _Settings, secrets: Sequence[str] = ()) -> Mask:
-    """Return a mask of the settings and of texts that the catalog returned."""
     uri = settings.properties.get("uri")
     hidden = parse_location(uri).hidden if isinstance(uri, str) and "://" in uri else ()
     values = {name: value for name, value in settings.properties.items() if name not in _PUBLIC}
@@ -348,7 +344,6 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
 
 
 def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping[str, Any]) -> CatalogTable:
-    """Return the location of a table in a Paimon REST catalog."""
     settings = _paimon_rest(catalog, options)
     if len(parts) != 2:  # noqa: PLR2004 - database and table
         raise InvalidArgumentError(f"{name} has {len(parts)} parts. In a Paimon catalog, give database and table.")
@@ -374,7 +369,6 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
 
 
 def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
-    """Return the settings for the URI of a Paimon REST catalog."""
     found = _REST.fullmatch(catalog)
     if found is None or found[2]:
         raise InvalidArgumentError(
@@ -391,7 +385,6 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
 
 
 def _paimon_table(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
-    """Return a table's folder and its properties."""
     from pypaimon_rust.datafusion import PaimonCatalog
 
     table = PaimonCatalog(dict(properties)).get_table((parts[0], parts[1]))

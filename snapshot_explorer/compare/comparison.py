@@ -90,9 +90,6 @@ class Comparison:
         Args:
             name: The name of the table, for titles.
             table_format: The table, with the history of B.
-            a: The version to compare with.
-            b: The version that is described.
-            listing: All versions of the table.
             commits: Returns COMMITS of versions; by default the format's.
             parted: The branches of A and B, where neither history has both.
         """
@@ -164,9 +161,6 @@ class Comparison:
 
         Args:
             manifest: Its path as in `manifests`, its name, or an unambiguous suffix.
-
-        Raises:
-            InvalidArgumentError: Neither version has this manifest, or it contains no data files.
         """
         rows = self.manifests.to_arrow()
         known = rows["path"].to_pylist()
@@ -231,11 +225,7 @@ class Comparison:
         return f"{sentence} The schema differs." if len(self.schema) else sentence
 
     def showing(self, *names: str) -> Comparison:
-        """Return the same comparison, displayed with only these parts: summary, commits, schema, ...
-
-        Raises:
-            InvalidArgumentError: A part is unknown.
-        """
+        """Return the same comparison, displayed with only these parts: summary, commits, schema, ..."""
         for name in names:
             if name not in PARTS:
                 raise InvalidArgumentError(f"{name!r} is not a part. Parts: {', '.join(PARTS)}.")
@@ -335,11 +325,7 @@ class Comparison:
 
     @cached_property
     def _changes(self) -> pa.Table | None:
-        """Return the changes of the commits between; None if some no longer exist.
-
-        Raises:
-            SnapshotNotFoundError: All exist, but the files of one are missing.
-        """
+        """Return the changes of the commits between; None if some no longer exist."""
         if not self._is_whole:
             return None
         if not self._between:
@@ -365,11 +351,7 @@ class Comparison:
         return self._parted is None and not self._gaps and not set(self._between).intersection(self._stateless)
 
     def _delta_manifests(self) -> Collection[str] | None:
-        """Return the delta manifests of the commits between; None if some no longer exist.
-
-        Raises:
-            CorruptTableError: All exist, but a list of manifests is missing.
-        """
+        """Return the delta manifests of the commits between; None if some no longer exist."""
         if not self._format.merges_manifests or not self._is_whole:
             return None
         found = self._format.delta_manifests(self._between)

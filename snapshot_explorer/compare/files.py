@@ -108,7 +108,6 @@ def files_frame(difference: FileDifference, changes: pa.Table | None, *, backwar
     """Return COMPARED_FILES: files that are removed, added, moved, or have deleted rows. Leaves out equal files.
 
     Args:
-        difference: The files.
         changes: CHANGES of the commits between the versions, in their order; None if they are not all known.
         backwards: Whether A is the newer one.
     """
@@ -188,7 +187,6 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
 
 
 def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
-    """Return the order of partitions and buckets, by text and number."""
     some = files.take(pa.array(places)).select(["partition", "bucket"]).to_pylist()
     keys = [
         ([(name, value is not None, value or "") for name, value in one["partition"]], one["bucket"] or 0)
@@ -233,7 +231,6 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     in A their vectors delete; fewer if negative.
 
     Args:
-        difference: The files.
         files: COMPARED_FILES.
     """
     rearranged = pc.fill_null(pc.invert(files["data_change"]), fill_value=False)

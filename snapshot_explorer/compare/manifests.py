@@ -99,11 +99,7 @@ def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
 
     Args:
         name: The path, the file name, or an unambiguous suffix.
-        paths: The manifests.
         owner: The version or versions that list them, for messages.
-
-    Raises:
-        InvalidArgumentError: None matches, or several do.
     """
     if name in paths:
         return name

@@ -22,7 +22,6 @@ def proven(
     file proves nothing alone: the file may contain rows of an earlier commit.
 
     Args:
-        difference: The files.
         files: COMPARED_FILES.
         changes: CHANGES of the commits between; None if they are not all known.
         kinds: Kinds of the commits between; None if they are not all known.

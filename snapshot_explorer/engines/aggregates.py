@@ -24,11 +24,7 @@ class Aggregate:
     """The columns that it reads, as the table names them."""
 
     def holds(self, rows: sql.Relation) -> bool:
-        """Return whether it holds; a condition that is null does not. Reads only the columns that it needs.
-
-        Raises:
-            InvalidArgumentError: A value cannot be evaluated, such as a text that is cast to a number.
-        """
+        """Return whether it holds; a condition that is null does not. Reads only the columns that it needs."""
         return bool(_evaluated(self.text, rows).column(0)[0].as_py())
 
 
@@ -48,10 +44,6 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
 
     Args:
         text: One expression, such as `max(amount) > 100 AND count(DISTINCT name) < 5`.
-        schema: The Arrow schema of the rows.
-
-    Raises:
-        InvalidArgumentError: The text is not a condition, names a column that does not exist, or contains a subquery.
     """
     columns = columns_of(parsed(text), schema, text)
     with suppress(InvalidArgumentError):

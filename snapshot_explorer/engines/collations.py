@@ -43,9 +43,7 @@ def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str
     A query on one table may return such columns as they are. Any query may read their bytes with `encode`.
 
     Args:
-        query: The query, for DuckDB.
         columns: The columns of a relation that it reads.
-        schema: The schema of the relation.
         what: A description of the relation for the message.
     """
     found = _collations(columns, schema)
@@ -116,7 +114,6 @@ def _reads(tree: object, names: Collection[str], rows: Collection[str]) -> bool:
     """Return whether a parse tree reads columns, other than by `encode(column)`.
 
     Args:
-        tree: The parse tree.
         names: The names of the columns, in lower case.
         rows: The names of tables: alone, one is the row with all columns.
     """

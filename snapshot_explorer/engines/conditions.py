@@ -65,7 +65,6 @@ class Part:
     text: str
     """The condition as SQL."""
     columns: frozenset[str]
-    """The columns that it reads."""
     form: data_skipping.Form
     """The condition for data skipping by bounds."""
 
@@ -96,11 +95,7 @@ class Condition:
         )
 
     def mask(self, rows: pa.Table) -> pa.BooleanArray:
-        """Return a mask of the rows that match. A condition that is null does not match.
-
-        Raises:
-            InvalidArgumentError: The condition fails on a value, such as a cast of text to a number.
-        """
+        """Return a mask of the rows that match. A condition that is null does not match."""
         import duckdb
 
         needed = [name for name in rows.column_names if name in self.columns]
@@ -155,12 +150,6 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     Args:
         text: A WHERE clause without WHERE: `amount > 10 AND "group".name IS NULL`. Column names ignore case; an
             exact match wins.
-        schema: The Arrow schema of the rows.
-
-    Raises:
-        InvalidArgumentError: The text is not a condition, contains an unknown column, or needs more than the values
-            of one row (a subquery, another table, an aggregate).
-        UnsupportedFeatureError: It reads a column with a collation, or one that an old DuckDB changes.
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
@@ -248,7 +237,6 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 
 
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
-    """Return the message for a syntax error, with its position."""
     message = str(answer.get("error_message", "it cannot be parsed")).strip().splitlines()[0]
     message += '"' if message.count('"') % 2 else ""  # of a token that continues on the next line
     place = int(answer.get("position") or -1) - len(prefix)
@@ -317,9 +305,6 @@ def unknown_column(
     """Return the error for an unknown column, with similar names and those that exist.
 
     Args:
-        name: The name.
-        names: The columns.
-        place: Where it is, for the message.
         may_be_text: Whether it may be text without the quotes of SQL, or in double ones.
     """
     known = list(names)
@@ -332,7 +317,6 @@ def unknown_column(
 
 
 def _conjuncts(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], text: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the operands of the top-level AND, each as a tree and as SQL."""
     if tree.get("type") != "CONJUNCTION_AND":
         return [(tree, text)]
     texts = to_sql(cursor, tree["children"])

@@ -58,7 +58,6 @@ class Inequality:
 
     column: str
     operator: str
-    """<, <=, > or >=."""
     limit: Constant
 
 
@@ -143,7 +142,6 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
 
 
 def _column(tree: dict[str, Any], schema: pa.Schema) -> str | None:
-    """Return the column if the expression is just a column."""
     names = tree.get("column_names") or []
     return find(str(names[0]), schema) if tree.get("class") == "COLUMN_REF" and len(names) == 1 else None
 
@@ -257,7 +255,6 @@ def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
 
 
 def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
-    """Return the form of LIKE and `starts_with`."""
     name, parts = str(tree.get("function_name", "")), children(tree)
     if tree.get("class") != "FUNCTION" or name not in ("~~", "!~~", *_STARTS) or len(parts) != 2:  # noqa: PLR2004
         return Unsupported()

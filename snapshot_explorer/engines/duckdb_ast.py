@@ -64,7 +64,6 @@ def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -
 
 
 def _has_double(tree: object) -> bool:
-    """Return whether a parse tree contains a constant of type DOUBLE."""
     if isinstance(tree, dict):
         dtype = (tree.get("value") or {}).get("type") if tree.get("class") == "CONSTANT" else None
         return (dtype is not None and dtype.get("id") == "DOUBLE") or any(map(_has_double, tree.values()))

@@ -125,7 +125,6 @@ def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | No
 
 
 def _runs(files: Sequence[File]) -> Iterator[Sequence[File]]:
-    """Yield consecutive files that one query reads."""
     for _, run in groupby(files, key=_kind):
         yield list(run)
 

@@ -161,7 +161,6 @@ def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -
     """Return an instance of its own with these settings, which queries cannot change; its zone is UTC.
 
     Args:
-        settings: The settings to open it with.
         more: Statements for settings that an instance can have only later.
         memory_share: The share of DuckDB's own limit of memory that it may use.
     """

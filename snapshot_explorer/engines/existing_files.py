@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_files(version: TableVersion, splits: Sequence[Split]) -> None:
-    """Raise the format's error for the first missing data file, where a check is fast; see `missing_files`.
-
-    Raises:
-        SnapshotNotFoundError: The version has expired.
-        CorruptTableError: The table has lost the file.
-    """
+    """Raise the format's error for the first missing data file, where a check is fast; see `missing_files`."""
     missing = set(version.missing_files(splits))
     for split in splits if missing else ():
         for piece in version.split_by_file(split) if missing.intersection(split.files) else ():

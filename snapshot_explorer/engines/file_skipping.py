@@ -25,7 +25,6 @@ def ruled_out(
     """Return for each file the columns of the first part that none of its rows can match; null if there is none.
 
     Args:
-        cursor: Runs the query.
         parts: The conditions joined by AND, each with the columns that it reads.
         bounds: The bounds of the files. A missing column has unknown bounds.
     """
@@ -61,7 +60,6 @@ def points(
 
 
 def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skipping.ColumnBounds], pa.Table]:
-    """Return SQL expressions for the bounds of columns, and the table that they refer to."""
     names = ["rows"]
     arrays = [bounds.rows]
     known = {}

@@ -36,9 +36,7 @@ class Footer:
     """The columns of a file that Spark's reader reads as Arrow's does."""
 
     rows: int
-    """The number of rows."""
     size_bytes: int
-    """The size of the file."""
     columns: Mapping[str, pa.DataType]
     """The Arrow type of each of these columns, by its exact name."""
     folded: frozenset[str]
@@ -56,9 +54,7 @@ class Identity:
     """A local file as it is now. A file that is written again has another one."""
 
     path: str
-    """Its path."""
     size_bytes: int
-    """Its size."""
     place: tuple[int, int]
     """Its device and inode."""
     changed: tuple[int, int]

@@ -55,7 +55,6 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
     splits; within a split, in the format's order.
 
     Args:
-        reader: Reads the splits.
         splits: The splits to read, planned with the scan's condition.
         scan: Which columns and rows. A limit selects the first rows in the order above.
 
@@ -157,7 +156,6 @@ def _spread(
 
 
 def _is_large(split: Split) -> bool:
-    """Return whether the files of a split are large on average."""
     return split.size_bytes >= len(split.files) * _LARGE_FILE_BYTES
 
 
@@ -229,9 +227,6 @@ def for_each_batch(
     """Call a function with every batch of the splits, in threads and in no order. Nothing is kept.
 
     Args:
-        reader: Reads the splits.
-        splits: What to read.
-        columns: The columns to read.
         consume: Called with the place of the split and of the batch in it, and the batch; from several threads at once.
     """
     stop = Event()
@@ -363,7 +358,6 @@ def _weight_together(splits: Sequence[Split]) -> int:
 
 
 def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
-    """Return the tables as one of exactly the schema."""
     if not tables:
         return wanted.empty_table()
     if not wanted.names:  # tables without columns cannot be concatenated, but they have rows

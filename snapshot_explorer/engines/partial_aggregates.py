@@ -32,13 +32,11 @@ class PartialCondition:
     """A condition on all rows that is evaluated from parts of them; made by `partial_condition`."""
 
     text: str
-    """The condition, for messages."""
     whole: str
     """The condition over the merged aggregates, which are named p0, p1, ..."""
     aggregates: tuple[str, ...]
     """The aggregates as SQL over the rows of a part."""
     merges: tuple[str, ...]
-    """The function that merges each."""
     types: tuple[str, ...]
     """The DuckDB type of each."""
     is_count: tuple[bool, ...]
@@ -49,7 +47,6 @@ class PartialCondition:
 
         Args:
             rows: The columns of the condition, and the part of each row.
-            part: The column with the part.
         """
         found = ", ".join(f"{one} AS p{place}" for place, one in enumerate(self.aggregates))
         query = f"SELECT {quoted(part)} AS {_PART}, {found} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
@@ -97,8 +94,6 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
 
     Args:
         text: A condition that was checked: on all rows together, or on each, which holds if some row passes.
-        schema: The schema of the rows.
-        is_on_all: Which of the two it is.
     """
     tree: Any = copy.deepcopy(parsed(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
     found: list[dict[str, Any]] = []

@@ -115,9 +115,7 @@ def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Sch
     Leaving out other filters is safe, since the query evaluates all of its filters again.
 
     Args:
-        found: All scans of the relation.
         names: Column names by their names in the plan.
-        schema: The relation's schema.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
     pushed = [_pushed(scan.condition, planned) for scan in found]
@@ -144,7 +142,6 @@ def _pushed(text: str | None, planned: pa.Schema) -> str | None:
 
 
 def _is_equivalent(form: data_skipping.Form) -> bool:
-    """Return whether data skipping can use every part of a form."""
     match form:
         case data_skipping.And(parts) | data_skipping.Or(parts):
             return all(_is_equivalent(part) for part in parts)

@@ -37,10 +37,6 @@ def scan_of(
         columns: Names of the columns to return, in order; all for None.
         where: A condition in SQL, as DuckDB understands it.
         limit: The maximum number of rows to return.
-
-    Raises:
-        InvalidArgumentError: A column does not exist or is named twice, the condition does not fit the schema, or the
-            limit is not a whole number, 0 or more.
     """
     found = None if where is None else condition(where, schema)
     chosen = _chosen(schema, columns)

@@ -99,16 +99,11 @@ def run(
     times in milliseconds, become microseconds. Zones are UTC.
 
     Args:
-        query: One read-only DuckDB statement.
         relations: The tables that it may use, by name; the names need no quotes.
         failure: Returns the message for an error of DuckDB.
         whole: Read all columns and rows, without pushdown.
         explain: The query is an EXPLAIN: nothing is read.
         before: Called with the requirements of each relation before anything is read. It may raise.
-
-    Raises:
-        InvalidArgumentError: DuckDB refuses the query, or fails to run it.
-        UnsupportedFeatureError: The result has a type that Arrow does not have, or may depend on a collation.
     """
     import duckdb
 
@@ -141,7 +136,6 @@ def _result_of(
     plan: Sequence[pushdown.Scan] | None,
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
-    """Return the result of a query from the rows that its plan reads; from all rows without one."""
     required = [view.required(plan) for view in views]
     for view, what in zip(views, required, strict=True):
         view.check(query, what)
@@ -296,7 +290,6 @@ class _RelationView:
         self._show_columns(connection, {name: as_value(quoted(name)) for name in read}, f"{self.name}__rows{where}")
 
     def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Mapping[str, str], source: str) -> None:
-        """Make the view of the relation from the SQL of the columns. Columns that are not read fail the query."""
         values = [
             read.get(name, f"CAST({_UNREAD} AS {kind})")
             for name, kind in zip(self._plan_names, _types(text_schema(self._relation.schema)), strict=True)
@@ -312,7 +305,6 @@ class _RelationView:
 
 @lru_cache(maxsize=256)
 def _types(schema: pa.Schema) -> tuple[str, ...]:
-    """Return DuckDB's types of columns, as SQL."""
     with planning_cursor() as cursor:
         return tuple(str(kind) for kind in cursor.from_arrow(schema.empty_table()).types)
 
@@ -347,7 +339,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _message(error: Exception, query: str, failure: Failure) -> str:
-    """Return DuckDB's message as one sentence."""
     import duckdb
 
     text = str(error).strip().split("Error: ", 1)[-1]

@@ -30,15 +30,9 @@ def bind(
     """Return the table at the storage's root, bound to a branch.
 
     Args:
-        storage: The table's folder.
-        name: The required format.
         branch: The branch; the main one for None.
         metadata_file: The metadata file of an Iceberg table to read, below the root; the current one for None.
         relocate: Recorded folders of an Iceberg table that are now elsewhere, and where.
-
-    Raises:
-        TableNotFoundError: As `detect`, or there is no such branch.
-        InvalidArgumentError: No format has that name, or the table is not one of Iceberg and an argument is for these.
     """
     found = Iceberg if metadata_file is not None and name in (None, Iceberg.name) else detect(storage, name)
     if found is Iceberg:
@@ -56,13 +50,8 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
     """Return the format of the table at the storage's root.
 
     Args:
-        storage: The table's folder.
         name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
             as their compatibility options write it, is found by `iceberg`.
-
-    Raises:
-        TableNotFoundError: The folder is missing, is not a table, or is a table of another format.
-        InvalidArgumentError: No format has that name.
     """
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in list(known):

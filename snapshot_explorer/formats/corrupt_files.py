@@ -18,13 +18,7 @@ LOADABLE = "table.readability() lists the versions that can be loaded"
 
 
 def unreadable(path: str, file_format: str, error: Exception) -> Exception:
-    """Return our error for a reader's error about a data file.
-
-    Args:
-        path: The file.
-        file_format: The format it was read as.
-        error: The reader's error.
-    """
+    """Return our error for a reader's error about a data file."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if "crypt" in text.lower():
         return refusal(ENCRYPTED_FILES, path=path)
@@ -48,13 +42,8 @@ def check_size(path: str, size_bytes: int, recorded: int | None, *, by: str) -> 
     """Check the size of a file that is read against the size that the metadata records.
 
     Args:
-        path: The file.
         size_bytes: The number of bytes that it has.
         recorded: The number of bytes that it had when it was written; None if not recorded.
-        by: What records the size.
-
-    Raises:
-        CorruptTableError: The sizes differ.
     """
     if recorded is not None and size_bytes != recorded:
         raise CorruptTableError(

@@ -57,7 +57,6 @@ class Expiry:
     rules: tuple[tuple[str, str], ...]
     """The rules by name, each with its value and source."""
     commands: tuple[tuple[str, str], ...]
-    """The engine of each command, and the command."""
     notes: tuple[str, ...]
     """What the counts include, a sentence or two each."""
     command_notes: tuple[str, ...] = ()
@@ -87,11 +86,7 @@ def format_duration(span: timedelta) -> str:
 
 
 def check_age(now: datetime, keep: timedelta) -> datetime:
-    """Return the time `keep` before now.
-
-    Raises:
-        InvalidArgumentError: The time is before the year 1.
-    """
+    """Return the time `keep` before now."""
     try:
         return now - keep
     except OverflowError as error:
@@ -141,11 +136,7 @@ def holder(
     """Return a row of HOLDERS.
 
     Args:
-        kind: The kind of holder.
-        name: Its name, where it has one.
-        version: Its version.
         sizes: The size of each file.
-        held: The paths of its files.
         exclusive: The paths of files that no other holder has.
     """
     return {
@@ -195,12 +186,8 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
     If listings lack files, up to 32 of them are also checked one by one.
 
     Args:
-        storage: The table's storage.
         paths: Paths below the root or at full locations.
         sizes: The recorded size of each; null if none is recorded.
-
-    Raises:
-        StorageError: A listing lacks a file that exists.
     """
     recorded: dict[str, int | None] = dict.fromkeys(paths.drop_null().to_pylist())
     if sizes is not None:
@@ -246,11 +233,7 @@ def check_gone(storage: Storage, places: Sequence[Sequence[str]]) -> None:
     """Check that files missing from listings do not exist: a storage may answer with a truncated listing.
 
     Args:
-        storage: The table's storage.
         places: Paths for the storage, by listed folder. Up to 32 are checked, spread over the folders.
-
-    Raises:
-        StorageError: A file exists.
     """
     rounds = zip_longest(*(sorted(paths, reverse=True)[:_MAX_CHECKED] for paths in places))
     checked = [place for turn in rounds for place in turn if place is not None][:_MAX_CHECKED]

@@ -39,7 +39,6 @@ def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
     """Return the error that refuses a feature.
 
     Args:
-        feature: The feature that is not read.
         found: A value for each field of the feature's message.
     """
     return UnsupportedFeatureError(feature.message.format(**found))

@@ -13,11 +13,7 @@ _SHORTEST = 8
 
 
 def check(content: bytes, path: str, limits: Limits) -> None:
-    """Check the limits of a log file.
-
-    Raises:
-        LimitError: A line is too long, or nearly all of very many are blank.
-    """
+    """Check the limits of a log file."""
     if len(content) > _SMALL:
         many = content.count(b"\n")
         if many > max(limits.metadata_rows, len(content) // _SHORTEST):
@@ -35,10 +31,7 @@ def _longest(content: bytes) -> int:
 
 
 def lines(content: bytes, path: str, limits: Limits) -> list[bytes]:
-    """Return the lines of a log file, without line ends; blank lines included.
-
-    Raises: as `check`.
-    """
+    """Return the lines of a log file, without line ends; blank lines included."""
     check(content, path, limits)
     return content.split(b"\n")
 
@@ -47,7 +40,6 @@ def document(content: bytes, path: str, limits: Limits) -> Any:
     """Return the value of a JSON document.
 
     Raises:
-        LimitError: It is too long.
         orjson.JSONDecodeError: It is not JSON.
     """
     limits.check_value(path, len(content), len(content), "one JSON document")

@@ -54,7 +54,6 @@ class StateTasks:
     """The tasks whose RECORDS contain the live files of a version."""
 
     units: Sequence[MetadataTask]
-    """The tasks."""
     keeps_last_add: bool
     """Whether the last of several adds of one file is valid where their ranks are equal."""
 
@@ -86,7 +85,6 @@ def of_state(files: pa.Table, version: int, *, change: pa.Array, identity: pa.Ar
 
     Args:
         files: FILES, removed ones included.
-        version: The version.
         change: `add` or `remove`.
         identity: The identity of each file, binary.
         rank: The order of adds and removes.

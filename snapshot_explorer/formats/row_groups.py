@@ -56,7 +56,6 @@ def runs(
     """Yield the row groups of a file to read, in order.
 
     Args:
-        metadata: The footer.
         keep: Positions, ascending: only row groups with one of them are read. None reads all.
         matching: The numbers of the row groups to read, ascending; None for all.
     """
@@ -84,7 +83,6 @@ def matching(
     """Return the numbers of the row groups in which rows may match a predicate, ascending. Reads nothing.
 
     Args:
-        metadata: The footer.
         columns: The file's column, by the name that the predicate calls it. Its values must be read as they are stored,
             in its Arrow type. Other columns may have any values.
         predicate: The rows to read; None for all.

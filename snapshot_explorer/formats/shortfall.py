@@ -44,7 +44,6 @@ def missing_table_error(root: str, what: str, newest: int, since: datetime) -> T
     """Return the error for a table that existed and whose listing is empty.
 
     Args:
-        root: The table's root.
         what: The missing or empty part, such as "its folder _delta_log".
         newest: The newest version of the last listing.
         since: The time of the last listing.
@@ -60,7 +59,6 @@ def missing_versions_error(root: str, lost: Sequence[int], found: Sequence[int],
     """Return the error for a storage that shows fewer versions than before.
 
     Args:
-        root: The table's root.
         lost: The versions that are missing, ascending.
         found: The versions that are shown, ascending.
         since: The time of the last listing.

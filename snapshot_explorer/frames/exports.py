@@ -20,11 +20,7 @@ _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def output_path(path: str | PathLike[str]) -> str:
-    """Return the path of a file to write; `~` is the home folder.
-
-    Raises:
-        InvalidArgumentError: It is not a path of the local disk, or in the folder of a table, which is only read.
-    """
+    """Return the path of a file to write; `~` is the home folder."""
     try:
         target = Path(path).expanduser()
         resolved = target.resolve()

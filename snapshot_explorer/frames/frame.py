@@ -54,9 +54,6 @@ class Frame:
         """Wrap the rows.
 
         Args:
-            rows: The data, all of it.
-            title: The heading when drawn.
-            noun: The plural noun for rows.
             total: The number of rows in all, where `rows` contains only the first of them.
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
@@ -93,11 +90,7 @@ class Frame:
         return self.to_pandas()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column.
-
-        Raises:
-            InvalidArgumentError: There is no such column.
-        """
+        """Return one column."""
         if name not in self._rows.column_names:
             listed = ", ".join(self._rows.column_names)
             raise InvalidArgumentError(f"Unknown column {name!r}. {self.title} has the columns {listed}.")
@@ -127,7 +120,6 @@ class Frame:
         """Write the rows to a CSV file. Structs become a column per field, lists and maps JSON text, binary hex.
 
         Raises:
-            InvalidArgumentError: The path is a URL, or in the folder of a table.
             OSError: The file cannot be written.
         """
         import pyarrow.csv as pa_csv  # noqa: PLC0415 - only where a file is written
@@ -141,7 +133,6 @@ class Frame:
         """Write the rows to a parquet file.
 
         Raises:
-            InvalidArgumentError: The path is a URL, or in the folder of a table.
             OSError: The file cannot be written.
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - the same
@@ -153,10 +144,6 @@ class Frame:
 
         Args:
             y: The measure of the bars of a history: rows, files or bytes.
-
-        Raises:
-            UnsupportedFeatureError: The frame has no figure.
-            InvalidArgumentError: `y` is not a measure.
         """
         if self._depict is None:
             raise UnsupportedFeatureError(
@@ -233,7 +220,6 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     Integers with nulls stay integers, decimals stay decimals, nanoseconds and nested values survive.
 
     Args:
-        rows: The rows.
         maps_as_dicts: Convert maps to dicts, with unique keys, instead of lists of pairs.
     """
     import pandas as pd

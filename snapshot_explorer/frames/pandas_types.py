@@ -23,14 +23,10 @@ def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame
     """Return Arrow rows as pandas.
 
     Args:
-        rows: The rows.
         types: `arrow`: Arrow dtypes, without loss. `numpy`: the types of `pandas.read_parquet`: decimals become the
             nearest float64, integers with nulls float64, dates datetime64, and booleans with nulls objects.
             `nullable`: pandas' own types with NA, such as Int64: only decimals lose digits, as they become Float64.
             Values inside of lists, structs and maps stay as they are. Variants become JSON text.
-
-    Raises:
-        InvalidArgumentError: The types are unknown, or NumPy's cannot hold an integer exactly.
     """
     match check_types(types):
         case "arrow":
@@ -43,11 +39,7 @@ def rows_as_pandas(rows: pa.Table, types: PandasTypes = "arrow") -> pd.DataFrame
 
 
 def check_types(types: str) -> PandasTypes:
-    """Return the types if they are known.
-
-    Raises:
-        InvalidArgumentError: They are not.
-    """
+    """Return the types if they are known."""
     known: tuple[PandasTypes, ...] = get_args(PandasTypes)
     for name in known:
         if types == name:
@@ -64,7 +56,6 @@ def decimal_columns(schema: pa.Schema) -> list[str]:
 
 
 def _with_floats(rows: pa.Table) -> pa.Table:
-    """Return the rows with decimals as the nearest float64."""
     for position, field in enumerate(rows.schema):
         if pa.types.is_decimal(field.type):
             # By way of text: Arrow's own cast to float64 is off by one in the last place for some values.

@@ -35,19 +35,14 @@ class Finding:
     """A row of HEALTH_FINDINGS; see there for the columns."""
 
     finding: str
-    """The name of the finding."""
     value: float | None
     """The measured number."""
     watch_from: float
-    """The threshold to watch."""
     act_from: float | None = None
-    """The threshold to act."""
     found: str
     """The number in words."""
     threshold: str
-    """The thresholds in words."""
     meaning: str
-    """The consequence."""
     advice: str
     """The recommended action."""
     is_large_enough: bool = True
@@ -89,7 +84,6 @@ def findings_of(
         partitions: HEALTH_PARTITIONS.
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
-        settings: The settings that thresholds derive from.
         readability: Its row of READABILITY; None if its files were not checked.
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,

@@ -41,7 +41,6 @@ class Groups:
     files: pa.Table
     """FILES."""
     of_files: Ints
-    """The group number of each file."""
     firsts: Ints
     """The index of the first file of each group."""
 

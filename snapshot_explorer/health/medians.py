@@ -18,10 +18,8 @@ def medians(values: Ints, first: Ints, last: Ints, count: int) -> Ints:
     in use than values are added and removed, so the time is in proportion to the values and the moments.
 
     Args:
-        values: The values.
         first: The first moment at which each value is present.
         last: The first moment at which each value is no longer present; `count` or more if it remains.
-        count: The number of moments.
     """
     if not len(values):
         return np.zeros(count, np.int64)

@@ -44,13 +44,8 @@ def health_history(
     """Return HEALTH_HISTORY of versions, newest first. Reads the newest settings, nothing else.
 
     Args:
-        table_format: The table.
-        lifetimes: The lifetimes of its files.
         versions: The versions; None for all versions of the lifetimes. Others have no row.
         name: The name of the table, for the title.
-
-    Raises:
-        UnsupportedFeatureError: The format has no settings for maintenance.
     """
     title = f"Health of {name} over its versions"
     if not lifetimes.versions:
@@ -75,8 +70,6 @@ def over_frame(lifetimes: FileLifetimes, settings: MaintenanceSettings, *, has_d
     deletions then change during the lifetime of a file, and lifetimes do not contain them.
 
     Args:
-        lifetimes: The lifetimes of the files.
-        settings: The settings, for all versions.
         has_deletions: Whether a file whose deletions change has another lifetime.
     """
     file_intervals = _intervals_of(lifetimes)
@@ -123,13 +116,11 @@ class _Steps:
     """The sizes of groups of files over versions: a row for each version that changes a group."""
 
     group: Ints
-    """The group."""
     when: Ints
     """The position of the version."""
     number: Ints
     """The number of files of the group from then on."""
     size_bytes: Ints
-    """The bytes of these files."""
     count: int
     """The number of versions."""
 
@@ -165,7 +156,6 @@ class _FileIntervals:
     """The number of versions."""
 
     def running(self, values: Ints) -> Ints:
-        """Return the sum of the values of the live files at each version."""
         changes = np.zeros(self.count + 1, np.int64)
         np.add.at(changes, self.first, values)
         np.subtract.at(changes, self.last, values)
@@ -178,7 +168,6 @@ class _FileIntervals:
         return pa.array(self.running(np.where(chosen, values, 0)), mask=unknown_count > 0)
 
     def steps(self, groups: Ints, chosen: Mask | None, size_bytes: Ints) -> _Steps:
-        """Return the sizes over versions of the groups of all or the chosen files."""
         some = np.arange(len(self.first)) if chosen is None else np.flatnonzero(chosen)
         return _steps(groups[some], self.first[some], self.last[some], size_bytes[some], self.count)
 
@@ -247,5 +236,4 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
 
 
 def _is_last(keys: Ints) -> Mask:
-    """Return a mask of the last of each run of equal keys."""
     return np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])

@@ -19,7 +19,6 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
 
     Args:
         groups: FILES with `delete_records`, by partition and bucket.
-        settings: The settings that thresholds derive from.
     """
     size_bytes = groups.summed(groups.sizes)
     least, median, greatest = groups.spread if groups.count else (size_bytes,) * 3

@@ -62,11 +62,9 @@ class Health:
 
         Args:
             name: The name of the table, for the title.
-            version: The version.
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
-            settings: The settings that thresholds derive from.
             readability: The version's row of READABILITY; None if its files were not checked.
         """
         self._readability = readability
@@ -167,14 +165,8 @@ def read_health(version: TableVersion, *, name: str, readability: Mapping[str, o
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
-        version: The version.
         name: The name of the table, for titles.
         readability: The version's row of READABILITY; None if its files were not checked.
-
-    Raises:
-        UnsupportedFeatureError: The format has no settings for maintenance.
-        SnapshotNotFoundError: The table has no version, or the files of the version can no longer be read.
-        CorruptTableError: A metadata file is missing or damaged; the message contains its path.
     """
     if version.number is None:
         raise SnapshotNotFoundError(f"{name} has no version yet: nothing has been committed to it.")

@@ -34,7 +34,6 @@ def parse(
 
     Args:
         command: The command, whose arguments and options are accepted.
-        words: The words behind the command's own.
         expand: Replaces the user's variables in a value. Its result is never parsed as a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
         variables: The user's variables. The bare name of one may be given where a ref, a number or a time is expected.

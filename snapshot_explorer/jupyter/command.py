@@ -42,9 +42,7 @@ class Argument:
     name: str
     """Its name in the usage line, such as PATH."""
     meaning: str
-    """What it is, for the help."""
     value_type: ValueType
-    """The type of its value."""
     required: bool = False
     """Whether the command needs it."""
 
@@ -60,7 +58,6 @@ class Option:
     metavar: str | None = None
     """The name of its value in the usage line, such as N; None for a flag that stands alone."""
     value_type: ValueType = "text"
-    """The type of its value."""
     repeated: bool = False
     """Whether it may be given several times."""
     keyword: str | None = None
@@ -116,11 +113,9 @@ class Invocation:
     """One use of a command."""
 
     arguments: Arguments
-    """The arguments of the line."""
     commands: "Sequence[Command]"
     """All commands, in the order of the help."""
     tables: OpenTables
-    """The open tables, by name."""
     settings: Settings
     """The settings in force."""
     variables: Mapping[str, object]
@@ -142,9 +137,7 @@ class Command:
     """A subcommand."""
 
     name: str
-    """Its name on the line."""
     summary: str
-    """What it returns, in one sentence."""
     run: Callable[[Invocation], object]
     """Runs it and returns what the Python call returns."""
     python: str

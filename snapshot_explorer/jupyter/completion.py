@@ -136,8 +136,6 @@ def suggestions(typed: str, tables: OpenTables, variables: Mapping[str, object])
 
 
 class _CursorPosition:
-    """A cursor behind a command."""
-
     def __init__(
         self,
         command: Command,
@@ -169,7 +167,6 @@ class _CursorPosition:
         return Suggestions("", (*found.items, *self._flags()))
 
     def _awaiting(self) -> Option | None:
-        """Return the option whose value is at the cursor."""
         if not self._before or self._before[-1].quote:
             return None
         last = self._before[-1].text
@@ -271,7 +268,6 @@ class _CursorPosition:
         return ((name, "column") for name in (table.cached.columns if table else ()))
 
     def _table(self, name: str | None) -> Table | None:
-        """Return the table that the line names so far, or the current one."""
         tables = self._tables.all()
         named = [name] if name else self._named()
         return tables.get(named[0] if named else self._tables.current or "")

@@ -41,9 +41,7 @@ class Cost:
     rows: int | None
     """Rows in the data files; None where the metadata does not contain it."""
     files: int
-    """Data files."""
     size_bytes: int
-    """Their size."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(

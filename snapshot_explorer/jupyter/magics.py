@@ -91,7 +91,6 @@ class SnapshotMagics(Magics):
         return self._run_line(line, cell, local_ns)
 
     def _run_line(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
-        """Run a line, and put its result into the variable that it names."""
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
@@ -117,11 +116,9 @@ class SnapshotMagics(Magics):
         return None if is_kept else result
 
     def _written(self, line: str, body: str | None, variables: Mapping[str, object]) -> Written:
-        """Return a line in the form of a command."""
         return as_command(line, body, names=[command.name for command in COMMANDS], is_table=self._is_table(variables))
 
     def _is_table(self, variables: Mapping[str, object]) -> Callable[[str], bool]:
-        """Return whether a name is that of an open table, as a function."""
         return lambda name: name in self.tables.all() or isinstance(variables.get(name), Table)
 
     def _parsed(self, words: Sequence[Token], variables: Mapping[str, object]) -> tuple[Command, Arguments]:
@@ -189,7 +186,6 @@ class SnapshotMagics(Magics):
             raise UsageError(visible(with_commands(" ".join(str(error).split())))) from error
 
     def _show_line(self, line: str) -> None:
-        """Show a line beside the result."""
         self._shell.display_pub.publish({"text/plain": visible(line)})
 
     def _show_once(self, line: str) -> None:
@@ -218,7 +214,6 @@ def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
 
 
 def _target(line: str) -> tuple[str | None, str]:
-    """Return the variable of `NAME << command ...` and the rest of the line."""
     found = _TARGET.fullmatch(line)
     return (found[1], found[2]) if found else (None, line)
 

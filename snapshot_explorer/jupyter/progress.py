@@ -18,7 +18,6 @@ class CellProgress:
     """Shows progress as an output of the cell that runs, by a kernel's display messages."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        """Show below the cells of a shell."""
         self._shell = shell
         self._id: str | None = None
 
@@ -54,7 +53,6 @@ class ShellProgress:
         """Bind to a shell.
 
         Args:
-            shell: The shell.
             is_wanted: Returns whether progress should be shown now.
         """
         self._shell = shell

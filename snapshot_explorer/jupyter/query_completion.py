@@ -34,9 +34,7 @@ class Names:
     """What a query may name."""
 
     tables: Mapping[str, Table]
-    """The open tables."""
     refs: Callable[[Table | None], Items]
-    """Returns the refs of a table with what each is."""
     times: Callable[[Table], Items]
     """Returns the commit times of a table with what was committed."""
 
@@ -46,8 +44,6 @@ def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[
 
     Args:
         before: The query before the cursor.
-        whole: The query.
-        names: What it may name.
     """
     owners = _owners(whole, names.tables)
     last = next(iter(reversed(_owners(before, names.tables).values())), None)

@@ -69,7 +69,6 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
 
     Args:
         words: The name of the command, and what follows it.
-        table: The current table.
     """
     word, *others = words
     if word.lower() not in (*_RESTORING, *_WRITING):
@@ -103,7 +102,6 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     Args:
         line: The line behind `%snapshot`.
         body: The cell below it.
-        names: The names of the commands.
         is_table: Whether an open table has that name.
     """
     words = tokenize(line)

@@ -21,7 +21,6 @@ class Token:
     flag: str = ""
     """The flag of `--flag="quoted value"`; empty for other words."""
     start: int = field(default=0, compare=False)
-    """Where it starts in the line."""
 
 
 def tokenize(line: str) -> tuple[Token, ...]:
@@ -53,7 +52,6 @@ def _after_blanks(line: str, at: int) -> int:
 
 
 def _word(line: str, at: int) -> tuple[Token, int]:
-    """Return the word that starts at a position, and the position behind it."""
     flag = _FLAG_VALUE.match(line, at)
     start = flag.end() if flag else at
     if line[start] in "\"'":

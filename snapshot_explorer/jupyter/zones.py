@@ -11,11 +11,7 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def zone_of(name: str) -> tzinfo | None:
-    """Return the zone of that name; None for UTC, the computer's own for `local`.
-
-    Raises:
-        InvalidArgumentError: There is none.
-    """
+    """Return the zone of that name; None for UTC, the computer's own for `local`."""
     if name == "UTC":
         return None
     if name == "local":

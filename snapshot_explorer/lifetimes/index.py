@@ -321,7 +321,6 @@ class FileLifetimes:
 
 
 def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the values, with 0 for null, and a 1 for each null."""
     unknown = single_chunk(column.is_null()).to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).to_numpy(), unknown.astype(np.int64)
 
@@ -329,7 +328,6 @@ def _values_and_nulls(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], n
 def _running_sums(
     values: npt.NDArray[np.int64], first: npt.NDArray[np.int32], last: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.int64]:
-    """Return the sum of the values present at each position."""
     changes = np.zeros(count, np.int64)
     np.add.at(changes, first, values)
     ended = last < OPEN

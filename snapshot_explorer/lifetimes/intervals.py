@@ -51,7 +51,6 @@ class Intervals:
     folders: pa.Array
     """The folders of the files, with a trailing slash."""
     partitions: pa.Array
-    """The distinct partitions."""
 
     def paths(self, rows: pa.Table) -> pa.Array:
         """Return the paths of some of the intervals."""
@@ -76,7 +75,6 @@ def with_state(intervals: Intervals, files: pa.Table, position: int) -> Interval
     A file that was live before and has equal attributes counts as never removed.
 
     Args:
-        intervals: The intervals of the earlier versions.
         files: FILES of the version.
         position: The version's position.
     """
@@ -94,7 +92,6 @@ def with_changes(intervals: Intervals, changes: pa.Table, positions: npt.NDArray
     is not live changes nothing. A file that one commit adds and removes, in this order, was never live.
 
     Args:
-        intervals: The intervals of the earlier versions.
         changes: CHANGES of data files of the versions, in the order of the versions.
         positions: The position of the version of each change.
     """
@@ -115,7 +112,6 @@ class _Events:
     positions: npt.NDArray[np.int64]
     """When."""
     adds: npt.NDArray[np.bool_]
-    """Whether each is an add."""
 
     @classmethod
     def of(cls, files: pa.Table, positions: npt.NDArray[np.int64], *, adds: bool) -> "_Events":
@@ -124,14 +120,10 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class _OpenIntervals:
-    """The open intervals."""
-
     places: npt.NDArray[np.int64]
     """Their row numbers."""
     rows: pa.Table
-    """Their rows."""
     identity: pa.Table
-    """Their keys."""
 
     @property
     def count(self) -> int:
@@ -167,7 +159,6 @@ def interval_identities(intervals: Intervals) -> Codes:
 
 
 def _as_files(identity: pa.Table) -> pa.Table:
-    """Return FILES with only the key columns."""
     known = {"path": identity.column("path"), "level": identity.column("level")}
     known["deletion_vector"] = identity.column("vector")
     columns = [
@@ -177,7 +168,6 @@ def _as_files(identity: pa.Table) -> pa.Table:
 
 
 def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
-    """Return the intervals after events, which are ordered by time."""
     known = _open_intervals(intervals)
     files = pa.concat_tables([one.files for one in events])
     if not len(files):
@@ -244,7 +234,6 @@ def _joined(
     begins: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int32],
 ) -> Intervals:
-    """Return the intervals with new ends, followed by new intervals."""
     folders, names = split_paths(files.column("path"))
     all_folders, folder = _with_folders(intervals.folders, folders)
     partitions, partition = _with_partitions(intervals.partitions, files.column("partition"))

@@ -65,13 +65,7 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
     versions that have expired since are kept.
 
     Args:
-        table_format: The table.
         known: Lifetimes of the table that were read before.
-        title: The title of the drawing.
-
-    Raises:
-        CorruptTableError: A file of the log is missing or damaged; the message contains its path.
-        SnapshotNotFoundError: Versions expired during each try.
     """
     for left in reversed(range(_TRIES)):
         listing = table_format.listing(0)
@@ -102,15 +96,9 @@ def keep_lifetimes(
     """Return lifetimes like `read_lifetimes`, cached in a folder.
 
     Args:
-        table_format: The table.
         known: Lifetimes of the table that were read before; by default those in the folder, if any.
         cache_dir: The user's folder, never in the table.
         table: The identity of the table, its location first.
-        title: The title of the drawing.
-
-    Raises:
-        InvalidArgumentError: The folder is in the table.
-        StorageError: The folder cannot be written.
     """
     file = file_of(cache_dir, table)
     kept = load(file, title=title)
@@ -142,7 +130,6 @@ def states_of(listing: Listing) -> list[int]:
 
 
 def _continues(table_format: FileHistory, known: FileLifetimes, listing: Listing) -> bool:
-    """Return whether a listing contains the known history or a continuation of it."""
     states = states_of(listing)
     if not states or not known.versions or states[-1] < known.versions[-1]:
         return False
@@ -218,10 +205,6 @@ def _with_later_changes(
     """Return lifetimes extended by the versions after the known ones, from their changes.
 
     Args:
-        table_format: The table.
-        found: The known lifetimes.
-        rest: The versions.
-        reading: The progress.
         read: The changes of the first of them, if they were read already.
     """
     number = _FIRST

@@ -47,11 +47,7 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
     """Return lifetimes with statistics of columns. One pass over the log, as for lifetimes.
 
     Args:
-        table_format: The table.
         columns: The columns, of the schema at version `at`.
-        at: The version that names the columns.
-
-    Raises: as `read_lifetimes`.
     """
     reference = table_format.version(at)
     fields = [reference.arrow_schema.field(name) for name in columns]
@@ -114,7 +110,6 @@ class _Reader:
         return self._state(self._format.version(version))
 
     def _state(self, version: TableVersion) -> pa.Table:
-        """Return the files of a version, and keep their statistics."""
         files = version.files(statistics=True)
         if not self._format.lifetimes_have_deletions:
             files = _without_deletions(files)
@@ -155,7 +150,6 @@ class _Reader:
 
 
 def _schema(fields: Sequence[pa.Field]) -> pa.Schema:
-    """Return the schema of files with their statistics, a column each."""
     kinds = [(part, pa.int64() if part == "null_count" else None) for part in _PARTS]
     columns = [pa.field(f"{part} {field.name}", kind or field.type) for part, kind in kinds for field in fields]
     return pa.schema([*_IDENTITY, *columns])
@@ -167,7 +161,6 @@ def _distinguishing_vectors(level: pa.Array, vector: pa.Array) -> pa.Array:
 
 
 def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
-    """Return the statistics of each interval, from files in any order."""
     intervals = lifetimes.intervals
     level = single_chunk(intervals.rows.column("level"))
     vector = _distinguishing_vectors(level, single_chunk(intervals.rows.column("deletion_vector")))

@@ -33,11 +33,7 @@ def file_of(cache_dir: str | os.PathLike[str], table: Sequence[str | None]) -> P
     """Return the path of the file for the lifetimes of a table.
 
     Args:
-        cache_dir: The user's folder.
         table: The identity of the table, its location first.
-
-    Raises:
-        InvalidArgumentError: The folder is in the table, where nothing is ever written.
     """
     try:
         folder = Path(cache_dir).expanduser().resolve()
@@ -70,11 +66,7 @@ def load(file: Path, *, title: str) -> FileLifetimes | None:
 
 
 def save(file: Path, lifetimes: FileLifetimes) -> None:
-    """Write lifetimes to a file, atomically: a concurrent reader sees the old or the new file.
-
-    Raises:
-        StorageError: The folder cannot be written.
-    """
+    """Write lifetimes to a file, atomically: a concurrent reader sees the old or the new file."""
     content = _serialized(lifetimes)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +138,6 @@ def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
 
 
 def _check(intervals: Intervals, versions: tuple[int, ...]) -> None:
-    """Check that every index is in range."""
     rows = intervals.rows
     columns = {name: rows.column(name).to_numpy() for name in ("first", "last", "folder", "partition")}
     bounds = {"first": len(versions), "folder": len(intervals.folders), "partition": len(intervals.partitions)}

@@ -74,7 +74,6 @@ class Reading:
     table: str
     """The table's name in the query."""
     snapshot: Snapshot
-    """The version."""
     where: str | None
     """A condition that all rows to read match; None for all rows."""
     limit: int | None
@@ -108,14 +107,6 @@ def sql(
         engine: `duckdb` or `spark`.
         spark: The session for Spark; by default the active one, or a new local one.
         before: Called with what DuckDB will read, before it does. It may raise. Not called for Spark.
-
-    Raises:
-        InvalidArgumentError: A table does not exist, the query does more than read, or the engine refuses it.
-        SnapshotNotFoundError: A version does not exist.
-        UnsupportedFeatureError: A version uses a feature that is not read, the result has a type that Arrow does not
-            have, or DuckDB would compare a column with a collation by its bytes.
-        CorruptTableError: A file is missing or damaged. The message contains its path.
-        MissingDependencyError: The engine is Spark, and PySpark or Java is not installed.
     """
     if engine == "duckdb":
         return frames.as_pandas(to_arrow(query, tables, before=before))
@@ -193,11 +184,9 @@ class _Source:
     written: str
     """The table's name in the query."""
     snapshot: Snapshot
-    """The version."""
 
     @property
     def what(self) -> str:
-        """Return its description for messages."""
         return f"{self.written} at {self.snapshot.label}"
 
 
@@ -240,16 +229,13 @@ class _Query:
 
     @property
     def written(self) -> Mapping[int, str]:
-        """Return the name in the query of each source, by its number."""
         return {number: source.written for number, source in enumerate(self.sources)}
 
     @property
     def first(self) -> str:
-        """Return the statement's first word."""
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
 
     def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> Rewritten:
-        """Return the text for an engine."""
         return rewrite(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:

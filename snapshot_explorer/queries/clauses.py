@@ -39,11 +39,7 @@ def is_clause(following: Sequence[Token]) -> bool:
 
 
 def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
-    """Return the clause at the start of the tokens after a table name; None if there is none.
-
-    Raises:
-        InvalidArgumentError: The clause contains no version.
-    """
+    """Return the clause at the start of the tokens after a table name; None if there is none."""
     if not is_clause(following):
         return None
     skipped = 4 if following[0].keyword == "FOR" else 3
@@ -94,12 +90,7 @@ def _version(value: Token, now: datetime) -> Ref:
 
 
 def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
-    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none.
-
-    Raises:
-        InvalidArgumentError: No ref follows the `@`.
-        InvalidRefError: The ref is invalid.
-    """
+    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none."""
     if query[name.end : name.end + 1] != "@":
         return None
     found = _AT.match(query, name.end + 1)

@@ -82,14 +82,9 @@ def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: d
 
     Args:
         query: The text.
-        tokens: Its tokens.
 
 
-        names: The names of the known tables.
         now: The time that `@2h` counts from.
-
-    Raises:
-        InvalidArgumentError: A table is unknown, a version is not valid, or the statement does more than read.
     """
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
     return walk.run()
@@ -119,12 +114,10 @@ class _Walk:
         return tuple(self.found)
 
     def _before(self, back: int = 1) -> str:
-        """Return the word before the current token."""
         at = self.at - 1 - back
         return self.tokens[at].keyword if at >= 0 else ""
 
     def _next(self) -> str:
-        """Return the next word or sign."""
         following = self.tokens[self.at] if self.at < len(self.tokens) else None
         return "" if following is None else following.keyword or following.text
 
@@ -225,7 +218,6 @@ class _Walk:
         level.is_first = False
 
     def _structure(self, keyword: str, level: _Level) -> bool:
-        """Update the state for a keyword of the structure; return whether it is one."""
         if keyword == "WITH" and level.is_first:
             level.is_query, level.with_part = True, "name"
             level.expects = level.in_from = False

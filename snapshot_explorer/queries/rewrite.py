@@ -25,7 +25,6 @@ class Rewritten:
     query: str
     """The text of the user."""
     text: str
-    """The text for the engine."""
     starts: tuple[int, ...]
     """Where the parts of `text` start, ascending."""
     origins: tuple[int, ...]
@@ -70,9 +69,7 @@ def rewrite(
 
     Args:
         query: The text.
-        tokens: Its tokens.
         tables: The references to tables in order, each with the text in its place.
-        dialect: The engine.
     """
     parts: list[tuple[str, int]] = []
     waiting = list(tables)

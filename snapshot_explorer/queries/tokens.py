@@ -35,9 +35,7 @@ class Token:
     """A part of a query's text. The concatenated tokens of a query are its text."""
 
     kind: Kind
-    """Its kind."""
     text: str
-    """Its text."""
     start: int
     """Where it starts, in characters."""
 
@@ -65,11 +63,7 @@ class Token:
 
 
 def tokens(text: str) -> tuple[Token, ...]:
-    """Return the tokens of a query.
-
-    Raises:
-        InvalidArgumentError: A string, a quoted name or a comment is never closed.
-    """
+    """Return the tokens of a query."""
     return tuple(_tokens(text))
 
 

@@ -41,10 +41,6 @@ def parse_ref(
             ref, which is returned unchanged.
         now: The time from which `@2h` counts back; by default the current time.
         tags: Called only if the text is not a valid ref, to suggest a tag of that name.
-        branches: Likewise for branches.
-
-    Raises:
-        InvalidRefError: It is not a valid ref. The message contains the input and examples of refs.
     """
     if isinstance(ref, Version | Latest | Earliest | Tag | BranchHead | AsOf):
         return ref
@@ -62,11 +58,7 @@ def parse_ref(
 
 
 def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]:
-    """Return the two refs of `A..B`. A missing side is earliest or latest. Reads nothing.
-
-    Raises:
-        InvalidRefError: A side is not a valid ref, or the text does not contain `..`.
-    """
+    """Return the two refs of `A..B`. A missing side is earliest or latest. Reads nothing."""
     if not isinstance(text, str) or len(text) > 2 * _LONGEST:
         what = brief_repr(text) if isinstance(text, str) else f"A value of type {type(text).__name__}"
         raise InvalidRefError(f"{what} is not a range of versions. Write two refs, such as 3..17 or 17..latest.")
@@ -215,7 +207,6 @@ def candidates(base: str, back: int) -> Iterator[str]:
 
     Args:
         base: The text without the steps at its end.
-        back: The number of steps.
     """
     word = base.lower().strip()
     if not word and back:

@@ -65,7 +65,6 @@ class Tag:
     """The version of a tag."""
 
     name: str
-    """The name of the tag; any text."""
     back: int = 0
     """How many existing versions before it."""
 

@@ -38,11 +38,7 @@ class History(Protocol):
         ...
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, aware. Reads one small file per version.
-
-        Raises:
-            SnapshotNotFoundError: A version has expired since the listing.
-        """
+        """Return the commit time of each version, aware. Reads one small file per version."""
         ...
 
     def candidates_at(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
@@ -62,10 +58,6 @@ def resolve(ref: Ref, history: History) -> int:
     listing. A time costs one listing and, if each version's own file contains its time, about log2(n) small reads.
     Like Paimon, the search assumes that times ascend with versions: if the clocks of writers disagree, it may return
     a neighboring version. The times of Delta always ascend.
-
-    Raises:
-        SnapshotNotFoundError: No version matches. The message lists the available ones.
-        InvalidArgumentError: A tag name is ambiguous, or a short form is also the name of a tag of another version.
 
     Source: paimon docs, "Time travel"; SnapshotManager.earlierOrEqualTimeMills.
     """
@@ -133,7 +125,6 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
 
     Args:
         ref: The ref, or the number of the version.
-        listing: The existing versions.
     """
     versions = listing.versions
     if not versions:
@@ -150,7 +141,6 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
 
 
 def _range_text(listing: Listing) -> str:
-    """Return the existing versions as text, such as `3 to 41, with gaps`."""
     first, last = listing.versions[0], listing.versions[-1]
     return f"{first} to {last}{', with gaps' if listing.has_gaps else ''}" if first != last else f"{first}"
 
@@ -256,12 +246,7 @@ def resolve_range(first: Ref, last: Ref, history: History, *, whole: bool) -> tu
     Args:
         first: The first bound. As a number, or as `earliest^`, it may be the version before the earliest one.
         last: The last bound.
-        history: The versions of the table.
         whole: Whether every version between must exist; otherwise only the bounds must.
-
-    Raises:
-        InvalidArgumentError: The last comes before the first.
-        SnapshotNotFoundError: A version does not exist.
     """
     end = resolve(last, history)
     start = _start(first, history, whole=whole)

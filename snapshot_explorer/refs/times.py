@@ -40,11 +40,7 @@ def start_of_day(now: datetime | None) -> datetime:
 
 
 def utc(time: datetime) -> datetime:
-    """Return a time as a plain datetime in UTC. A naive one is assumed to be in UTC.
-
-    Raises:
-        InvalidRefError: It is not a time in the years 1 to 9999.
-    """
+    """Return a time as a plain datetime in UTC. A naive one is assumed to be in UTC."""
     try:
         aware = time.astimezone(UTC) if time.tzinfo else time
         # Field by field: pandas.Timestamp is a datetime too, and so is NaT, which has no fields.

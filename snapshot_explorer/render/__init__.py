@@ -25,7 +25,6 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
     """Return the drawing as `text/plain` and `text/html`, for `_repr_mimebundle_`.
 
     Args:
-        drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
     """
     return {"text/plain": text(drawing, limit=limit), "text/html": html(drawing, limit=limit, can_copy=True)}

@@ -52,8 +52,6 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Formatted:
-    """A value that is already formatted."""
-
     text: str
 
 

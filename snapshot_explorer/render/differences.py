@@ -34,7 +34,6 @@ def difference_figure(summary: pa.Table, partitions: pa.Table, *, title: str) ->
     Args:
         summary: COMPARED.
         partitions: COMPARED_PARTITIONS. Those with the most files that differ are drawn.
-        title: The heading.
     """
     import plotly.graph_objects as go
 
@@ -151,7 +150,6 @@ def _partition_bars(most: pa.Table) -> Iterator[go.Bar]:
 
 
 def _names(most: pa.Table) -> list[str]:
-    """Return a unique and safe name of each partition and bucket."""
     names_so_far = []
     for partition, bucket in zip(most["partition"], most["bucket"].to_pylist(), strict=True):
         parts = [cell(partition).text] if len(partition) else []

@@ -62,9 +62,7 @@ class Item:
     sign: str
     """`=` carried over, `+` added, `-` gone, `~` merged from others, or `?`."""
     name: str
-    """The name."""
     description: str
-    """A short description."""
     opens: str = ""
     """What a click opens, on a page that supports it."""
 
@@ -74,7 +72,6 @@ class Lane:
     """The items of one kind of two sides, equal ones on the same line."""
 
     name: str
-    """The title of the lane."""
     rows: tuple[tuple[Item | None, Item | None], ...]
     """The left and right side of each line; None for nothing."""
     total: int
@@ -101,6 +98,5 @@ class Drawing:
     """The representation of an object."""
 
     title: str
-    """The heading."""
     parts: tuple[Part, ...]
     """The parts below it, in order."""

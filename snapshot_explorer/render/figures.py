@@ -49,7 +49,6 @@ class Style:
     """Marker shapes that distinguish groups in addition to colour."""
 
     colour: str
-    """One of the palette."""
     pattern: str
     """The pattern of its bars, as plotly names it."""
     symbol: str
@@ -93,11 +92,7 @@ class Picture:
         return self._drawing
 
     def mimebundle(self, *, limit: int = DRAWN_ROWS) -> dict[str, Any]:
-        """Return the figure and the table, as HTML and as text, for `_repr_mimebundle_`.
-
-        Args:
-            limit: Rows to draw of the table.
-        """
+        """Return the figure and the table, as HTML and as text, for `_repr_mimebundle_`."""
         shown: dict[str, Any] = orjson.loads(self.figure.to_json())
         # Not `responsive`: notebooks resize figures themselves, and with both the figure collapses to its margins.
         shown["config"] = {"displaylogo": False}
@@ -130,12 +125,7 @@ def escaped(content: str) -> str:
 
 
 def layout(title: str, /, **more: object) -> dict[str, object]:
-    """Return a layout that reads in light and dark.
-
-    Args:
-        title: The heading, safe already.
-        more: Other properties of the layout.
-    """
+    """Return a layout that reads in light and dark."""
     return {
         # The user's default template would colour this figure.
         "template": "none",
@@ -197,12 +187,9 @@ def stepped_line(  # noqa: PLR0913 - what a line is, all named
 
     Args:
         x: The positions of the versions.
-        y: The values; NaN is a gap.
         shift: The offset of the positions, as from `places`.
         panel: The number of the panel from 0. With many versions only the first panel is SVG, for the range slider.
         name: The name of the values, for the tooltip.
-        colour: The colour of the line.
-        dash: Its dash style.
         number_format: The format of the values in the tooltip, such as `:,`.
     """
     import plotly.graph_objects as go

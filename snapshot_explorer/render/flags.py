@@ -39,11 +39,8 @@ class Flag:
     word: str
     """The prefix of a name."""
     symbol: str
-    """The marker."""
     colour: str
-    """Its colour."""
     width: int
-    """The width of its outline."""
 
 
 FLAGS = (
@@ -57,9 +54,7 @@ class FlagLayer:
     """The flags of one kind."""
 
     flag: Flag
-    """The kind."""
     x: npt.NDArray[np.int64]
-    """Their positions."""
     y: npt.NDArray[np.float64]
     """Their heights, 1 being the top of the bars' part of the figure."""
     names: Sequence[Sequence[str]]
@@ -113,7 +108,6 @@ def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.S
     """Return flags as a part of a figure, with the first of their names where there are few.
 
     Args:
-        flags: The flags.
         version_template: The version in a template, for flags with their own tooltips.
     """
     import plotly.graph_objects as go

@@ -13,7 +13,6 @@ class ShownColumn:
     """The drawn part of a grid's column."""
 
     name: str
-    """The column's name."""
     meaning: str | None
     """What the column means, from its field metadata."""
     is_number: bool
@@ -33,7 +32,6 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
     """Return the first columns of the rows to draw. Only those are converted, however many there are.
 
     Args:
-        grid: The rows.
         limit: Rows to draw of a grid that has no limit of its own.
         most: The maximum number of columns.
     """

@@ -140,7 +140,6 @@ def html(drawing: Drawing, *, limit: int = DRAWN_ROWS, has_actions: bool = False
     """Return the drawing as HTML for a notebook's output.
 
     Args:
-        drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
         has_actions: Whether the page reacts to clicks on items.
         can_copy: Whether to add `COPY_SCRIPT` where there is something to copy.

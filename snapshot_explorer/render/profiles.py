@@ -40,7 +40,6 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
     Args:
         columns: By column, ascending by version: version, rows, null_rate, min and max.
         anomalies: ANOMALIES: the versions to mark, in the panel of their measure.
-        title: The heading.
     """
     import plotly.graph_objects as go
 

@@ -29,7 +29,6 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
     fit, the last ones are left out, with a note.
 
     Args:
-        drawing: What to draw.
         limit: Rows to draw of a grid that has no limit of its own.
         room: The widest line, in columns of a terminal. Only a number or a time that is wider exceeds it.
     """
@@ -174,7 +173,6 @@ def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Seq
 
 
 def _minimum_width(columns: Sequence[_Column]) -> int:
-    """Return the least width of the columns."""
     return sum(column.minimum_width for column in columns) + _GAP * (len(columns) - 1)
 
 
@@ -199,7 +197,6 @@ def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
 
 
 def _columns_note(grid: Grid, fitting: int) -> str | None:
-    """Return which columns are drawn, and the names of the first that are not."""
     notes = columns_note(grid, fitting)
     if notes is None:
         return None

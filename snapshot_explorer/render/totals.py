@@ -29,7 +29,6 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
 
     Args:
         totals: version, files, rows, size_bytes; ascending by version. Where one is null its line has a gap.
-        title: The heading.
     """
     import plotly.graph_objects as go
 

@@ -64,9 +64,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
     Lists each folder with data files; see `TableFormat.presence`. Opens no file.
 
     Args:
-        table_format: The table.
         lifetimes: The table's lifetimes, as new as the listing.
-        listing: All versions of the table.
         name: The name of the table, for the title.
     """
     known_versions = set(lifetimes.versions)
@@ -139,7 +137,6 @@ class _Counts:
 def _sums(
     versions: Sequence[int], rows: pa.Table, chosen: Mask, values: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the sum of the values of the chosen LIFETIMES at each version."""
     first, removed = ranges(rows)
     counts = np.zeros(len(versions) + 1, np.int64)
     np.add.at(counts, np.searchsorted(versions, first[chosen]), values[chosen])

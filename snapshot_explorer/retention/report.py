@@ -111,7 +111,6 @@ class Retention:
         return mimebundle(self.drawing())
 
     def _commands_drawn(self) -> list[Part]:
-        """Return the commands, or a note that they would do nothing."""
         if self.commands and not len(self.lost) and not len(self.freed):
             nothing = Line("Nothing would be lost and no file would go, so no command is shown.")
             return [nothing, Line("What the strictest rule would free:"), _STRICTEST] if self._is_default else [nothing]
@@ -122,7 +121,6 @@ class Retention:
 
     @property
     def _lost_range(self) -> str:
-        """Return the lost versions as `12 to 40 (29 versions)`."""
         outcomes = [row["outcome"] for row in self.versions.to_arrow().to_pylist()]
         lost = self.lost["version"].to_pylist()
         if len(lost) < 2:  # noqa: PLR2004 - a range
@@ -151,12 +149,7 @@ def retention_of(
     name: str,
     now: datetime | None = None,
 ) -> Retention:
-    """Return what a rule would delete from a table; see `Table.retention`.
-
-    Raises:
-        InvalidArgumentError: The rule is not valid.
-        UnsupportedFeatureError: The format cannot compute it, or not exactly.
-    """
+    """Return what a rule would delete from a table; see `Table.retention`."""
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = lifetimes.versions[-1] if lifetimes.versions else None
     found = table_format.expiry(rule, lifetimes.to_arrow(), newest)

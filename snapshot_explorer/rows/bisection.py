@@ -59,12 +59,10 @@ class Reading:
     files: int
     """The data files of a load: those that might match at the last version. For a single pass, all that it reads."""
     size_bytes: int
-    """The size of these files."""
     single_pass: bool = False
     """Whether each file is read once for all versions, instead of loading some versions."""
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
         what = "what the function reads" if self.columns is None else ", ".join(self.columns) or "no column"
         files = f"{counted(self.files, 'file')} ({size(self.size_bytes)} in all columns)"
         versions = counted(self.versions, "version")
@@ -86,14 +84,12 @@ class Bisection(FrameExports):
     name: str
     """The table's name."""
     format: str
-    """Its format."""
     condition: str
     """The condition as SQL, or the name of the function."""
     version: int | None
     """The first version where the condition holds, of those that can be read; None if it holds at none of the
     evaluated versions, or already at the one that was given as good."""
     commit: Commit | None
-    """The commit of that version."""
     last_good: int | None
     """The last evaluated version before it, where the condition does not hold; None if there is none."""
     good: int | None
@@ -222,7 +218,6 @@ def bisect(
     """Return the first version where a condition holds; see `Table.bisect`.
 
     Args:
-        source: The table.
         condition: SQL, or a function of a snapshot.
         good: A version where it does not hold; by default the search begins at the earliest version.
         bad: A later version where it holds; by default the newest version.
@@ -318,7 +313,6 @@ class _Rows:
         return partial_condition(self._text, self._reference.arrow_schema, is_on_all=self._aggregate is not None)
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
-        """Return whether it holds at a version, and a note if there is one."""
         names = names_before(version, self._reference, self.columns or ())
         lacking = [name for name, there in names.items() if there is None]
         if lacking:
@@ -333,7 +327,6 @@ class _Rows:
 
 
 def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
-    """Return the rows of a version under the names that columns have in another version."""
     own = version.arrow_schema
     schema = pa.schema([own.field(there).with_name(name) for name, there in names.items()])
     is_renamed = any(name != there for name, there in names.items())
@@ -366,7 +359,6 @@ class _Function:
         self._snapshot = snapshot
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
-        """Return what the function returns for a version."""
         number = version.number
         try:
             answer = self._function(self._snapshot(number))
@@ -433,11 +425,7 @@ _COMMIT_BYTES = 64 * 2**10
 def _pass_over(
     source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_asked: bool | None
 ) -> SinglePass | None:
-    """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact.
-
-    Raises:
-        InvalidArgumentError: The user requires a single pass, and it is not exact.
-    """
+    """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact."""
     bytes_of_loads = reading.loads * reading.size_bytes
     if not is_asked and bytes_of_loads < len(versions) * _COMMIT_BYTES:
         return None

@@ -40,7 +40,6 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     """Return what happened to rows; see `Table.blame`.
 
     Args:
-        source: The table.
         request: Which rows, and how they are compared.
         between: Consecutive versions; None for all.
     """
@@ -60,8 +59,6 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A version to compare."""
-
     version: TableVersion
     aligned: Aligned
     """The mapping of its columns to those of the reference version."""
@@ -160,7 +157,6 @@ class _Reader:
         return found
 
     def _aligned(self, version: TableVersion) -> Aligned:
-        """Return the mapping of the needed columns to those of a version."""
         names = self._called.at(version.number or 0)
         there = {name: own for name in self._needed if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema

@@ -95,7 +95,6 @@ class ChangesAt:
     """The changed rows of a version."""
 
     version: int
-    """The version."""
     rows: pa.Table
     """The rows; see `row_changes.changes_schema`."""
     gaps: tuple[Gap, ...]
@@ -126,11 +125,9 @@ class Blame(FrameExports):
     name: str
     """The table's name."""
     format: str
-    """Its format."""
     opened: str
     """The Python call that opens the table."""
     request: BlameRequest
-    """Which rows."""
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
     versions: tuple[int, ...]
@@ -146,7 +143,6 @@ class Blame(FrameExports):
     admitted_files: int
     """The files that might contain matching rows, by their statistics and partitions."""
     opened_files: int
-    """The files that were opened."""
     notes: tuple[str, ...]
     """Further notes; a sentence each."""
 
@@ -234,8 +230,6 @@ def _lines_of(source: Source, changes: Sequence[ChangesAt], whole: int | None) -
     """Return changed rows by version as lines, with the commits that made the changes: BLAME, and the rows.
 
     Args:
-        source: The table.
-        changes: The changed rows.
         whole: The first version, if its commit made all of its rows.
     """
     commits = _commits(source, [change.version for change in changes])
@@ -259,7 +253,6 @@ def _lines(change: ChangesAt, words: Sequence[str]) -> pa.Table:
     """Return changed rows of a version as lines: version, change, changed_columns, before, after.
 
     Args:
-        change: The rows.
         words: What `change` is of a row that was deleted, inserted, updated.
     """
     kinds = change.rows.column(0)
@@ -304,7 +297,6 @@ def _with_commits(rows: pa.Table, commits: pa.Table) -> pa.Table:
 
 
 def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
-    """Return lines as they are drawn, and the cells that changed."""
     heads = ["version", "committed_at", "operation", "kind", "user", "change"]
     heads = [name for name in heads if lines[name].null_count < len(lines) or name in ("version", "change")]
     if "operation" in heads:

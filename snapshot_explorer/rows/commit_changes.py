@@ -23,7 +23,6 @@ def read_changes(
     """Return changed rows: `rowkind`, then the given columns, by default those of the schema.
 
     Args:
-        changes: The rows.
         columns: The columns after `rowkind`, in order; by default all.
         where: A condition in SQL on `rowkind`, the columns of the schema and the metadata columns.
         limit: Return at most the first rows, this many.

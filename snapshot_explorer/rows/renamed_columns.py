@@ -23,7 +23,6 @@ def naming_renamed_columns(table_format: TableFormat, version: Callable[[], Tabl
     """Say in the error for an unknown column which name the column has at the version, if another version has it.
 
     Args:
-        table_format: The table.
         version: Returns the version whose columns are named; called after an error only.
     """
     try:
@@ -94,10 +93,8 @@ def _sentence(names: _Names, column: str, versions: Sequence[int], listing: List
     """Return a sentence on the change between the first of these versions and the last.
 
     Args:
-        names: The names of the column.
         column: Its name at the first version if `is_older`, otherwise at the last.
         versions: All versions from the one to the other.
-        listing: The versions of the table.
         is_older: Whether the first version is the one that has the name.
     """
     place = bisect_left(versions, True, key=lambda version: (names.at(version) == column) is not is_older)  # noqa: FBT003

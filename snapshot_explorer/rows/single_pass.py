@@ -52,12 +52,7 @@ class SinglePass:
         return sum(split.size_bytes for _, splits in self.reads for split in splits)
 
     def holds(self, condition: PartialCondition, columns: Sequence[str]) -> list[bool]:
-        """Return whether a condition holds at each version. Reads each file once.
-
-        Raises:
-            InvalidArgumentError: A value cannot be evaluated.
-            CorruptTableError: A file is missing or damaged; it is named.
-        """
+        """Return whether a condition holds at each version. Reads each file once."""
         parts = _Parts(condition, columns)
         begin = 0
         for version, splits in self.reads:
@@ -81,8 +76,6 @@ class _Parts:
         self._held = 0
 
     def read(self, version: TableVersion, splits: Sequence[Split], begin: int) -> None:
-        """Read splits, which are numbered from `begin`."""
-
         def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
             number = pa.array(np.full(batch.num_rows, begin + order[0], np.int64))
             with self._lock:
@@ -100,7 +93,6 @@ class _Parts:
         self._rows, self._held = [], 0
 
     def table(self) -> pa.Table:
-        """Return the aggregates."""
         if self._found:
             return pa.concat_tables(self._found)
         schema = pa.schema([pa.field(name, pa.int64()) for name in [*self._columns, self._part]])
@@ -116,9 +108,7 @@ def single_pass(
     those of its files: no merge, no deletion vector, no delete file, and the same columns at all versions.
 
     Args:
-        source: The table.
         versions: The versions, ascending.
-        columns: The columns to read.
         where: Rules out files without a matching row.
         most_plans: The most versions to plan.
     """

@@ -43,11 +43,9 @@ class Source:
     path: str
     """Its location, without secrets."""
     name: str
-    """Its name, for titles."""
     branch: str | None
     """Its branch; None for the main one."""
     format: TableFormat
-    """Its history."""
     lifetimes: Callable[[], FileLifetimes]
     """Returns the lifetimes of the data files; read at their first use."""
     snapshot: Callable[[int | None], object]
@@ -77,11 +75,7 @@ class Source:
         return self.listing.gaps(versions)
 
     def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
-        """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing.
-
-        Raises:
-            SnapshotNotFoundError: There is none.
-        """
+        """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing."""
         stateless = frozenset(self.listing.stateless)
         found = tuple(
             version
@@ -93,11 +87,7 @@ class Source:
         return found
 
     def versions_of(self, between: Sequence[int] | None) -> tuple[int, ...]:
-        """Return the versions among the given ones whose rows can be read, ascending; None for all. One listing.
-
-        Raises:
-            SnapshotNotFoundError: There is none.
-        """
+        """Return the versions among the given ones whose rows can be read, ascending; None for all. One listing."""
         versions = self.versions()
         if between is None:
             return versions
@@ -148,10 +138,8 @@ def column_names(
     rewrites all files with logical names, they match by these names.
 
     Args:
-        table_format: The table.
         starts: The versions at which schemas come into force, ascending.
         reference: The version that names the columns, the last of these or later.
-        columns: The columns.
     """
     number = reference.number
     known = [start for start in starts if number is None or start <= number]
@@ -172,7 +160,6 @@ def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str
 
 
 def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]) -> dict[str, _Id]:
-    """Return the ids of columns at an earlier version, from those at the later one."""
     if newer.schema.has_ids or not older.schema.has_ids:
         return dict(ids)
     there = older.field_ids

@@ -31,7 +31,6 @@ class Touched:
     """The versions that can have changed rows of a condition."""
 
     lifetimes: FileLifetimes
-    """The lifetimes of the data files."""
     schemas: tuple[tuple[int, TableSchema], ...]
     """The versions at which schemas come into force, ascending, each with its schema."""
     places: tuple[int, ...]
@@ -54,7 +53,6 @@ def touched_versions(
     files (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
 
     Args:
-        table_format: The table.
         where: The condition, in the names of the reference version; None for all rows.
         reference: The version whose columns the condition names.
         last: The last version to consider; by default the newest one.
@@ -88,7 +86,6 @@ def touched_versions(
 
 
 def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, reference: TableVersion) -> Mask:
-    """Return a mask of the intervals that can have a matching row."""
     ruled_out = where.ruled_out(known.bounds)
     admits: Mask = ruled_out.is_null().to_numpy(zero_copy_only=False).astype(np.bool_)
     versions = np.asarray(known.lifetimes.versions, np.int64)
@@ -105,7 +102,6 @@ def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, 
 
 
 def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapping[str, str | None]) -> bool:
-    """Return whether a version has one of the columns in another type."""
     own, wanted = version.arrow_schema, reference.arrow_schema
     return any(there is not None and own.field(there).type != wanted.field(name).type for name, there in names.items())
 
@@ -124,7 +120,6 @@ def _paths(rows: pa.Table) -> int:
 
 
 def _added_by_first(lifetimes: FileLifetimes, admits: Mask) -> bool:
-    """Return whether the first version's commit added all of the admitted files that it has."""
     if not lifetimes.versions:
         return False
     rows = lifetimes.intervals.rows.filter(pa.array(admits))

@@ -37,9 +37,6 @@ def is_on_metadata(text: str, columns: Sequence[str]) -> bool:
     """Return whether a condition names metadata rather than columns of the table.
 
     A name that is both refers to the column, unless `metadata.` precedes it.
-
-    Raises:
-        InvalidArgumentError: It does not parse, or names both.
     """
     known = {name.lower() for name in columns}
     named = list(names_of(parsed(text)))
@@ -74,9 +71,6 @@ class MetadataCondition:
         """Return for each version whether it holds; None if its files, or numbers that decide it, are unknown.
 
         One pass over the log, as `lifetimes`; with statistics if the condition names null counts.
-
-        Raises:
-            InvalidArgumentError: The condition cannot be evaluated.
         """
         lifetimes, more, lacking = source.lifetimes(), {}, {}
         if self.named:
@@ -181,11 +175,7 @@ class MetadataCondition:
 
 
 def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:
-    """Return the condition that SQL text states on the metadata of a version. Reads nothing.
-
-    Raises:
-        InvalidArgumentError: It does not fit the metadata, or names a column that does not exist.
-    """
+    """Return the condition that SQL text states on the metadata of a version. Reads nothing."""
     named: set[str] = set()
     metadata = {"version"}
     for parts in names_of(parsed(text)):

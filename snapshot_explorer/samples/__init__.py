@@ -45,9 +45,6 @@ def path(name: str) -> str:
 
     Args:
         name: One of `names()`.
-
-    Raises:
-        TableNotFoundError: The sample does not exist.
     """
     available = names()
     if name not in available:

@@ -129,11 +129,6 @@ class Storage:
                 object_store. Never shown.
             external_files: Whether to read files outside of the folder that the metadata names on the same storage.
             limits: Limits on memory and time per metadata file.
-
-        Raises:
-            InvalidArgumentError: The path, an option, `external_files` or the limits are not valid.
-            MissingDependencyError: The protocol's library is not installed, or the protocol is unknown.
-            UnsupportedFeatureError: The path chains protocols, or wraps another one.
         """
         self._location = parse_location(path)
         self._options = _Options.of(options)
@@ -177,24 +172,14 @@ class Storage:
             )
 
     def read(self, path: str) -> bytes:
-        """Return a file's bytes, in one request.
-
-        Raises:
-            MissingFileError: The file does not exist.
-            StorageError: The storage refused access or did not answer, or the path is a folder.
-            CorruptTableError: The path leads out of the root.
-        """
+        """Return a file's bytes, in one request."""
         files, address = self._resolve(path)
         content = self._call(files.read, address, path)
         log.debug("read %s (%d bytes)", path, len(content))
         return content
 
     def read_many(self, paths: Sequence[str]) -> builtins.list[bytes]:
-        """Return the files' bytes in the given order, read concurrently, one request each.
-
-        Raises:
-            MissingFileError: A file does not exist; the message names the first one.
-        """
+        """Return the files' bytes in the given order, read concurrently, one request each."""
         return self._map(self.read, paths)
 
     def read_each(self, paths: Sequence[str]) -> Iterator[bytes]:
@@ -202,8 +187,6 @@ class Storage:
 
         Where threads bring no speed, each file is read when the iterator reaches it, so that it is processed while in
         the CPU cache. Otherwise all are read concurrently, like `read_many`.
-
-        Raises: as `read_many`.
         """
         return map(self.read, paths) if self._connection().pool is None else iter(self.read_many(paths))
 
@@ -225,9 +208,6 @@ class Storage:
 
         Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
         missing folder costs a second request, for its parent.
-
-        Raises:
-            StorageError: The storage refused access or did not answer, or the folder is a file.
         """
         try:
             entries = self._request(lambda files, address: files.list(address), folder)
@@ -237,10 +217,7 @@ class Storage:
         return sorted(entries, key=_NAME)
 
     def folders(self, folder: str) -> builtins.list[str]:
-        """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing.
-
-        Raises: as `list`.
-        """
+        """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
         try:
             names = self._request(lambda files, address: files.folders(address), folder)
         except MissingFileError:
@@ -352,12 +329,9 @@ class Storage:
         which reads ahead 64 KiB.
 
         Args:
-            path: The file.
             size_bytes: Its size, if the metadata contains it: saves a request.
             end: Where the part that is read ends, if the size is unknown: up to 1 MiB are then fetched in one request,
                 as if the file ended there.
-
-        Raises: as `read`; reading from the file raises the same.
         """
         opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
@@ -367,11 +341,7 @@ class Storage:
         return pa.PythonFile(RangeReader(opened, partial(self._call, path=path)), mode="r")
 
     def local_address(self, path: str) -> str | None:
-        """Return the absolute path of a local file, for other readers; None for a remote one.
-
-        Raises:
-            CorruptTableError: The path leads out of the root.
-        """
+        """Return the absolute path of a local file, for other readers; None for a remote one."""
         return self._resolve(path)[1] if self._location.protocol == LOCAL else None
 
     def resolve_external(self, location: str) -> str:
@@ -379,11 +349,6 @@ class Storage:
 
         The path keeps its scheme (`file:///mnt/x`, `s3://bucket/key`), which distinguishes it from a path below the
         root. A location without a scheme is a local file.
-
-        Raises:
-            UnsupportedFeatureError: The location is on another storage than the table, or outside of the table's
-                folder while `external_files` is `refuse`.
-            CorruptTableError: It is not a valid location.
         """
         return full_text(self._external_locations.check(resolve_location(location, self._location)))
 

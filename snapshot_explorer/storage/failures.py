@@ -122,7 +122,6 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
     """Return our error for a foreign one: the failed operation, the storage's error and advice.
 
     Args:
-        error: The error of the storage.
         problem: The failed operation, as the start of a sentence.
         mask: Removes the secrets from the storage's error.
         local: Whether the storage is the local disk.
@@ -193,7 +192,6 @@ def _texts(value: object) -> list[str]:
 
 
 def _parts(value: object) -> list[object]:
-    """Return the parts of a value."""
     if isinstance(value, str | bytes | bytearray | memoryview | int | float):
         return []
     if isinstance(value, Mapping):
@@ -281,7 +279,6 @@ def _advice(error: BaseException, *, local: bool) -> str:
 
 
 def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
-    """Return whether one of the words is in a class name or an error code of the error's chain."""
     return any(word in name.lower() for name in error_names(error) for word in words)
 
 
@@ -300,11 +297,7 @@ def might_be_missing(error: BaseException) -> bool:
 
 
 def ensure_backend(protocol: str) -> None:
-    """Do nothing if the protocol's library can be imported.
-
-    Raises:
-        MissingDependencyError: It cannot, or the protocol is unknown.
-    """
+    """Do nothing if the protocol's library can be imported."""
     if protocol == LOCAL:
         return
     import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import

@@ -51,7 +51,6 @@ class Entry(NamedTuple):
     name: str
     """The name within the folder."""
     is_folder: bool
-    """Whether it is a folder."""
     size_bytes: int | None
     """Size of a file; null for a folder."""
     modified: datetime | None
@@ -155,7 +154,6 @@ class FileNames:
     """The names of the files in the local folder that was listed last. Lists it again after a change."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self._last: tuple[str, int, frozenset[str]] | None = None
 
     def among(self, address: str, most: int) -> frozenset[str]:
@@ -174,7 +172,6 @@ class FileNames:
 
 
 def _content(handle: int, size: int) -> bytes:
-    """Return the bytes of an open file that had this size."""
     content = os.read(handle, size + 1)
     if len(content) == size:
         return content
@@ -274,11 +271,7 @@ class RemoteFiles:
         return content
 
     def list(self, address: str) -> list[Entry]:
-        """Return the entries of a folder.
-
-        Raises:
-            NotADirectoryError: It is a file.
-        """
+        """Return the entries of a folder."""
         self._literal(address)
         self._fs.invalidate_cache(address)
         found = self._fs.ls(address, detail=True)
@@ -358,7 +351,6 @@ class RangeReader(io.RawIOBase):
         """Wrap an open file; closing this closes it.
 
         Args:
-            handle: The file.
             call: Calls a function with an argument, retries it where that might help, and translates its errors.
         """
         self._handle = handle

@@ -56,10 +56,6 @@ def parse_location(path: object) -> Location:
 
     In a local path every character is literal, `#`, `?`, `%` and `*` included; only a leading `~` is the home folder.
     A relative path starts at the current folder.
-
-    Raises:
-        InvalidArgumentError: The path is empty, is not text, or contains a zero byte.
-        UnsupportedFeatureError: The location is a chain of protocols, such as `zip://...::s3://...`.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str) or not text.strip() or "\0" in text:
@@ -122,12 +118,7 @@ def _archive_error(protocol: str) -> UnsupportedFeatureError:
 
 
 def check_wrapper(location: Location, options: Mapping[str, object]) -> None:
-    """Do nothing if fsspec can open the location with these options: not if it only wraps another one.
-
-    Raises:
-        InvalidArgumentError: The protocol needs options that are missing.
-        UnsupportedFeatureError: The protocol only wraps another file system, or reads archives other than zip.
-    """
+    """Do nothing if fsspec can open the location with these options: not if it only wraps another one."""
     protocol = location.protocol
     if protocol in ("tar", "libarchive"):
         raise _archive_error(protocol)
@@ -181,11 +172,7 @@ def _remote(scheme: str, rest: str) -> Location:
 
 
 def normalize(path: str) -> str:
-    """Return a path below the root, without a slash at its end. The empty path is the root.
-
-    Raises:
-        CorruptTableError: The path leaves the root, or is not valid: the metadata that names it is corrupt.
-    """
+    """Return a path below the root, without a slash at its end. The empty path is the root."""
     plain = path.rstrip("/")
     if path.startswith(("/", "\\")) or "\0" in path or _has_parent_step(path) or (":" in path and _DRIVE.match(path)):
         raise CorruptTableError(
@@ -205,12 +192,7 @@ def is_full_location(path: str) -> bool:
 
 
 def resolve_location(location: str, root: Location) -> Location:
-    """Return the location that a full path in a table's metadata refers to.
-
-    Raises:
-        UnsupportedFeatureError: It is on another storage than the table.
-        CorruptTableError: It is not a valid location.
-    """
+    """Return the location that a full path in a table's metadata refers to."""
     found = _parse_full(location)
     if found is None or "\0" in location or _has_parent_step(location):
         raise CorruptTableError(

@@ -87,7 +87,6 @@ def _is_true(value: Any) -> bool:
 
 
 def _prefixed(prefixes: Iterable[str], setters: Mapping[str, _Setter]) -> dict[str, _Setter]:
-    """Return setters by their names with each prefix."""
     return {prefix + name: setter for prefix in prefixes for name, setter in setters.items()}
 
 
@@ -188,10 +187,6 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options for fsspec's file system of a protocol. Names of object_store are translated.
 
     For protocols other than those of S3, Azure and Google every option is passed on.
-
-    Raises:
-        InvalidArgumentError: A name is neither one of the file system nor of object_store, or two options contradict
-            each other.
     """
     names = _OBJECT_STORE.get(protocol)
     if names is None or not options:
@@ -212,7 +207,6 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_names(protocol: str) -> frozenset[str]:
-    """Return the names of the options of a protocol's file system."""
     import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
 
     arguments: set[str] = set()

@@ -13,11 +13,7 @@ _MAX_COUNTED = 10_000
 
 
 def parse_external_files(text: object) -> ExternalFiles:
-    """Return a valid value of `external_files`.
-
-    Raises:
-        InvalidArgumentError: It is neither `allow` nor `refuse`.
-    """
+    """Return a valid value of `external_files`."""
     if text in get_args(ExternalFiles):
         return "allow" if text == "allow" else "refuse"
     raise InvalidArgumentError(f"external_files must be 'allow' or 'refuse', got {shortened(repr(text))}.")
@@ -27,18 +23,13 @@ class ExternalLocations:
     """Records a table's files outside of its folder. Safe to use from several threads."""
 
     def __init__(self, root: Location, rule: ExternalFiles) -> None:
-        """Start without any."""
         self._root = root
         self._rule = rule
         self._found: set[str] = set()
         self._is_reported = False
 
     def check(self, location: Location) -> Location:
-        """Return a location that the metadata names; record it if it is outside of the folder.
-
-        Raises:
-            UnsupportedFeatureError: It is outside, and `external_files` is `refuse`.
-        """
+        """Return a location that the metadata names; record it if it is outside of the folder."""
         if not is_outside(location, self._root):
             return location
         if self._rule == "refuse":

@@ -48,7 +48,6 @@ class Attempts:
     """Counts the attempts of one request. Created when the first one has failed."""
 
     def __init__(self) -> None:
-        """Start the count."""
         self._made = 0
         self._began = time.monotonic()
 

@@ -60,11 +60,7 @@ def _note_range(params: Mapping[str, Any], context: dict[str, Any], **_: object)
 
 
 def _check(http_response: Any, parsed: Mapping[str, Any], model: Any, context: Mapping[str, Any], **_: object) -> None:
-    """Refuse a response that no object store sends: a proxy's page in place of a file, its status or a listing.
-
-    Raises:
-        UnexpectedResponseError: The response is of another kind, or another part of the file.
-    """
+    """Refuse a response that no object store sends: a proxy's page in place of a file, its status or a listing."""
     if http_response.status_code >= _REDIRECTED:
         return
     problem = None

@@ -28,12 +28,6 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     Args:
         spark: The session, classic or Connect.
         name: `orders`, `shop.orders` or `catalog.shop.orders`, with backticks around odd names, as in Spark SQL.
-
-    Raises:
-        InvalidArgumentError: The name is not the name of a table, or `spark` is not a session.
-        TableNotFoundError: The catalog has no such table, or it is a view.
-        UnsupportedFeatureError: It is a table of another format.
-        StorageError: The catalog did not answer; the message quotes its own.
     """
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)

@@ -118,7 +118,6 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataTyp
 
 
 def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
-    """Return a constant that is compared with a column of a type."""
     from pyspark.sql import functions as f
 
     if tree.get("type") == "OPERATOR_CAST" and kind == pa.date32():
@@ -140,7 +139,6 @@ def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
 
 
 def _path(tree: Any) -> list[str]:
-    """Return the name of a type, with what it is qualified by."""
     return [str(part).lower() for part in ((tree or {}).get("qualified_name") or {}).get("path") or ()]
 
 

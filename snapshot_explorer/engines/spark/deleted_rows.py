@@ -52,8 +52,6 @@ def without_deleted_rows(
     """Return the rows of Parquet files without deleted ones. Spark fails on a file with an unknown size.
 
     Args:
-        spark: The session.
-        rows: A scan of the files.
         sizes: The size of each file, below `MOST_BYTES`. All differ.
         gone: The positions of the deleted rows of each file, ascending and below `MOST_ROWS`.
 

@@ -49,21 +49,14 @@ version of a state, and the first version of the next run with its time."""
 
 
 def is_spark(engine: str) -> bool:
-    """Return whether an engine is Spark, not the local one.
-
-    Raises:
-        InvalidArgumentError: The engine is unknown.
-    """
+    """Return whether an engine is Spark, not the local one."""
     if engine not in ENGINES:
         raise InvalidArgumentError(f"{engine!r} is not an engine for metadata. Engines: {', '.join(ENGINES)}.")
     return engine == "spark"
 
 
 def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
-    """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
-
-    Raises: as `TableFormat.change_tasks`, and as `sessions.session`.
-    """
+    """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors."""
     used = session(spark)
     tasks = table_format.change_tasks(sorted(versions), _prefetch(used, table_format), lifetimes=False)
     rows = records(used, table_format.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
@@ -81,13 +74,9 @@ def files(
     """Return FILES of a version as a DataFrame; empty if the version is None.
 
     Args:
-        table_format: The table.
-        version: The version.
         spark: The session; None as for `sessions.session`.
         partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine reads statistics.
-
-    Raises: as `TableFormat.state_tasks`, and as `sessions.session`.
     """
     if statistics:
         raise UnsupportedFeatureError(
@@ -113,11 +102,8 @@ def lifetimes(
     The driver lists the log and plans the tasks for the first version of each run of versions without a gap.
 
     Args:
-        table_format: The table.
         spark: The session; None as for `sessions.session`.
         cache_dir: Refused: nothing is cached.
-
-    Raises: as `TableFormat.state_tasks` and `change_tasks`, and as `sessions.session`.
     """
     if cache_dir is not None:
         raise InvalidArgumentError(
@@ -166,7 +152,6 @@ def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Ru
 
 
 def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
-    """Return the values of _RUN for the records of a run."""
     until, until_at = (None, None) if following is None else (following.first, following.at)
     return {"run": place, "at": run.at, "until": until, "until_at": until_at}
 
@@ -186,9 +171,7 @@ def records(
 
     Args:
         spark: The session, classic or Connect.
-        read: Reads the records of a task.
         tasks: The tasks, each with values that are added to all of its records.
-        more: The schema of the added values.
     """
     schema = pa.schema([*RECORDS, *more])
     return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))

@@ -103,14 +103,10 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """The files of one scan."""
-
     kind: str
     """parquet or orc."""
     sources: tuple[_Source, ...]
-    """The source of each column."""
     paths: list[str] = field(default_factory=list)
-    """The files."""
     splits: list[Split] = field(default_factory=list)
     """The same files as splits of the format."""
     sizes: list[int] = field(default_factory=list)
@@ -135,12 +131,8 @@ def frames(
     scans, for the files with the most bytes: a scan reads files of one partition and one schema.
 
     Args:
-        spark: The session.
-        version: The version of the splits.
-        splits: The splits to read.
         wanted: The columns to return.
         needed: These columns and those of the condition.
-        condition: Which rows to keep.
     """
     passes = None if condition is None else translated(condition, needed)
     if not wanted.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
@@ -173,13 +165,11 @@ class _VerifiedFile:
     """A file that Spark's readers may read, as one split."""
 
     split: Split
-    """The split with only this file."""
     file: NativeFile
     """Its path and format."""
     footer: Footer
     """The columns and size from its footer."""
     sources: tuple[_Source, ...]
-    """The source of each column."""
 
 
 def _groups(version: TableVersion, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
@@ -250,7 +240,6 @@ def _deleted_positions(
 
 
 def _has_row_positions(one: _VerifiedFile) -> bool:
-    """Return whether Spark provides the position of each row in its file."""
     return (
         one.file.kind == "parquet"
         and one.footer.size_bytes < MOST_BYTES
@@ -260,7 +249,6 @@ def _has_row_positions(one: _VerifiedFile) -> bool:
 
 
 def _is_readable_path(address: str | None) -> bool:
-    """Return whether Spark reads a path literally."""
     if address is None or not _PLAIN_PATH.fullmatch(address):
         return False
     return _IGNORED_NAME.fullmatch(address.rpartition("/")[2]) is None
@@ -369,7 +357,6 @@ def _scanned(
 
 
 def _column(source: _Source, kind: Any) -> Column:
-    """Return the values of a source in the type of the table."""
     from pyspark.sql import functions as f
 
     if source.name is not None:

@@ -58,12 +58,6 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     Caches nothing and reads no rows. The DataFrame reads the planned splits, whatever is committed later. For up to 32
     files, or up to 20,000 large ones, footers and deletion vectors are read here; Spark lists more than 32 with a job.
     `tests/benchmarks/spark_rows.py plan` measures the cost for 100,000 files.
-
-    Raises:
-        UnsupportedFeatureError: A column has a type that Spark does not have.
-        SnapshotNotFoundError: A data file is missing, and newer versions do not need it: the version has expired.
-        CorruptTableError: A data file is missing. Both are checked on the local disk, and elsewhere for few files.
-        MissingDependencyError: PySpark or Java is not installed.
     """
     wanted, condition, limit = scan.columns, scan.condition, scan.limit
     check_files(version, splits)

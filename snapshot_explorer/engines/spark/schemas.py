@@ -30,22 +30,14 @@ def quoted(name: str) -> str:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the Spark schema of rows.
-
-    Raises:
-        UnsupportedFeatureError: A column has a type that Spark does not have.
-    """
+    """Return the Spark schema of rows."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(field.name, spark_type(field.type, field.name), field.nullable) for field in schema])
 
 
 def spark_type(kind: pa.DataType, name: str = "") -> DataType:
-    """Return the Spark type of values.
-
-    Raises:
-        UnsupportedFeatureError: Spark has no such type; the message names the column.
-    """
+    """Return the Spark type of values."""
     from pyspark.sql import types as spark
 
     if is_text(kind):
@@ -141,7 +133,6 @@ def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatc
 
 
 def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values in the Arrow type that Spark accepts."""
     kind = values.type
     if kind.equals(wanted, check_metadata=True):
         return values

@@ -44,10 +44,6 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
     Args:
         given: The session, classic or Connect.
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
-
-    Raises:
-        InvalidArgumentError: What was passed is not a session.
-        MissingDependencyError: PySpark or Java is not installed, or the session does not start.
     """
     found = active() if given is None else checked(given)
     if found is not None:
@@ -66,11 +62,7 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
 
 
 def checked(given: SparkSession) -> SparkSession:
-    """Return what was passed as a session, if it has what a session has. PySpark need not be installed.
-
-    Raises:
-        InvalidArgumentError: It is not.
-    """
+    """Return what was passed as a session, if it has what a session has. PySpark need not be installed."""
     if not (hasattr(given, "sql") and hasattr(given, "createDataFrame")):
         raise InvalidArgumentError(f"spark must be a Spark session, got {type(given).__name__}.")
     return given
@@ -86,11 +78,7 @@ def foreign_python(master: str | None, executable: str) -> str | None:
 
 
 def active() -> SparkSession | None:
-    """Return the active session; None if there is none.
-
-    Raises:
-        MissingDependencyError: PySpark is not installed.
-    """
+    """Return the active session; None if there is none."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:

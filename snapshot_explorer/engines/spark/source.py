@@ -36,9 +36,6 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
     Args:
         home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`.
         storage_options: Options for fsspec. They are stored in the class, which Spark never displays.
-
-    Raises:
-        MissingDependencyError: PySpark is not installed, or too old for Python data sources.
     """
     try:
         from pyspark.sql import datasource

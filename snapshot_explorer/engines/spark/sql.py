@@ -41,12 +41,8 @@ def run(
 
     Args:
         spark: The session, the one of the frames.
-        text: The query.
         frames: The DataFrames by their placeholders in the text.
         failure: Returns a message for Spark's message and the position in the text, in characters, if known.
-
-    Raises:
-        InvalidArgumentError: Spark refuses the query.
     """
     from pyspark.errors import PySparkException
 

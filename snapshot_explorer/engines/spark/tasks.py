@@ -47,7 +47,6 @@ def on_executors(
             picklable by name, such as a function of a module of this package or a `functools.partial` of one. Its
             bound arguments stay on the executor between tasks.
         tasks: Any picklable objects. Pickled at once.
-        schema: The columns.
     """
     parts = [packed(task) for task in tasks]
     if not parts:
@@ -111,7 +110,6 @@ def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iter
     """Return splits packed into tasks, in order: each up to 128 MB, or smaller to keep all cores busy.
 
     Args:
-        splits: The splits to read.
         parallelism: The number of tasks that Spark runs at once.
         cut: Returns the parts of a split that can be read independently; called for splits too large for a task.
     """

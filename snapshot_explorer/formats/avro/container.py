@@ -52,7 +52,6 @@ class Items:
     item: "Shape"
     """The shape of each item, or of each value of a map."""
     keyed: bool
-    """Whether it is a map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,6 @@ class Union:
     """One of several shapes, selected by a number prefix."""
 
     branches: "tuple[Shape, ...]"
-    """The shapes by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,6 @@ class Container:
     path: str
     """The file, for messages."""
     shape: Shape
-    """The shape of its rows."""
     schema_text: bytes
     """The text of the schema. Equal text means equal shape."""
     blocks: tuple[tuple[int, bytes], ...]
@@ -102,9 +99,6 @@ class Cut(Exception):  # noqa: N818 - internal to the Avro modules
 def varint(content: bytes, at: int) -> tuple[int, int]:
     """Return the zigzag number at a position, and the position after it.
 
-    Raises:
-        Cut: The number is cut short or longer than 64 bits.
-
     Source: Avro specification, "Primitive Types".
     """
     number = shift = 0
@@ -119,11 +113,7 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def counted(content: bytes, at: int) -> tuple[bytes, int]:
-    """Return the length-prefixed bytes at a position, and the position after them.
-
-    Raises:
-        Cut: They are cut short.
-    """
+    """Return the length-prefixed bytes at a position, and the position after them."""
     size, at = varint(content, at)
     if size < 0 or size > len(content) - at:
         raise Cut(f"{size} bytes expected at byte {at}, found {len(content) - at}")
@@ -141,16 +131,9 @@ def read_container(
     """Return an Avro file's shape and uncompressed blocks.
 
     Args:
-        content: The whole file.
-        path: Its name, for messages.
         shapes: Schemas parsed before, by their text; this file's is added.
         limits: Limits on the size of a file.
         parse: Parses a schema; `parse_shape` for None.
-
-    Raises:
-        CorruptTableError: The file is not an Avro file, or is cut short.
-        LimitError: It has too many rows, or decompresses to too many bytes.
-        UnsupportedFeatureError: Its codec or schema is not supported.
 
     Source: Avro specification, "Object Container Files".
     """
@@ -194,7 +177,6 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Packing:
     codec: str
-    """The codec of the blocks."""
     limits: Limits
     """Limits on the decompressed size."""
 
@@ -306,7 +288,6 @@ def parse_shape(raw: Any) -> Shape:
 
     Raises:
         ValueError: It is not a schema, or its rows take no bytes: a short file could contain any number of them.
-        UnsupportedFeatureError: It is recursive.
 
     Source: Avro specification, "Schema Declaration".
     """

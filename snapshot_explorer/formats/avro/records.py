@@ -33,7 +33,6 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     """Return the rows of blocks of one shape as a struct array; fields that the shape lacks are null.
 
     Raises:
-        Cut: The bytes are cut short or do not match the shape.
         pa.ArrowInvalid: A value does not fit the type.
     """
     rows: list[Any] = []
@@ -59,7 +58,6 @@ def _without_maps(kind: pa.DataType) -> pa.DataType:
 
 
 def _with_maps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return an array of the wanted type."""
     if array.type.equals(wanted):
         return array
     mask = array.is_null()

@@ -183,7 +183,6 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
 
 
 def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
-    """Return a mask of `these` positions that are among `those`. Both are sorted."""
     if not len(those):
         return np.zeros(len(these), np.bool_)
     nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)

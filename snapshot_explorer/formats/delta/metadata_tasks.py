@@ -66,15 +66,12 @@ class CheckpointPart:
     """A part of a checkpoint file of a version."""
 
     version: int
-    """The version."""
     path: str
-    """The file."""
     size_bytes: int | None
     """Its size, if known."""
     part: int
     """The index of the part, from 0."""
     parts: int
-    """The number of parts."""
     metadata: Metadata
     """In force at the version."""
 
@@ -84,7 +81,6 @@ class StateCommits:
     """Commits of a version after its checkpoint."""
 
     version: int
-    """The version."""
     commits: tuple[LogFile, ...]
     """Their files, ascending."""
     metadata: Metadata
@@ -140,8 +136,6 @@ def statistics_of(
     Args:
         adds: ADDS, in order of version.
         in_force: The metadata in force from some versions on, ascending.
-        columns: The columns.
-        schema: The schema that has these columns.
     """
     parts = []
     for some, metadata in _by_metadata(adds, in_force):
@@ -155,10 +149,6 @@ def state_tasks(storage: Storage, log: Log, version: int, prefetch: Prefetch) ->
     """Return the tasks for the live files of a version.
 
     Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
-
-    Raises:
-        SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
-        CorruptTableError: It has no protocol or no metadata, or a file is damaged.
     """
     segment, checkpoint = log.outline(version)
     metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, prefetch)
@@ -183,13 +173,8 @@ def change_tasks(
     Reads the metadata in force at the first commit of each run, and searches the commits for later ones.
 
     Args:
-        storage: The table's storage.
-        log: The table's log.
         versions: Ascending, with or without gaps.
         prefetch: Searches commits in tasks if there are too many to read here.
-        times: The commit times, if requested.
-
-    Raises: as `state_tasks`.
     """
     files = dict(zip(versions, log.commit_files(versions), strict=True))
     found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
@@ -213,7 +198,6 @@ def task_reader(storage: Storage) -> Reader:
 
 
 def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[LogFile, ...]]:
-    """Return commits, packed by size and number into tasks."""
     left, pieces = commits, []
     while left:
         some, _ = first_batch(left[:_COMMITS], size_bytes)
@@ -235,11 +219,6 @@ def _metadata_near(storage: Storage, log: Log, version: int, prefetch: Prefetch)
 def _in_force(
     storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], prefetch: Prefetch
 ) -> Metadata:
-    """Return the metadata in force after the commits that follow a checkpoint.
-
-    Raises:
-        CorruptTableError: There are none, or no protocol.
-    """
     found = _settings(storage, commits, prefetch)
     tally = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
     metadata = complete(tally, version, storage.root)[1]
@@ -319,14 +298,12 @@ def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, pl
 
 
 def _partitions(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> pa.Array:
-    """Return the partitions of files, ordered by version, with the metadata in force at each version."""
     if not in_force:
         return pa.array([], frames.PARTITION)
     return pa.concat_arrays([partition_texts(some, metadata) for some, metadata in _by_metadata(files, in_force)])
 
 
 def _by_metadata(files: pa.Table, in_force: Sequence[tuple[int, Metadata]]) -> Iterator[tuple[pa.Table, Metadata]]:
-    """Yield files, in order of version, with the metadata in force at their versions."""
     versions = files.column("version").to_numpy()
     starts = np.searchsorted(versions, [version for version, _ in in_force], side="left").tolist()
     ends = [*starts[1:], len(versions)]

@@ -50,11 +50,6 @@ class Delta(TableFormat):
     has_exact_row_counts: ClassVar[bool] = True
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table. Reads nothing.
-
-        Raises:
-            TableNotFoundError: A branch was passed: Delta tables have none.
-        """
         if branch is not None:
             raise TableNotFoundError(
                 f"{storage.root} has no branch {branch!r}: Delta tables have no branches. Open it without a branch."
@@ -83,12 +78,6 @@ class Delta(TableFormat):
 
         Lists the log once; without `start`, also reads the hint, and the versions begin with the checkpoint of the
         newest version. If there are staged commits, lists them.
-
-        Raises:
-            TableNotFoundError: The log is gone or, without `start`, empty.
-            StorageError: The log lacks versions that it had, other than its oldest ones.
-            CorruptTableError: The log has a gap before the newest version, or begins too late.
-            UnsupportedFeatureError: A catalog decides which of the staged commits count.
         """
         hint, notes, found = self._hint_and_listing() if start is None else (None, (), self._log.refresh())
         if start is None:
@@ -129,11 +118,7 @@ class Delta(TableFormat):
         return hint, notes, found
 
     def version(self, number: int | None) -> DeltaVersion:
-        """Return one version; the newest for None. At most one listing.
-
-        Raises:
-            SnapshotNotFoundError: The version cannot be reconstructed.
-        """
+        """Return one version; the newest for None. At most one listing."""
         segment = self._log.segment(number)
         return DeltaVersion(self._storage, segment.version, log=self._log, times=self._times)
 
@@ -145,20 +130,13 @@ class Delta(TableFormat):
         return self._times.committed_at(versions)
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:  # noqa: ARG002 - the log cannot be rolled back
-        """Return the range of these versions that contains the last one committed at or before a time; see `Times`."""
         return self._times.searched(time, versions)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame, in the order of the versions; see `History.frame` for what it reads."""
         return self._history.frame(versions)
 
     def inspect(self, name: str) -> pa.Table:
-        """Return DESCRIBE HISTORY, with the columns of Delta's own.
-
-        Raises:
-            InvalidArgumentError: The name is unknown.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
-        """
+        """Return DESCRIBE HISTORY, with the columns of Delta's own."""
         return Inspector(self._storage, self._log, self._times).of_table(name)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
@@ -166,17 +144,12 @@ class Delta(TableFormat):
         return self._vacuum.expiry(rule, lifetimes, newest)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
-        """Return which data files and deletion vectors exist; see `Vacuum.presence`."""
         return self._vacuum.presence(lifetimes)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.
 
         Reads the commits, one request each, and the metadata in force at the first of them.
-
-        Raises:
-            SnapshotNotFoundError: The commit of a version is gone.
-            CorruptTableError: A commit is damaged; the file and the line are named.
         """
         parts = [
             self._changes(versions[begin : begin + _AT_ONCE]) for begin in range(0, max(1, len(versions)), _AT_ONCE)
@@ -184,10 +157,7 @@ class Delta(TableFormat):
         return pa.concat_tables(parts)
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
-        """Return the schema in force at each version. Reads the commits, as `changes` does.
-
-        Raises: as `changes`.
-        """
+        """Return the schema in force at each version. Reads the commits, as `changes` does."""
         found: dict[int, TableSchema] = {}
         ascending = sorted(set(versions))
         for begin in range(0, len(ascending), _AT_ONCE):
@@ -201,7 +171,6 @@ class Delta(TableFormat):
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int
     ) -> ChangesWithStatistics:
-        """Return what versions changed, with statistics of columns of the schema at a version; see `changes`."""
         schema = schema_of(self._log.protocol_and_metadata(at)[1])
         changes, added, schemas = [], [], []
         for begin in range(0, max(1, len(versions)), _AT_ONCE):
@@ -216,7 +185,6 @@ class Delta(TableFormat):
         )
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        """Return the rows that changed after `first` up to `last`; see `ChangeData.between`."""
         found = ChangeData(self._storage, self._log, self._times)
         return RowChanges(
             schema=found.schema(first, last),
@@ -226,17 +194,14 @@ class Delta(TableFormat):
         )
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        """Return the tasks for the live files of a version; see `metadata_tasks.state_tasks`."""
         found = units.state_tasks(self._storage, self._log, version, prefetch)
         return StateTasks(units=found, keeps_last_add=True)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
-        """Return the tasks for the changes of commits; see `metadata_tasks.change_tasks`."""
         listed = self._times.listed(versions) if lifetimes else None
         return units.change_tasks(self._storage, self._log, versions, prefetch, listed)
 
     def task_reader(self) -> Reader:
-        """Return the function that reads tasks."""
         return units.task_reader(self._storage)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:

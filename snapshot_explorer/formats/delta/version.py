@@ -48,7 +48,6 @@ class DeltaVersion(TableVersion):
     """
 
     def __init__(self, storage: Storage, number: int, *, log: Log, times: Times) -> None:
-        """Bind to a version. Reads nothing."""
         self._storage = storage
         self._number = number
         self._log = log
@@ -63,7 +62,6 @@ class DeltaVersion(TableVersion):
 
     @property
     def number(self) -> int:
-        """Return the version's number."""
         return self._number
 
     @cached_property
@@ -72,24 +70,20 @@ class DeltaVersion(TableVersion):
 
     @cached_property
     def schema(self) -> TableSchema:
-        """Return the schema in force at the version."""
         return schemas.table_schema(self._definition[1])
 
     @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
-        """Return the field ids of each column, those in its type included."""
         return {
             field.name: field_ids(field.type, field.stored) for field in schemas.schema_of(self._definition[1]).fields
         }
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows."""
         return schemas.arrow_schema(self._definition[1])
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table's properties in force at the version."""
         return self._definition[1].configuration
 
     @property
@@ -101,11 +95,7 @@ class DeltaVersion(TableVersion):
         return versions + (f": {', '.join(features)}" if features else "")
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return the names of hidden columns among these, which are only read if selected, such as `_row_id`.
-
-        Raises:
-            InvalidArgumentError: The table does not track its rows at the version.
-        """
+        """Return the names of hidden columns among these, which are only read if selected, such as `_row_id`."""
         return rows.metadata_columns(names, self._definition[1])
 
     def validate(self) -> Validation:
@@ -113,9 +103,6 @@ class DeltaVersion(TableVersion):
 
         Reads the checksum file, and protocol and metadata from the log: from the commits after the checkpoint or, if
         they do not contain them, the checkpoint.
-
-        Raises:
-            CorruptTableError: The version has no protocol or no metadata, or a file is damaged.
         """
         table_id, notes = self._log.validate(self._number)
         return Validation(table_id=table_id, notes=tuple(notes))
@@ -131,17 +118,12 @@ class DeltaVersion(TableVersion):
         return manifests_frame(segment, checkpoint, actions)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return the ENTRIES of a commit or a checkpoint file of the version; see `entries_of`."""
         return entries_of(self._storage, self._log, self._number, manifest)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame, restricted to partitions that might match the predicate.
 
         Reads the checkpoint and the commits after it, unless they are cached.
-
-        Raises:
-            SnapshotNotFoundError: The version cannot be reconstructed any more.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         state = self._log.state(self._number)
         adds = _in_partitions(state, predicate)
@@ -150,30 +132,20 @@ class DeltaVersion(TableVersion):
         return values.with_statistics(frame, adds, state.metadata) if statistics else frame
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return the table's settings for maintenance; see `settings.settings_of`."""
         return settings_of(self.properties, self._storage.root)
 
     def inspect(self, name: str) -> pa.Table:
-        """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own.
-
-        Raises:
-            SnapshotNotFoundError: The version cannot be reconstructed.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
-        """
+        """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own."""
         return Inspector(self._storage, self._log, self._times).of_version(name, self._number)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
 
         Files are skipped by partition and statistics, all from the log: no data file is opened.
-
-        Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
         """
         return planning.plan(self._storage, self._log.state(self._number), predicate)
 
     def changelog(self) -> RowChanges:
-        """Return the rows that the version's commit changed, under its own schema; see `ChangeData.of_version`."""
         found = ChangeData(self._storage, self._log, self._times)
         return RowChanges(
             schema=self.arrow_schema,
@@ -202,19 +174,15 @@ class DeltaVersion(TableVersion):
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return the deleted positions of each part, one file each."""
         return deleted_positions(self._storage, parts, rows, self._removals(self._number))
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
         return vector_changes.identity_without_vector(split)
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
     def columns_added_since(self, other: Self) -> frozenset[str]:
-        """Return the columns that no file of another version has."""
         here, there = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
         return vector_changes.columns_added_since(here, there)
 

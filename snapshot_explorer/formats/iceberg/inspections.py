@@ -208,10 +208,6 @@ def inspect_table(source: Source, history: History, name: str) -> pa.Table:
 
     Reads nothing, as all of it is in the metadata file; but for `all_...` the manifest lists of all snapshots and, but
     for `all_manifests`, each of their manifests once.
-
-    Raises:
-        InvalidArgumentError: No metadata table has that name.
-        CorruptTableError: A file is missing or damaged; the message names it.
     """
     made = {
         "snapshots": (_snapshots, _SNAPSHOTS),
@@ -239,12 +235,7 @@ def inspect_table(source: Source, history: History, name: str) -> pa.Table:
 
 
 def inspect_version(source: Source, snapshot: Snapshot | None, name: str) -> pa.Table:
-    """Return a metadata table of a version. Reads its manifest list and, but for `manifests`, its manifests.
-
-    Raises:
-        InvalidArgumentError: No metadata table has that name.
-        CorruptTableError: A file is missing or damaged; the message names it.
-    """
+    """Return a metadata table of a version. Reads its manifest list and, but for `manifests`, its manifests."""
     if name == "manifests":
         return _manifest_table(manifests_of(source, [] if snapshot is None else [snapshot]))
     if name == "entries":
@@ -331,7 +322,6 @@ def _refs(source: Source) -> list[dict[str, Any]]:
 
 
 def _metadata_log(source: Source) -> list[dict[str, Any]]:
-    """Return the metadata files, each with the last snapshot in the log at its time."""
     metadata = source.metadata
     files = [*metadata.metadata_log, (metadata.last_updated_ms, metadata.path)]
     log = sorted(zip(*metadata.snapshot_log, strict=True))

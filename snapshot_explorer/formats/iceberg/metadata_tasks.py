@@ -31,7 +31,6 @@ class Manifests:
     """A task: some manifests of a version."""
 
     version: int
-    """The version."""
     data: pa.Table
     """MANIFEST_FILES of data files."""
     deletes: pa.Table
@@ -45,7 +44,6 @@ class Commits:
     version: int
     """The first."""
     snapshots: tuple[tuple[int, Snapshot], ...]
-    """The versions and their snapshots."""
     for_lifetimes: bool
     """Whether commit times are requested."""
 

@@ -79,14 +79,10 @@ class Iceberg(TableFormat):
         """Bind to a table and a branch. Reads nothing, but for a branch other than main the metadata file.
 
         Args:
-            storage: The table's folder.
             branch: A branch, or a snapshot id as text, for the history that ends there.
             metadata_file: The metadata file to read, whether or not there are newer ones.
             relocate: Recorded folders that are now elsewhere, and where.
             numbers: Versions of snapshots without sequence numbers that were counted before.
-
-        Raises:
-            TableNotFoundError: The branch does not exist; the message lists the existing ones.
         """
         self._storage = storage
         self._branch = branch
@@ -108,13 +104,7 @@ class Iceberg(TableFormat):
         return bool(cls.metadata_folders.intersection(folders)) and has_metadata(storage)
 
     def listing(self, start: int | None = None) -> Listing:
-        """Return the versions of the history, from `start` on. Reads the current metadata file.
-
-        Raises:
-            TableNotFoundError: There is no metadata file.
-            CorruptTableError: The metadata file is damaged.
-            UnsupportedFeatureError: It has a format version that is not read.
-        """
+        """Return the versions of the history, from `start` on. Reads the current metadata file."""
         source, history, notes = self._read()
         metadata = source.metadata
         return Listing(
@@ -134,11 +124,7 @@ class Iceberg(TableFormat):
         )
 
     def version(self, number: int | None) -> IcebergVersion:
-        """Return one version, by its number or its snapshot id. Reads nothing if the metadata file has been read.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist, has expired, or is not in this history.
-        """
+        """Return one version, by its number or its snapshot id. Reads nothing if the metadata file has been read."""
         source, history = self._current()
         if number is None:
             return IcebergVersion(source, None, None)
@@ -167,11 +153,7 @@ class Iceberg(TableFormat):
         return [time_of(millis) for millis in snapshots.column("timestamp_ms", [ids[version] for version in versions])]
 
     def candidates_at(self, time: datetime, versions: Sequence[int], *, follow_log: bool = True) -> Sequence[int]:
-        """Return the version that was current in main at a time; all versions if the snapshot log does not contain it.
-
-        Raises:
-            SnapshotNotFoundError: It was rolled back since; the message says how to open it.
-        """
+        """Return the version that was current in main at a time; all versions if the snapshot log lacks it."""
         _, history = self._current()
         snapshot = current_at(history, time) if follow_log else None
         if snapshot is None:
@@ -209,10 +191,6 @@ class Iceberg(TableFormat):
 
         Reads the manifest lists of all versions concurrently, then the manifests that their commits wrote. Delete files
         are not changes of data files: they are in `files` of a version, as the deletions of the files they apply to.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         history = self._history(versions)
         source, _ = self._current()
@@ -306,21 +284,15 @@ class Iceberg(TableFormat):
         return found
 
     def shared_versions(self, other: "Iceberg") -> Mapping[int, int]:
-        """Return the versions that the history of another branch also has, each with its number there. By snapshot."""
         (_, own), (_, others) = self._current(), other._current()  # noqa: SLF001 - of this class
         return {number: others.numbers[one] for number, one in own.ids.items() if one in others.numbers}
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Iceberg's metadata tables of the whole table, from the metadata file.
-
-        Raises:
-            InvalidArgumentError: There is no such metadata table.
-        """
+        """Return one of Iceberg's metadata tables of the whole table, from the metadata file."""
         source, history, _ = self._read()
         return inspect_table(source, history, name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        """Return the rows that changed after `first` up to `last`; see `row_changes.splits_between`."""
         history = self._history([last])
         source, _ = self._current()
         reading = self.version(last)
@@ -337,7 +309,6 @@ class Iceberg(TableFormat):
         return expiry(source, history, rule, lifetimes)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which data files, manifest lists and manifests of versions exist; see `retention.presence`."""
         history = self._history(versions)
         source, _ = self._current()
         return presence(source, history, lifetimes, versions)
@@ -361,7 +332,6 @@ class Iceberg(TableFormat):
         return units.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
-        """Return the reader of tasks."""
         source, history = self._current()
         return units.task_reader(source, history)
 
@@ -374,11 +344,6 @@ class Iceberg(TableFormat):
         return known[0], known[1]
 
     def _history(self, versions: Sequence[int]) -> History:
-        """Return a history with these versions.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist, or is not in this history.
-        """
         _, history = self._current()
         if not all(map(history.ids.__contains__, versions)):
             _, history, _ = self._read()

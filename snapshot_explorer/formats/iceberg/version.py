@@ -95,23 +95,19 @@ class IcebergVersion(TableVersion):
 
     @property
     def _partition_fields(self) -> Sequence[PartitionField]:
-        """Return the fields of the table's current partition spec."""
         metadata = self._source.metadata
         return parse_spec(metadata.specs.get(metadata.default_spec_id, {"spec-id": 0, "fields": []})).fields
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows."""
         return arrow_schema(self._schema)
 
     @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
-        """Return the field ids of each column, those in its type included."""
         return {field.name: field_ids(field) for field in self._schema.fields}
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Return the table's current properties: Iceberg keeps no history of them."""
         return self._source.metadata.properties
 
     @property
@@ -131,7 +127,6 @@ class IcebergVersion(TableVersion):
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
-        """Return no properties: none are recorded with a version."""
         return {}
 
     def validate(self) -> Validation:
@@ -152,9 +147,6 @@ class IcebergVersion(TableVersion):
 
         Those of a base manifest are the live files in it, all added; those of delta what this commit changed, and what
         it carried over.
-
-        Raises:
-            InvalidArgumentError: The version has no such manifest, or it is one of delete files.
         """
         if self._snapshot is None:
             raise self._no_version()
@@ -172,11 +164,7 @@ class IcebergVersion(TableVersion):
         return entries_frame(self._source.metadata, self._snapshot, found, writer=writer, is_own=own)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
-        """Return the FILES frame. Reads the manifest list, then the manifests concurrently.
-
-        Raises:
-            CorruptTableError: A file is missing or damaged; the message names it.
-        """
+        """Return the FILES frame. Reads the manifest list, then the manifests concurrently."""
         live = live_files(self._source, self._snapshot, statistics=statistics)
         if predicate is not None:
             live = in_partitions(self._source.metadata, live, self._schema, predicate)
@@ -184,36 +172,18 @@ class IcebergVersion(TableVersion):
         return with_statistics(frame, live.data, self._schema.fields) if statistics else frame
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return the maintenance settings in the table's properties; see `settings.settings_of`."""
         return settings_of(self.properties, self._source.storage.root)
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Iceberg's metadata tables of a version."""
         return inspect_version(self._source, self._snapshot, name)
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return the metadata columns among the names, such as `_file`, `_pos` and `_row_id`.
-
-        Raises:
-            InvalidArgumentError: The table's format has no row ids.
-        """
         return metadata_schema(names, has_row_ids=self._source.metadata.format_version >= FIRST_WITH_ROW_IDS)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        """Return the splits of the rows, and the files that the predicate skips. No data file is opened.
-
-        Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read.
-            CorruptTableError: A manifest is missing or damaged; the message names it.
-        """
         return planning.plan(version_metadata(self._source, self._snapshot), predicate)
 
     def changelog(self) -> RowChanges:
-        """Raise: Iceberg records no changed rows.
-
-        Raises:
-            InvalidArgumentError: Always.
-        """
         raise no_changelog()
 
     @cached_property
@@ -243,11 +213,9 @@ class IcebergVersion(TableVersion):
         return deleted_positions(self._reader, parts)
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        """Return a value that is equal for splits of one file that differ at most in its deletes; else None."""
         return identity_without_deletes(split)
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return identity_in(split, [None if name in absent else name for name in columns])
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:

@@ -35,7 +35,6 @@ class FallbackLink:
     """The other branch of a combined read."""
 
     branch: str
-    """Its name."""
     is_first: bool
     """Whether its partitions take precedence."""
 
@@ -52,9 +51,7 @@ class BranchReader:
     branch: str | None
     """Its name; None for the main one."""
     history: History
-    """Its versions."""
     schemas: Schemas
-    """Its schemas."""
 
     def schema(self, snapshot: Snapshot) -> Schema:
         """Return the schema of a version."""
@@ -66,7 +63,6 @@ class ClaimedPartitions:
     """The partitions of the first branch."""
 
     keys: frozenset[str]
-    """Their values."""
     hidden: frozenset[str]
     """The values of partitions without any visible file."""
     texts: frozenset[tuple[tuple[str, str | None], ...]]
@@ -79,13 +75,7 @@ def plan(
     """Return the plan of a version, combined with the branch in its newest options.
 
     Args:
-        storage: The table's storage.
-        here: The branch to read.
-        snapshot: The version.
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
-
-    Raises:
-        UnsupportedFeatureError: A feature is not supported, or the result of Paimon is undefined.
     """
     link = fallback_link(here)
     schemas = here.schemas.without(OPTIONS)
@@ -106,11 +96,7 @@ def plan(
 
 
 def check_empty(storage: Storage, here: BranchReader) -> None:
-    """Raise if a branch has no versions, but the branch it is combined with has some.
-
-    Raises:
-        UnsupportedFeatureError: Only the other branch has versions; the message names it.
-    """
+    """Raise if a branch has no versions, but the branch it is combined with has some."""
     link = fallback_link(here)
     if (
         link is not None
@@ -147,9 +133,6 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
     The newest version is combined with the other's newest. An older one is combined with the other's version at its
     commit time, or version 1 if there was none. Reads the hints, and for an older version all snapshots of the other.
 
-    Raises:
-        UnsupportedFeatureError: Paimon cannot read the version, or the version to combine is undefined.
-
     Source: paimon FallbackReadFileStoreTable.rewriteOtherOptions, SnapshotManager.earlierOrEqualTimeMills.
     """
     if snapshot.file_kind != "snapshot":
@@ -171,11 +154,7 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
 
 
 def check_same_columns(schema: Schema, other: Schema, version: int, link: FallbackLink) -> None:
-    """Raise if the columns of two branches differ: Paimon matches them by position, whatever their names.
-
-    Raises:
-        UnsupportedFeatureError: The message names the first column that differs.
-    """
+    """Raise if the columns of two branches differ: Paimon matches them by position, whatever their names."""
     if schema.partition_keys != other.partition_keys or len(schema.fields) != len(other.fields):
         raise refusal(features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=" or partition keys")
     for left, right in zip(schema.fields, other.fields, strict=True):
@@ -224,13 +203,7 @@ def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, versio
 
     Args:
         first: The plan of the first branch.
-        second: The plan of the second branch.
         claimed: The partitions of the first.
-        version: For messages.
-        link: For messages.
-
-    Raises:
-        UnsupportedFeatureError: Both have a partition of which the first has no visible file: releases differ.
     """
     keys = [_of_split(split) for split in second.splits]
     if not claimed.hidden.isdisjoint(keys):

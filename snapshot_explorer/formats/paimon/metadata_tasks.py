@@ -36,13 +36,10 @@ class Manifests:
     """A task: some manifests of a version."""
 
     version: int
-    """The version."""
     snapshot: Snapshot
-    """Its snapshot."""
     listed: pa.Table
     """LIST rows of the manifests."""
     list_path: str
-    """Their manifest list, for messages."""
     own: int
     """The number of manifests, at the end, of the version's own commit."""
 
@@ -60,10 +57,7 @@ class Commits:
 
 
 def state_tasks(storage: Storage, snapshot: Snapshot) -> list[MetadataTask]:
-    """Return the tasks that read the live files of a version. Reads its base and delta lists.
-
-    Raises: as `contents.read_state`.
-    """
+    """Return the tasks that read the live files of a version. Reads its base and delta lists."""
     lists = state_lists(storage, snapshot)
     listed = lists.manifests
     own = len(listed) - lists.counts[0]

@@ -33,11 +33,7 @@ def flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def check_table(schema: Schema, options: Mapping[str, str], version: int) -> None:
-    """Raise if the options or types of a table need a feature that is not supported.
-
-    Raises:
-        UnsupportedFeatureError: The message names the option and its value, or the column and its type.
-    """
+    """Raise if the options or types of a table need a feature that is not supported."""
     for name, feature in _unread_options(options):
         raise refusal(feature, version=version, option=name, value=options[name])
     evolving = flag(options, "data-evolution.enabled")
@@ -50,7 +46,6 @@ def check_table(schema: Schema, options: Mapping[str, str], version: int) -> Non
 
 
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
-    """Yield each option that needs an unsupported feature, with the feature."""
     for name, value in options.items():
         if name in _FLAGS and flag(options, name):
             yield name, _FLAGS[name]
@@ -69,11 +64,7 @@ def _unread(kind: DataType) -> DataType | None:
 
 
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:
-    """Raise if a file contains only some columns of its schema: the others are in further files.
-
-    Raises:
-        UnsupportedFeatureError: The message names the file.
-    """
+    """Raise if a file contains only some columns of its schema: the others are in further files."""
     if written is None:
         return
     absent = [name for name in columns if name not in written and name not in _SYSTEM_COLUMNS]
@@ -82,22 +73,14 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
 
 
 def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
-    """Raise if a data file contains a blob column: its contents need not be the values.
-
-    Raises:
-        UnsupportedFeatureError: The message names file and column.
-    """
+    """Raise if a data file contains a blob column: its contents need not be the values."""
     for column in columns:
         if column.type.root == "BLOB" and (written is None or column.name in written):
             raise refusal(features.BLOBS_IN_OTHER_FILES, version=version, column=column.name, file=file_name)
 
 
 def file_format(file_name: str, version: int) -> str:
-    """Return the format of a data file by its extension: parquet, orc, avro or blob.
-
-    Raises:
-        UnsupportedFeatureError: The format is not supported; the message names format and file.
-    """
+    """Return the format of a data file by its extension: parquet, orc, avro or blob."""
     words = file_name.lower().split(".")
     found = words[-1] if len(words) > 1 else ""
     if found in _COMPRESSIONS and len(words) > 2:  # noqa: PLR2004 - a name, a format and the compression

@@ -68,12 +68,7 @@ class Paimon(TableFormat):
         """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing.
 
         Args:
-            storage: The table's storage.
             branch: The branch; None for the main one.
-            listed: Branches that exist.
-
-        Raises:
-            TableNotFoundError: The branch does not exist; the message lists the existing ones.
         """
         self._storage = storage
         if branch is not None and branch not in listed and branch not in branch_names(storage):
@@ -118,12 +113,7 @@ class Paimon(TableFormat):
         return found
 
     def version(self, number: int | None) -> PaimonVersion:
-        """Return one version. Reads its small file, unless it is cached.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist or has expired.
-            CorruptTableError: Its file is damaged; the message names it.
-        """
+        """Return one version. Reads its small file, unless it is cached."""
         snapshot = None if number is None else self._history.snapshots([number])[0]
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
 
@@ -138,10 +128,6 @@ class Paimon(TableFormat):
         with deletion vectors also each index manifest once, and the snapshot before the first. A commit whose delta has
         vanished meanwhile has no counts, and is not readable. Rows that deletion vectors remove are not counted in
         `total_rows`, and count as removed by the commit that deleted them; null where a writer did not record how many.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-            CorruptTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
         if not snapshots:
@@ -164,10 +150,6 @@ class Paimon(TableFormat):
 
         Reads the lists and manifests of all versions concurrently, and their index manifests for deletion vectors. For
         a version whose changelog is all that is left, only the changelog.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist, or expired meanwhile.
-            CorruptTableError: A file is damaged; the message names it.
         """
         snapshots = self._history.snapshots(versions)
         kinds = ("delta", "changelog") if changelog else ("delta",)
@@ -201,7 +183,6 @@ class Paimon(TableFormat):
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int
     ) -> ChangesWithStatistics:
-        """Return what versions changed, with statistics of columns of the schema at a version; see `changes`."""
         snapshots = self._history.snapshots(versions)
         number = self._history.snapshots([at])[0].schema_id
         schema = self._schemas.by_id([number])[number]
@@ -217,11 +198,9 @@ class Paimon(TableFormat):
         )
 
     def tags(self) -> Mapping[str, int]:
-        """Return each tag's version, sorted by name."""
         return {name: tag.id for name, tag in self._history.tags().items()}
 
     def branches(self) -> Sequence[Branch]:
-        """Return the branches with their origin and newest versions; see `branches.read_branches`."""
         return read_branches(self._storage, self._history, self._layout.branch)
 
     def branch_names(self) -> Sequence[str]:
@@ -233,15 +212,10 @@ class Paimon(TableFormat):
         return Paimon(self._storage, branch=name, listed=(name,))
 
     def shared_versions(self, other: "Paimon") -> Mapping[int, int]:
-        """Return the versions that the history of another branch also has; see `branches.shared_versions`."""
         return {number: number for number in shared_versions(self._history, other._history)}  # noqa: SLF001 - of this class
 
     def check_comparable(self, other: "Paimon", versions: tuple[int, int]) -> None:
-        """Raise if field ids of this table's version and of the other's name different columns.
-
-        Raises:
-            UnsupportedFeatureError: Both branches added columns; the message names them.
-        """
+        """Raise if field ids of this table's version and of the other's name different columns."""
         sides = (self, versions[0]), (other, versions[1])
         schemas = [table._schemas.by_id([table._schema_id(version)]) for table, version in sides]  # noqa: SLF001 - of this class
         first, last = (next(iter(found.values())) for found in schemas)
@@ -282,16 +256,10 @@ class Paimon(TableFormat):
         return self._layout.branch or MAIN
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which data files, manifest lists and index manifests of versions exist."""
         return presence(self._storage, lifetimes, self._history.snapshots(versions))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of the whole table. Their columns are in `system_tables.types`.
-
-        Raises:
-            InvalidArgumentError: There is no such system table.
-            CorruptTableError: A file is missing or damaged; the message names it.
-        """
+        """Return one of Paimon's system tables of the whole table. Their columns are in `system_tables.types`."""
         return Inspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
@@ -323,7 +291,6 @@ class Paimon(TableFormat):
         return units.change_tasks(versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
-        """Return the reader of tasks."""
         return units.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:

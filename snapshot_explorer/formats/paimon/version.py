@@ -82,21 +82,14 @@ class PaimonVersion(TableVersion):
 
     @cached_property
     def schema(self) -> TableSchema:
-        """Return the schema of the version."""
         return table_schema(self._schema)
 
     @cached_property
     def field_ids(self) -> Mapping[str, FieldIds]:
-        """Return the field ids of each column, those in its type included."""
         return {field.name: field_ids(field.type, field.id) for field in self._schema.fields}
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema of the rows.
-
-        Raises:
-            UnsupportedFeatureError: The branch has no version, but its fallback branch has some.
-        """
         if self._snapshot is None:
             fallback.check_empty(self._storage, self._side)
         return pa.schema([arrow_field(field) for field in self._schema.fields])
@@ -131,9 +124,6 @@ class PaimonVersion(TableVersion):
 
         These are `_ROW_ID` and `_SEQUENCE_NUMBER`, and for a blob column `b` its descriptors, `b$descriptor`: the
         locations of the values, as with Paimon's option `blob-as-descriptor`.
-
-        Raises:
-            InvalidArgumentError: The table has no row tracking.
         """
         newest = self._newest_schema
         tracked = flag(newest.options, "row-tracking.enabled") and not newest.primary_keys
@@ -151,7 +141,6 @@ class PaimonVersion(TableVersion):
         return manifests_frame(self._snapshot, lists, self._schema)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return the ENTRIES of a manifest of the version; see `contents.entries_of`."""
         schema, options = self._schema, self._newest_schema.options
         return entries_of(self._storage, self._existing(), manifest, schema=schema, options=options)
 
@@ -160,10 +149,6 @@ class PaimonVersion(TableVersion):
 
         Reads the version's base and delta lists and index manifest concurrently, then its manifests. With `statistics`,
         it also reads the schemas that the files were written with.
-
-        Raises:
-            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         keys = ("min_key", "max_key") if statistics and self._schema.primary_keys else ()
         frame, entries = self._files(predicate, (*STATISTICS_COLUMNS, *keys) if statistics else FILE_COLUMNS)
@@ -193,16 +178,10 @@ class PaimonVersion(TableVersion):
         return frame.append_column("delete_records", records)
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        """Return the maintenance settings in the newest options; see `settings.settings_of`."""
         return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of a version. Their columns are in `system_tables.types`.
-
-        Raises:
-            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            CorruptTableError: A file is missing or damaged; the message names it.
-        """
+        """Return one of Paimon's system tables of a version. Their columns are in `system_tables.types`."""
         return Inspector(self._storage, self._layout, self._history, self._schemas).of_version(name, self._snapshot)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
@@ -210,9 +189,6 @@ class PaimonVersion(TableVersion):
 
         Files are skipped by partition, bucket, keys and statistics, all from manifests: no data file is opened. If the
         newest options define a fallback branch, its splits are included; see `fallback`.
-
-        Raises:
-            UnsupportedFeatureError: The version needs a feature that is not supported; no data file has been opened.
 
         Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
         """
@@ -258,15 +234,12 @@ class PaimonVersion(TableVersion):
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return for each single-file split the positions of the rows that its deletion vector removes."""
         return deleted_positions(self._storage, parts, rows)
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        """Return a value that is equal for splits of one file that differ at most in its deletion vector, or None."""
         return vector_changes.identity_without_vector(split)
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        """Return a value that is equal for splits of one file whose rows are equal in these columns, or None."""
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:

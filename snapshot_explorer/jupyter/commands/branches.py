@@ -5,7 +5,6 @@ from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
 def _branches(invocation: Invocation) -> Frame:
-    """Return the branches."""
     return invocation.table()[1].branches()
 
 

@@ -5,7 +5,6 @@ from snapshot_explorer.jupyter.help_text import HelpText
 
 
 def _close(invocation: Invocation) -> HelpText:
-    """Forget a table and its variable."""
     name, _ = invocation.tables.find(invocation.arguments.get("name"))
     invocation.tables.close(name)
     left = ", ".join(invocation.tables.all()) or "none"

@@ -50,7 +50,6 @@ def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
 
 
 def _range(arguments: Arguments) -> str:
-    """Return the two versions as one range."""
     first, second = arguments.get("a..b"), arguments.get("b")
     if second is not None and first is not None:
         if ".." in first or ".." in second:

@@ -6,7 +6,6 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
 
 
 def _entries(invocation: Invocation) -> Frame:
-    """Return the entries of one of the manifests of a version."""
     return snapshot_of(invocation).entries(invocation.arguments.get("manifest") or "")
 
 

@@ -4,7 +4,6 @@ from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 
 
 def _explore(invocation: Invocation) -> object:
-    """Return the explorer of a table, a widget."""
     from snapshot_explorer.jupyter.explorer import explore as explorer_of  # noqa: PLC0415 - widgets take long to import
 
     name, table = invocation.table()

@@ -10,7 +10,6 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
 
 
 def _files(invocation: Invocation) -> Frame:
-    """Return the live files of a version."""
     return snapshot_of(invocation).files(_partition(invocation.arguments.repeated.get("partition", ())))
 
 

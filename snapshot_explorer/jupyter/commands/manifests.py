@@ -6,7 +6,6 @@ from snapshot_explorer.jupyter.commands.shared_arguments import REF, snapshot_of
 
 
 def _manifests(invocation: Invocation) -> Frame:
-    """Return the manifests of a version."""
     return snapshot_of(invocation).manifests()
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def _open(invocation: Invocation) -> Table:
-    """Return the opened table, under a name, as the current one."""
     arguments = invocation.arguments
     path, handle = _path_or_table(invocation)
     chosen_name, limits = arguments.get("as"), arguments.get("limits")

@@ -5,7 +5,6 @@ from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
 def _readability(invocation: Invocation) -> Frame:
-    """Return which versions can be loaded."""
     return invocation.table()[1].readability()
 
 

@@ -6,7 +6,6 @@ from snapshot_explorer.retention import Retention
 
 
 def _retention(invocation: Invocation) -> Retention:
-    """Return what a retention rule would delete from the table."""
     arguments = invocation.arguments
     last = arguments.get("keep-last")
     keep_last = None if last is None else whole_number("--keep-last", last, least=1)

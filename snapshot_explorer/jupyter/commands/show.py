@@ -6,7 +6,6 @@ from snapshot_explorer.snapshot import Snapshot
 
 
 def _show(invocation: Invocation) -> Snapshot:
-    """Return a snapshot."""
     return snapshot_of(invocation)
 
 

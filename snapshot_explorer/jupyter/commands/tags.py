@@ -5,7 +5,6 @@ from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
 
 
 def _tags(invocation: Invocation) -> Frame:
-    """Return the tags."""
     return invocation.table()[1].tags()
 
 

@@ -14,7 +14,6 @@ TIMELINE_COMMITS = 10_000
 
 
 def _timeline(invocation: Invocation) -> Picture:
-    """Return the commits as a figure with a table."""
     y = invocation.arguments.get("y") or "rows"
     if y not in get_args(Measure):
         raise UsageError(f"-y must be one of {', '.join(get_args(Measure))}, got {y!r}. Example: -y files.")

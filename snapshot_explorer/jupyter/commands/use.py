@@ -5,7 +5,6 @@ from snapshot_explorer.table import Table
 
 
 def _use(invocation: Invocation) -> Table:
-    """Make a table the current one."""
     return invocation.tables.use(invocation.arguments.get("name") or "")
 
 

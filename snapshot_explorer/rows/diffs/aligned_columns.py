@@ -34,7 +34,6 @@ class Aligned:
     ids_a: Mapping[str, FieldIds]
     """The field ids of each column of A, under its name there."""
     ids_b: Mapping[str, FieldIds]
-    """The field ids of each column of B."""
     primary_key: tuple[str, ...]
     """The primary key, in the names of B; empty where there is none, or where the versions have different ones."""
 
@@ -63,13 +62,7 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
     Columns match by field id; in Delta by their names in data files, which column mapping keeps in a rename.
 
     Args:
-        a: The version to compare with.
-        b: The version whose names are used.
         columns: The columns that are needed, with their names in B; by default all. The types of others do not matter.
-
-    Raises:
-        InvalidArgumentError: The versions have no column in common, or `columns` names none of B.
-        UnsupportedFeatureError: The types of a column cannot be compared.
     """
     there = a.arrow_schema, b.arrow_schema
     pairs, only_a = _pairs(a, b)
@@ -109,11 +102,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def checked_names(given: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
-    """Return the names in an argument, each once and each a column; None where it was not given.
-
-    Raises:
-        InvalidArgumentError: The argument is not a list of names, or a name is not a column.
-    """
+    """Return the names in an argument, each once and each a column; None where it was not given."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -246,14 +235,9 @@ def widened(values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds, targe
     """Return values in a wider type.
 
     Args:
-        values: The values of one version.
         kind: The type from `wider`.
-        name: The column, for messages.
         ids: The field ids of the values.
         target_ids: The field ids of the type.
-
-    Raises:
-        UnsupportedFeatureError: A value does not fit it, such as a time beyond the range of nanoseconds.
     """
     try:
         return _widened(values, kind, ids, target_ids)

@@ -40,7 +40,6 @@ def changed_splits(
     """Return the splits of two versions that can contain different rows. Plans both versions; opens no data file.
 
     Args:
-        a: A version.
         b: Another version of the same table, older or newer.
         where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
             that do not pass are not filtered.
@@ -48,11 +47,6 @@ def changed_splits(
         columns: The columns that matter: the name of each in `a`, None if `a` lacks it, and the name in `b`. Files
             whose schemas differ only in other columns then count as the same. By default all columns matter, and no
             file is the same under two schemas.
-
-    Raises:
-        UnsupportedFeatureError: A version needs a feature that is not read.
-        SnapshotNotFoundError: A version has expired.
-        CorruptTableError: A file of the metadata is missing or damaged; it is named.
     """
     return differing_splits(a.plan(where_a).splits, b.plan(where_b).splits, a, b, columns=columns)
 

@@ -38,11 +38,8 @@ class SideReader:
     """Reads the rows of one side in the columns that are compared. Picklable."""
 
     plan: RowDiffPlan
-    """The diff."""
     of_a: bool
-    """Whether it reads A."""
     columns: tuple[str, ...]
-    """The columns to return."""
 
     @property
     def side(self) -> Side:
@@ -65,11 +62,7 @@ class SideReader:
         return found, row_hashes([found.column(name) for name in names], found.num_rows)
 
     def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
-        """Return what `rows` returns.
-
-        Raises:
-            InvalidArgumentError: A column of the key is null; a declared primary key is not checked.
-        """
+        """Return what `rows` returns."""
         found = self.rows(batch)
         if not self.plan.is_declared_key:
             _check_nulls(found[0], self.plan, self.side)
@@ -89,9 +82,6 @@ def check_key(plan: RowDiffPlan) -> None:
     """Raise if the key has nulls, or values that several rows of one version have. Reads the key columns.
 
     A declared primary key has neither. Rows that are not read, since both versions share them, are not checked.
-
-    Raises:
-        InvalidArgumentError: The message names the key and an example.
     """
     if not plan.key or plan.is_declared_key:
         return
@@ -134,7 +124,6 @@ def _example(rows: pa.RecordBatch | pa.Table, place: int, key: Sequence[str]) ->
 
 
 def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None:
-    """Compare the rows of some hashes by their values."""
     found: list[tuple[pa.RecordBatch, Hashes]] = []
 
     def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
@@ -167,13 +156,7 @@ def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: int | No
 
 
 def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
-    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`. Reads both sides once.
-
-    Raises:
-        InvalidArgumentError: The key is not unique.
-        CorruptTableError: A file is missing or damaged; it is named.
-        UnsupportedFeatureError: A value cannot be read, or does not fit the type in which it is compared.
-    """
+    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`. Reads both sides once."""
     with closing(SplitRows(plan.schema, limit_bytes=memory_limit)) as rows:
         for side, of_a in enumerate((True, False)):
             _read_side(SideReader(plan=plan, of_a=of_a, columns=plan.columns), side, rows)
@@ -193,13 +176,7 @@ def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
-    """Return the row diff of a plan. Reads both sides once.
-
-    Raises:
-        InvalidArgumentError: The limit is not a number of bytes, or the key has nulls or is not unique.
-        CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A value cannot be read or compared.
-    """
+    """Return the row diff of a plan. Reads both sides once."""
     limit = _bytes_held(memory_limit)
     for side in (plan.a, plan.b):
         if side.unreadable is not None:

@@ -32,11 +32,9 @@ class Side:
     """One of the two versions of a row diff, and what is read of it."""
 
     version: TableVersion
-    """The version."""
     committed_at: datetime | None
     """When it was committed, aware, UTC; None if not recorded."""
     splits: tuple[Split, ...]
-    """The splits that are read."""
     branch: str | None = None
     """Its branch, where the other version is on another one; otherwise None."""
     unreadable: str | None = None
@@ -100,11 +98,9 @@ class RowDiffPlan:
     shared_files: int
     """Data files that both versions have with the same rows; they are not read."""
     call: str
-    """The Python call that returns the diff."""
     aligned: Aligned
     """The mapping between the columns of the versions."""
     condition: Condition | None
-    """The condition, compiled."""
     is_declared_key: bool
     """Whether the key is the table's primary key, whose values are unique and not null."""
     gaps: tuple[Gap, ...] = ()
@@ -217,18 +213,8 @@ def plan_diff(
     """Return what the row diff of two versions reads. Plans both, and lists the log; opens no data file.
 
     Args:
-        path: The table's location.
         table_format: The table, with the history of B.
-        a: The version to compare with.
-        b: The version whose rows are explained.
-        request: What to compare.
         parted: The branches of the versions, where no history has both.
-
-    Raises:
-        InvalidArgumentError: A column does not exist, the condition does not fit, or no column is common.
-        UnsupportedFeatureError: A version needs a feature that is not read, or a column's types do not compare.
-        SnapshotNotFoundError: A version has no commit, or has expired.
-        CorruptTableError: A file of the metadata is missing or damaged; it is named.
     """
     if a.number is None or b.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
@@ -304,7 +290,6 @@ def _predicate(where: Condition | None, columns: Aligned, version: TableVersion,
 
 
 def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
-    """Return the Python call that returns the diff."""
     key = [request.key] if isinstance(request.key, str) else request.key
     arguments = [str(plan.a.number), str(plan.b.number)] if request.refs is None else [*map(repr, request.refs)]
     arguments += [] if key is None else [f"key={list(key)!r}"]

@@ -49,7 +49,6 @@ def compared_parts(before: HashedRows, after: HashedRows, key: Sequence[str]) ->
     Each part is a copy of a few rows, so that two sets without a common row are not in memory twice.
 
     Args:
-        before: Rows of A.
         after: Rows of B with the same columns.
         key: The columns that identify a row, unique on each side; empty to compare whole rows.
     """

@@ -157,9 +157,7 @@ class RowDiff:
     plan: RowDiffPlan
     """What was compared and read."""
     changed: Changes
-    """The changed rows."""
     drawn_rows: int = _DRAWN_ROWS
-    """How many rows are drawn."""
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -225,9 +223,6 @@ class RowDiff:
         """Return all changed rows as a lazy Spark DataFrame; columns as `to_arrow`, in Spark's types.
 
         The rows stay on executors.
-
-        Raises:
-            InvalidArgumentError: The diff was not computed with `engine="spark"`.
         """
         if not isinstance(self.changed, SupportsSpark):
             raise InvalidArgumentError(

@@ -22,7 +22,6 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
 
     Args:
         columns: The columns; without any, all rows have the same hash.
-        rows: The number of rows.
     """
     if not columns:
         return np.zeros(rows, np.uint64)

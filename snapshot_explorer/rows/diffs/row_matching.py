@@ -29,7 +29,6 @@ class HashedRows:
     """Rows and a hash of each."""
 
     rows: pa.Table
-    """The rows."""
     hashes: Hashes
     """The hash of each row's key; without a key, of the whole row."""
 
@@ -110,7 +109,6 @@ def equal_at(one: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: 
 
 
 def _equal_in_place(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
-    """Return for each place whether two columns of one length have equal values."""
     ends = sorted({int(end) for column in (one, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])})
     found = [
         same(single_chunk(one.slice(start, end - start)), single_chunk(other.slice(start, end - start)))

@@ -41,9 +41,7 @@ class Task:
     """Splits of one side that one task reads."""
 
     of_a: bool
-    """Whether they are of A."""
     splits: tuple[Split, ...]
-    """The splits."""
 
 
 def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
@@ -106,7 +104,6 @@ class SparkChangedRows:
 
 
 def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
-    """Return the plan without its splits, which tasks have."""
     return replace(plan, a=replace(plan.a, splits=()), b=replace(plan.b, splits=()))
 
 
@@ -151,18 +148,12 @@ def _bytes(table: pa.Table) -> bytes:
 
 
 def _received(payload: bytes) -> pa.Table:
-    """Return the rows in a payload.
-
-    Raises:
-        InvalidArgumentError: It has a message instead.
-    """
     if payload[:1] == _ERROR:
         raise InvalidArgumentError(payload[1:].decode())
     return pa.ipc.open_stream(payload[1:]).read_all()
 
 
 def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
-    """Return the rows of a bucket that differ."""
     sides = []
     for side in (b"0", b"1"):
         tables = [_received(one) for one in payloads if one[:1] in (side, _ERROR)]

@@ -42,7 +42,6 @@ class SplitRows:
         """Start without rows.
 
         Args:
-            schema: The columns of all rows.
             limit_bytes: The most bytes in memory of rows and what matching them needs; beyond it, rows are written to
                 temporary files.
             shift: The number of low bits of the hashes that are the same in all rows.
@@ -62,7 +61,6 @@ class SplitRows:
         Args:
             side: 0 for before, 1 for after.
             order: Their position among the rows of their side.
-            batch: The rows.
             hashes: The hash of each.
         """
         with self._lock:
@@ -83,7 +81,6 @@ class SplitRows:
             self._files.close()
 
     def _flush(self, files: _BucketFiles, side: int) -> None:
-        """Write the rows of a side that are in memory."""
         parts = self._parts[side]
         while parts:
             some, size = [], 0
@@ -145,14 +142,12 @@ class _BucketFiles:
         self.close()
 
     def close(self) -> None:
-        """Remove the files."""
         self._stack.close()
 
     def _path(self, bucket: int, side: int) -> str:
         return str(self._folder / f"{bucket}-{side}.arrows")
 
     def write(self, side: int, rows: pa.Table, hashes: Hashes) -> None:
-        """Write rows of a side to the files of their buckets."""
         buckets = ((hashes >> np.uint64(self._shift)) & np.uint64(_BUCKETS - 1)).astype(np.uint8)
         order = np.argsort(buckets, kind="stable")
         table = rows.append_column(_HASH, pa.array(hashes)).take(pa.array(order))
@@ -169,12 +164,10 @@ class _BucketFiles:
         return found
 
     def finish(self) -> None:
-        """Complete the files."""
         for writer in self._writers.values():
             writer.close()
 
     def read(self, bucket: int, side: int) -> Iterator[tuple[pa.RecordBatch, Hashes]]:
-        """Yield the rows of a bucket and remove its file."""
         if (bucket, side) not in self._writers:
             return
         with pa.OSFile(self._path(bucket, side)) as source:

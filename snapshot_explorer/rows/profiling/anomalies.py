@@ -69,7 +69,6 @@ class AnomalyRules:
         return rules or cls()
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for field in fields(self):
             value, is_whole = getattr(self, field.name), field.type == "int"
             if not isinstance(value, Integral if is_whole else Real):
@@ -103,7 +102,6 @@ def jumps(
     Args:
         totals: By measure of the table (rows, files, size_bytes), a table of version, committed_at and value.
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
-        rules: The thresholds.
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
     found: list[pa.Table] = [frames.ANOMALIES.empty_table()]

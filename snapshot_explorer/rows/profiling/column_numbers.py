@@ -96,7 +96,6 @@ class FileRanges:
 
     @staticmethod
     def _together(values: pa.Table, columns: Sequence[str]) -> pa.Array:
-        """Return the values of columns one after another."""
         return pa.concat_arrays([single_chunk(values.column(column)) for column in columns])
 
     def _matrix(self, values: npt.NDArray[Any], columns: int) -> npt.NDArray[Any]:
@@ -152,7 +151,6 @@ class FileRanges:
         Args:
             values: The values of columns in files, one column after another.
             is_empty: Which files have no values, a row per file.
-            dtype: The type of the columns.
             is_greatest: Whether to return the greatest.
         """
         if pa.types.is_floating(dtype):
@@ -175,7 +173,6 @@ class FileRanges:
 
 
 def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
-    """Return the rank of each value, from 0, and the positions of the values by rank."""
     order = np.asarray(pc.sort_indices(values, sort_keys=[("", "ascending")])).astype(np.int64)
     ranks = np.zeros(len(values), np.int64)
     ranks[order] = np.arange(len(values))
@@ -226,7 +223,6 @@ def read_totals(
     rows are spread over files or in another branch.
 
     Args:
-        table_format: The table.
         lifetimes: Returns its lifetimes.
         versions: All its versions.
     """

@@ -30,10 +30,8 @@ def read_ranges(
     """Return ranges of positions of groups of files with exact statistics, and why numbers are unknown.
 
     Args:
-        source: The table.
         versions: The versions, ascending.
         reference: The version whose schema names the columns.
-        columns: The columns.
 
     Returns:
         The ranges, and for each column and version why its numbers are unknown, None where they are exact.
@@ -76,7 +74,6 @@ class _Reader:
         self._ranges: list[tuple[int, int, int]] = []
 
     def read(self, version: TableVersion, place: int, names: Mapping[str, str | None]) -> None:
-        """Read the groups of files of a version that no earlier version has."""
         splits = [part for split in version.plan(None).splits for part in version.split_by_file(split)]
         live: set[int] = set()
         for split in splits:
@@ -87,7 +84,6 @@ class _Reader:
         self._update_ranges(live, place)
 
     def unreadable(self, place: int) -> None:
-        """Note that a version cannot be read."""
         self._update_ranges({0}, place)
 
     def _update_ranges(self, live: set[int], place: int) -> None:
@@ -107,7 +103,6 @@ class _Reader:
         return int(rows.num_rows)
 
     def ranges(self, count: int) -> FileRanges:
-        """Return the ranges over `count` versions."""
         self._ranges += [(number, begin, count) for number, begin in self._open.items()]
         numbers, first, last = (np.asarray([one[part] for one in self._ranges], np.int64) for part in range(3))
         chosen = pa.array(numbers)

@@ -131,12 +131,10 @@ def profile_over(
     """Return the numbers of columns at versions; see `Table.profile_over`.
 
     Args:
-        source: The table.
         columns: The columns, of the last of the versions; all for None.
         between: Some versions; all for None.
         exact: Read rows, so that no number is a bound.
         call: The Python call that returns the result.
-        rules: The thresholds of a jump.
     """
     versions = source.versions_of(between)
     newest = source.format.version(versions[-1])
@@ -159,7 +157,6 @@ def profile_over(
 
 
 def _from_rows(source: Source, versions: Sequence[int], newest: TableVersion, names: Sequence[str]) -> _Numbers:
-    """Return the numbers of columns at versions, by reading the rows."""
     ranges, whys = read_ranges(source, versions, newest, names)
     times: pa.Array = pa.array(source.format.committed_at(versions), frames.UTC_MILLIS)
     return tuple(versions), _of_columns(ranges, versions, times, whys)
@@ -226,7 +223,6 @@ _NAMED = 5
 def _of_columns(
     ranges: FileRanges, versions: Sequence[int], times: pa.Array, whys: Mapping[str, Sequence[str | None]]
 ) -> dict[str, pa.Table]:
-    """Return the numbers of each column at each version."""
     known: dict[tuple[str | None, ...], _Bounds] = {}
     heads = {"version": pa.array(versions, pa.int64()), "committed_at": times}
     found: dict[str, pa.Table] = {}
@@ -254,7 +250,6 @@ class _Bounds:
         self._some = _without(self._rows, pc.equal(self._rows, 0)).cast(pa.float64())
 
     def with_numbers(self, numbers: Numbers, heads: Mapping[str, pa.Array]) -> pa.Table:
-        """Return numbers as a table that begins with these columns."""
         nulls = _without(numbers.null_count, self._unknown)
         columns = {
             **heads,
@@ -286,8 +281,6 @@ def _why(
 
     Args:
         ranges: The files with their statistics.
-        name: The column.
-        newest: The version that names it.
         lacking: The ranges of positions of versions that lack it.
         deleting: For each version whether it has delete files.
         of_table: The reason that holds for every version and column.
@@ -336,7 +329,6 @@ _DIGITS = 6
 
 
 def _as_text(name: str, rows: pa.Table) -> pa.Table:
-    """Return the numbers of a column as PROFILE."""
     ends = {end: _texts(rows[end]) for end in ("min", "max")}
     columns = {other: rows[other] for other in rows.column_names} | ends
     columns["null_rate"] = pc.round(rows["null_rate"], _DIGITS)

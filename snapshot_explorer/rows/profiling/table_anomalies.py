@@ -27,10 +27,7 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
 
     Args:
-        source: The table.
-        profile: The numbers of its columns.
         between: The versions to mark; None for all. The others are only compared with.
-        rules: The thresholds.
     """
     lifetimes = source.lifetimes()
     totals = lifetimes.totals()

@@ -43,7 +43,6 @@ class ChangeData:
     """Plans splits of changed rows. Thread-safe: it has no state."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._log = log
         self._times = times
@@ -55,10 +54,7 @@ class ChangeData:
         return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
     def of_version(self, version: int) -> list[Split]:
-        """Return splits of the rows that a version changed, under its own schema; as `between` in the mode auto.
-
-        Raises: as `between`.
-        """
+        """Return splits of the rows that a version changed, under its own schema; as `between` in the mode auto."""
         actions = self._log.actions([version])
         schema = check_readable(*self._log.protocol_and_metadata(version))
         check_names(schema)
@@ -76,13 +72,6 @@ class ChangeData:
             mode: `auto`: change data files where a version has some, otherwise changes derived from its files and
                 deletion vectors. `delta`: always derived changes. `changelog`: as auto, if all versions recorded
                 their changes.
-
-        Raises:
-            InvalidArgumentError: The mode is changelog and changes were not recorded.
-            UnsupportedFeatureError: The mode is diff; the range cannot be read with one schema; or it needs a
-                feature that is not read.
-            SnapshotNotFoundError: A commit is missing.
-            CorruptTableError: A commit is damaged, or lacks its time.
         """
         if mode == "diff":
             raise refusal(features.DIFFERENCE)
@@ -157,9 +146,7 @@ class ChangeData:
         """Yield a split per file whose deletion vector changed: of the rows that it deleted or restored.
 
         Args:
-            commit: What the files are of.
             pairs: ADDS, and in `replaced` the deletion vector that each had.
-            schema: The schema of the rows.
             change: delete or insert.
         """
         _check_partitions(pairs, schema, commit.version)
@@ -180,7 +167,6 @@ class _Commit:
     """The row changes of a version."""
 
     version: int
-    """The version."""
     committed_at: datetime | None
     """The commit time; None where it is unknown."""
     adds: pa.Table
@@ -216,7 +202,6 @@ def _plan(split: Split) -> Plan:
 
 
 def _with_old_vectors(adds: pa.Table, removes: pa.Table) -> pa.Table:
-    """Return the adds with the former deletion vectors of their files."""
     places = pc.index_in(adds["path"], single_chunk(removes["path"]))
     return adds.append_column("before", single_chunk(removes["deletion_vector"]).take(places))
 

@@ -27,7 +27,6 @@ class Definition:
     """Protocol and metadata in force from a version on."""
 
     version: int
-    """The version."""
     protocol: Protocol
     """In force from that version on."""
     metadata: Metadata
@@ -51,9 +50,7 @@ def definitions(log: Log, start: int, actions: Actions) -> list[Definition]:
     """Return the definition at the first version of a range, and at each version that changed it.
 
     Args:
-        log: The table's log.
         start: The first version.
-        actions: The actions of the versions.
     """
     protocol, metadata = log.protocol_and_metadata(start)
     found = [Definition(version=start, protocol=protocol, metadata=metadata)]
@@ -66,11 +63,7 @@ def definitions(log: Log, start: int, actions: Actions) -> list[Definition]:
 
 
 def check_recorded(defined: Sequence[Definition]) -> None:
-    """Check that all versions of a range recorded their changes.
-
-    Raises:
-        InvalidArgumentError: A version did not; the message names it.
-    """
+    """Check that all versions of a range recorded their changes."""
     for one in defined:
         if not any(one.metadata.configuration.get(name, "").strip().lower() == "true" for name in RECORDED):
             raise InvalidArgumentError(
@@ -84,14 +77,6 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
     """Check that the rows of a range can be read under one schema.
 
     Columns may have been added or widened; any other change is refused.
-
-    Args:
-        defined: The definitions in the range.
-        schema: The schema of the rows.
-        reading: The version of that schema.
-
-    Raises:
-        UnsupportedFeatureError: The message names the version and the column, or a feature that is not read.
     """
     check_names(schema)
     for one in defined:
@@ -104,11 +89,7 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
 
 
 def check_names(schema: Schema) -> None:
-    """Refuse a table with a column that has the name of a change column.
-
-    Raises:
-        UnsupportedFeatureError: The message names the column.
-    """
+    """Refuse a table with a column that has the name of a change column."""
     names = {field.name for field in schema.fields}
     taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
     if taken:

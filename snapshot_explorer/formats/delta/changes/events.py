@@ -62,7 +62,6 @@ class Events:
     change: str | None
     """The change of all rows: insert, update_preimage, update_postimage, delete; None if the files contain it."""
     version: int
-    """The version."""
     committed_at: datetime | None
     """The commit time; None where it is unknown."""
     columns: tuple[str, ...]
@@ -85,8 +84,6 @@ def read_events(
 
     Raises:
         SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
-        CorruptTableError: A file or a deletion vector is missing or damaged, or lacks the kind of change.
-        InvalidArgumentError, UnsupportedFeatureError: As `read.read`.
     """
     metadata_names = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
     names = [name for name in columns if name not in metadata_names]
@@ -123,7 +120,6 @@ def _positions(storage: Storage, vector_difference: VectorDifference, removals: 
 
 
 def _metadata_column(name: str, events: Events, batch: pa.RecordBatch, *, is_stored: bool) -> pa.Array:
-    """Return a change column."""
     match name:
         case "_commit_version":
             return pa.repeat(pa.scalar(events.version, pa.int64()), batch.num_rows)

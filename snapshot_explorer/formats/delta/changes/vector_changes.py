@@ -59,8 +59,6 @@ def rows_deleted(version: int, before: Split, after: Split) -> Split | None:
 
     Args:
         version: The version of `before`.
-        before: A split of one file.
-        after: A split of the same file.
     """
     plan, later = before.detail, after.detail
     if not (isinstance(plan, Plan) and isinstance(later, Plan)):

@@ -39,15 +39,8 @@ def check_absent(
       former column of the table had.
 
     Args:
-        expected: The expected columns.
-        absent: Requested columns that the file lacks.
-        file_schema: The file's columns.
         origin: The file, and how to find columns in it.
-        rows: Its number of rows.
         lacks_all: Whether none of the requested columns was found.
-
-    Raises:
-        CorruptTableError: The file is refused; it is named.
     """
     known = {field.name for field in expected.schema.fields}
     absent = [field for field in absent if field.name in known and field.type.root != "void"]
@@ -120,7 +113,6 @@ def _check_others(
 
 
 def _is_unexplained(number: int, ids: set[int | None], schema: Schema) -> bool:
-    """Return whether an id cannot belong to a dropped column."""
     return number in ids or (schema.greatest_id is not None and number > schema.greatest_id)
 
 

@@ -33,15 +33,10 @@ class Origin:
     mode: Mode
     """How to find columns."""
     calendar: Calendar = _TODAYS
-    """The calendar of its times."""
 
 
 def found(fields: Sequence[Field], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
-    """Return the file's column of each column; None where the file lacks it.
-
-    Raises:
-        CorruptTableError: Columns are found by id and the file has no ids, or several columns match.
-    """
+    """Return the file's column of each column; None where the file lacks it."""
     every = list(file_fields)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
         raise CorruptTableError(
@@ -88,7 +83,6 @@ class _FileColumns:
 
 
 def _positions(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
-    """Return the positions of each key."""
     positions: dict[Hashable, list[int]] = {}
     for position, key in enumerate(keys):
         positions.setdefault(key, []).append(position)
@@ -100,7 +94,6 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
 
     Raises:
         pyarrow.ArrowException: A value is not of the type.
-        UnsupportedFeatureError: The file's type cannot be read as the table's.
     """
     target = arrow_type(kind)
     if kind.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:

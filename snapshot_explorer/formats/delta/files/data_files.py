@@ -63,13 +63,9 @@ class OpenFile:
     """An open data file."""
 
     file: DataFile
-    """The file."""
     reader: "pq.ParquetFile"
-    """Its reader."""
     schema: pa.Schema
-    """Its columns."""
     rows: int
-    """The number of rows."""
     another: "Callable[[], pq.ParquetFile] | None"
     """Returns another reader, for another thread; None for a remote file."""
     origin: Origin
@@ -83,16 +79,7 @@ def opened(
     """Open a data file, and name it in errors until it is closed.
 
     Args:
-        storage: The table's storage.
-        file: The file.
-        mode: How to find its columns.
-        columns: The columns to read from it.
         removals: Called if the file does not exist.
-
-    Raises:
-        SnapshotNotFoundError: The file does not exist, and newer versions do not need it.
-        CorruptTableError: The file is missing or damaged, or its size or row count differs from the recorded one.
-        UnsupportedFeatureError: The file is encrypted, or has a type that pyarrow does not support.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -135,7 +122,6 @@ class Columns:
     """Columns of the table, found in one file after another. Files with the same columns are compared once."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        """Start without a file."""
         self.fields = fields
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
@@ -182,19 +168,11 @@ def batches(
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
-        opened_file: The file.
-        columns: The columns. No others are read.
-        expected: The expected columns of the file.
         keep: Positions, ascending: only row groups with one of them are read, whole. None reads all.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
 
     Yields:
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
-
-    Raises:
-        CorruptTableError: A column cannot be read as the table's, or the file cannot lack it; the message names file
-            and column.
-        UnsupportedFeatureError: A column is of a type that is not read as the table's; likewise.
     """
     fields = columns.fields
     there, are_exact = columns.of(opened_file)
@@ -235,7 +213,6 @@ def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: in
 def _conformed(
     batch: pa.RecordBatch, there: Sequence[pa.Field | None], columns: Columns, opened_file: OpenFile
 ) -> pa.RecordBatch:
-    """Return a batch with exactly these columns, cast to their Arrow types."""
     if not columns.fields:
         return batch
     arrays = [

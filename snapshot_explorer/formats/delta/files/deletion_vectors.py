@@ -49,7 +49,6 @@ class Vector:
     inline: bytes | None
     """Its bytes, if they are inline in the log."""
     offset: int
-    """Its offset in the file."""
     size_bytes: int
     """Its size, without its framing in the file."""
     cardinality: int
@@ -62,11 +61,6 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     Args:
         descriptor: The action's `deletion_vector`, a row of records.DELETION_VECTOR.
         storage: The table's storage, which resolves files at full locations.
-        data_path: The data file, for messages.
-
-    Raises:
-        CorruptTableError: The description contradicts the format.
-        UnsupportedFeatureError: The vector is on another storage, or its storage type is unknown.
 
     Source: delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
     """
@@ -150,15 +144,8 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int, removal
     """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.
 
     Args:
-        storage: The table's storage.
-        vector: The vector.
-        data_path: Its data file, for messages.
         rows: The row count of the data file: all positions must be below it.
         removals: Called if the vector's file does not exist.
-
-    Raises:
-        SnapshotNotFoundError: The vector's file does not exist, and newer versions do not need it.
-        CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
     """
     where = f"in {vector.path} at {vector.offset}" if vector.path is not None else "inline in the log"
     try:

@@ -12,7 +12,6 @@ class Removals:
     """Finds out whether a version that is read has expired."""
 
     version: int
-    """The version."""
     removed_in: Callable[[str], int | None]
     """Returns a later version that does not need a file; None if the newest one needs it, or if it is unknown."""
 

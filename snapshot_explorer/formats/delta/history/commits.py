@@ -36,7 +36,6 @@ class History:
     """Builds the COMMITS frame of a table. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
-        """Bind to a table. Reads nothing."""
         self._log = log
         self._times = times
         self._readability = Readability(storage, log, self._is_cheap)
@@ -50,10 +49,6 @@ class History:
         Otherwise they are null, as is a sum in which one number is not known.
 
         For a version with only its checkpoint left, the row only contains whether it can be loaded.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-            CorruptTableError: A commit file cannot be read; it is named.
         """
         committed = self._log.listing().commits()
         rows: dict[int, dict[str, object]] = {}
@@ -63,7 +58,6 @@ class History:
         return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
 
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
-        """Return a row of COMMITS per version, for consecutive versions."""
         actions = self._log.actions(versions)
         times = self._times.commit_times(versions, actions.commit_infos)
         readable = self._readability.of(versions, actions)
@@ -82,7 +76,6 @@ class History:
         }
 
     def _checkpoint_only_row(self, version: int) -> dict[str, object]:
-        """Return the row of a version whose commit file is missing."""
         self._times.commit_times([version], {})
         readable = self._readability.near(version)
         return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
@@ -103,7 +96,6 @@ class History:
         return None
 
     def _is_cheap(self, version: int) -> bool:
-        """Return whether the state of a version is cheap to build."""
         listing = self._log.listing()
         checkpoints = listing.checkpoints_between(0, version)
         start = checkpoints[-1][0].version if checkpoints else -1
@@ -132,7 +124,6 @@ def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Seque
 
 
 def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
-    """Return the columns of COMMITS that come from the commit's own actions."""
     info = actions.commit_infos.get(version, {})
     effect = Effect(
         added_files=counts.added_files,

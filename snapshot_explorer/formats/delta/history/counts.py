@@ -20,7 +20,6 @@ class Size:
     rows: int | None
     """Rows in the file, without those that its deletion vector removes."""
     size_bytes: int | None
-    """Bytes of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +36,7 @@ class Counts:
     removed_rows: int | None = 0
     """Rows in the removed files, likewise; for such a file the rows that were deleted."""
     added_bytes: int | None = 0
-    """Bytes of the added files."""
     removed_bytes: int | None = 0
-    """Bytes of the removed files."""
     total_rows: int | None = None
     """Rows in all live files after the commit, without those that deletion vectors remove."""
 

@@ -33,16 +33,7 @@ def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
     what is not a file action is read too, unless it is kept.
 
     Args:
-        storage: The table's storage.
-        log: Its log.
-        version: The version.
         path: The file, as MANIFESTS spells it.
-
-    Raises:
-        InvalidArgumentError: The version is not made of it.
-        SnapshotNotFoundError: The version cannot be reconstructed.
-        CorruptTableError: The file is damaged; it is named.
-        MissingFileError: It has gone meanwhile.
     """
     base = {file.path: file for file in log.checkpoint_files(version, adds=False)}
     segment = log.segment(version)
@@ -86,7 +77,6 @@ def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[l
 
 
 def _in_order(actions: Sequence[FileActions], metadata: Metadata) -> pa.Table:
-    """Return the ENTRIES of file actions of both kinds, by their places."""
     entries = [
         entries_frame(one.files, one.kind, partitions=partition_texts(one.files, metadata), rows=rows_of(one.files))
         for one in actions

@@ -105,29 +105,18 @@ class Inspector:
     """Builds the metadata tables of Delta. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log, times: Times) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._log = log
         self._times = times
 
     def of_table(self, name: str) -> pa.Table:
-        """Return the history of the table. Reads every commit file.
-
-        Raises:
-            InvalidArgumentError: No metadata table has that name.
-            CorruptTableError: A file of the log cannot be read; it is named.
-        """
+        """Return the history of the table. Reads every commit file."""
         if name != "history":
             raise _unknown(name)
         return self._history()
 
     def of_version(self, name: str, version: int) -> pa.Table:
-        """Return one of INSPECTIONS at a version. Reads the state of the version.
-
-        Raises:
-            SnapshotNotFoundError: The version cannot be reconstructed.
-            CorruptTableError: A file of the log cannot be read; it is named.
-        """
+        """Return one of INSPECTIONS at a version. Reads the state of the version."""
         state = self._log.state(version)
         match name:
             case "detail":

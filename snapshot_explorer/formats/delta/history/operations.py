@@ -87,8 +87,6 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
 
     Args:
         operation: The writer's own word, None if missing: the kind is then derived from the actions.
-        parameters: The operation's parameters as stored.
-        effect: The effect of the commit.
     """
     if operation is None or operation in _INFERRED:
         return _inferred(effect)

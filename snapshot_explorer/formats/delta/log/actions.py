@@ -58,10 +58,6 @@ def parse_commits(
         infos: Whether to keep each version's first commitInfo; otherwise `commit_infos` is empty.
         excerpts: Whether the bytes are some lines of each commit, maybe without an action of a known kind.
         limits: Limits per file.
-
-    Raises:
-        CorruptTableError: A line is not an action, or a commit has none; the message names the file and the line.
-        LimitError: A line is too long, or nearly all of very many are blank.
     """
     parser = Parser(infos=infos, excerpts=excerpts, limits=limits)
     for version, name, content in contents:
@@ -73,7 +69,6 @@ class Parser:
     """Parses the bytes of commits, or of a checkpoint in JSON, into actions."""
 
     def __init__(self, *, infos: bool = True, excerpts: bool = False, limits: Limits = DEFAULT) -> None:
-        """Start empty."""
         self._infos = infos
         self._excerpts = excerpts
         self._limits = limits
@@ -90,11 +85,7 @@ class Parser:
         """The other actions of a checkpoint, as stored, each with its kind."""
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
-        """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits.
-
-        Raises:
-            CorruptTableError: The file contains no actions, or an invalid one; the message names it.
-        """
+        """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits."""
         # Of an excerpt, which was within limits as a whole, most lines are blank.
         lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
         adds, others = _by_kind(name, content, lines)
@@ -281,11 +272,7 @@ def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 
 def check_is_commit(name: str, content: bytes) -> None:
-    """Check the first and last byte of a commit, for callers that read only some of its lines.
-
-    Raises:
-        CorruptTableError: The bytes are blank, or do not start and end like lines of JSON objects.
-    """
+    """Check the first and last byte of a commit, for callers that read only some of its lines."""
     text = content.strip()
     if text[:1] != b"{" or text[-1:] != b"}":
         raise without_actions(name, content) if not text else broken_line(name, content, ValueError("it is no JSON"))

@@ -44,7 +44,6 @@ class Commits:
     """
 
     def __init__(self, storage: Storage) -> None:
-        """Bind to a table; reads nothing."""
         self._storage = storage
         self._lock = threading.Lock()
         self._kept: deque[tuple[Sequence[LogFile], Actions]] = deque()
@@ -55,20 +54,14 @@ class Commits:
             self._kept.clear()
 
     def actions(self, commits: Sequence[LogFile], *, infos: bool) -> Actions:
-        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false.
-
-        Raises: as `parse_commits`, and as the storage.
-        """
+        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false."""
         kept = None if infos else self._of_kept(commits)
         return (
             parse_commits(self._contents(commits), infos=infos, limits=self._storage.limits) if kept is None else kept
         )
 
     def actions_to_keep(self, commits: Sequence[LogFile]) -> Actions:
-        """Return the actions of commits without their commitInfo, and cache them if they are not too large.
-
-        Raises: as `actions`.
-        """
+        """Return the actions of commits without their commitInfo, and cache them if they are not too large."""
         kept = self._of_kept(commits)
         if kept is not None:
             return kept
@@ -88,7 +81,6 @@ class Commits:
                 self._kept.popleft()
 
     def _of_kept(self, commits: Sequence[LogFile]) -> Actions | None:
-        """Return the cached actions of consecutive commits."""
         if not commits:
             return None
         with self._lock:
@@ -110,11 +102,7 @@ class Commits:
 
 
 def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
-    """Check that a commit is not truncated: cut between two lines, the rest would be valid.
-
-    Raises:
-        CorruptTableError: It has fewer bytes than the listing says.
-    """
+    """Check that a commit is not truncated: cut between two lines, the rest would be valid."""
     if size_bytes is not None and len(content) < size_bytes:
         raise CorruptTableError(
             f"{path} has {len(content)} bytes, but {size_bytes} by the listing of the log: it is cut short or "
@@ -127,7 +115,6 @@ def _version(commit: LogFile) -> int:
 
 
 def _between(actions: Actions, first: int, last: int) -> Actions:
-    """Return the actions of the versions from `first` to `last`. Copies no column."""
     return Actions(
         adds=_rows_between(actions.adds, first, last),
         removes=_rows_between(actions.removes, first, last),

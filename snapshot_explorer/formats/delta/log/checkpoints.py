@@ -61,7 +61,6 @@ class Checkpoint:
     """A checkpoint that was read."""
 
     replay_state: ReplayState
-    """The state at its version."""
     files: tuple[CheckpointFile, ...]
     """Its files, sidecars last."""
 
@@ -71,7 +70,6 @@ class FileActions:
     """The actions of one kind in a row group of a checkpoint."""
 
     kind: FileKind
-    """The kind."""
     places: npt.NDArray[np.int64]
     """The row of each action in the row group."""
     files: pa.Table
@@ -83,10 +81,6 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
 
     Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
     only the columns of the other actions are read, and no sidecar.
-
-    Raises:
-        CorruptTableError: A file is damaged or, where it is a sidecar, missing.
-        MissingFileError: A file of the checkpoint does not exist.
     """
     found = _Found(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
@@ -104,10 +98,6 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     """Yield the add and remove actions of each row group of a checkpoint's parquet file.
 
     Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
-
-    Raises:
-        CorruptTableError: The file is damaged; it is named.
-        MissingFileError: It does not exist.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
@@ -130,13 +120,7 @@ def read_adds(
     """Yield the ADDS of a file of a checkpoint or of a sidecar, piece by piece.
 
     Args:
-        storage: The table's storage.
-        path: The file.
-        size_bytes: Its size, if known.
         part: The part of it, from 0; only parquet files have several.
-        parts: The number of parts.
-
-    Raises: as `read_checkpoint`.
     """
     for _, content in _contents(storage, [(path, size_bytes)]):
         if path.endswith(".json"):
@@ -195,7 +179,6 @@ class _Found:
             ) from error
 
     def replay_state(self) -> ReplayState:
-        """Return the state."""
         return ReplayState(
             adds=joined_adds(self.tables),
             protocol=next(self._records("protocol", protocol_of), None),
@@ -205,7 +188,6 @@ class _Found:
         )
 
     def described(self, path: str, size: int | None) -> CheckpointFile:
-        """Return the record of a file that has been read."""
         adds = self.counts.get(path, 0)
         return CheckpointFile(path=path, size_bytes=size, list_path=self.named_by.get(path), adds=adds)
 
@@ -316,7 +298,6 @@ def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
 def _actions(
     file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
-    """Return the actions of a kind in a row group, with their rows."""
     column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
     is_present = pc.is_valid(pc.struct_field(column, ["path"]))
     return np.flatnonzero(is_present.to_numpy(zero_copy_only=False)), column.filter(is_present)

@@ -38,7 +38,6 @@ class DataType:
     element_nullable: bool = True
     """Whether items or values may be null."""
     fields: "tuple[Field, ...]" = ()
-    """Fields of a struct."""
     char_length: int | None = None
     """Length of a char(n), whose values are padded with spaces; None for any other type."""
     user_defined: bool = False
@@ -52,7 +51,6 @@ class TypeChange:
     before: str
     """The former type, as in schemas."""
     after: str
-    """The type after."""
     path: tuple[str, ...]
     """The path in the column: `element`, `key`, `value`; empty for the column itself."""
 
@@ -64,7 +62,6 @@ class Field:
     name: str
     """The name that users see."""
     type: DataType
-    """The type."""
     nullable: bool = True
     """Whether it may be null."""
     stored: str
@@ -72,7 +69,6 @@ class Field:
     id: int | None = None
     """The id of column mapping, which renames keep."""
     comment: str | None = None
-    """Its description."""
     declared: str | None = None
     """The declared type, where the schema has another: varchar(10) for a string."""
     collation: str | None = None
@@ -108,10 +104,6 @@ _GREATEST_PRECISION = 38
 
 def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[Field, ...]:
     """Return the fields of a struct.
-
-    Args:
-        raw: The fields of its schema.
-        mode: The names that data files use.
 
     Raises:
         KeyError, TypeError, ValueError: The schema contradicts the format.
@@ -270,7 +262,6 @@ def collation_of(field: Field) -> str | None:
 
 
 def _tree(kind: DataType) -> Iterator[DataType]:
-    """Yield a type and the types in its arrays and maps."""
     yield kind
     for part in (kind.key, kind.element):
         if part is not None:
@@ -287,9 +278,6 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
     A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
     variant is a struct of value and metadata, both binary.
-
-    Raises:
-        UnsupportedFeatureError: The type is not read; the message names it.
     """
     if kind.root in _ARROW:
         return _ARROW[kind.root]

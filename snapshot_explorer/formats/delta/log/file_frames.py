@@ -38,8 +38,6 @@ def changes_frame(
     """Return the CHANGES frame: in the given order of versions; per version removes, adds, then change data.
 
     Args:
-        actions: The actions of the versions.
-        versions: The versions.
         partitions: The partitions of the removes, adds and change data files, by logical name.
         rows: The row counts of the removes and adds.
     """
@@ -79,8 +77,6 @@ def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], a
     and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
 
     Args:
-        segment: The log segment of the version.
-        checkpoint: The files of its checkpoint.
         actions: The actions of its commits after the checkpoint.
     """
     counted = [_counts(files) for files in (actions.adds, actions.removes)]

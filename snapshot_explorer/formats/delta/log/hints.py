@@ -28,7 +28,6 @@ class Checksum:
     """The contents of a checksum file."""
 
     path: str
-    """The file."""
     size_bytes: int | None
     """Bytes of the live files."""
     files: int | None

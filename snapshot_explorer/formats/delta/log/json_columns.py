@@ -38,7 +38,6 @@ class Maps:
     """A column of maps from text to text, flattened while they are parsed, so that few Python objects remain."""
 
     def __init__(self, name: str) -> None:
-        """Start empty. The name is for messages."""
         self._name = name
         self.lengths: list[int | None] = []
         """The number of items of each map, None where there is none."""
@@ -48,11 +47,7 @@ class Maps:
         """The values of all."""
 
     def extend(self, values: Sequence[Any]) -> None:
-        """Add maps.
-
-        Raises:
-            RowError: One is not a map of texts.
-        """
+        """Add maps."""
         present: Sequence[Any] = values
         try:
             items = list(chain.from_iterable(map(dict.values, values)))
@@ -94,11 +89,7 @@ class Bodies:
         return self._rows
 
     def take(self, objects: Sequence[Any]) -> None:
-        """Add objects.
-
-        Raises:
-            RowError: One is not an object, or has another value in place of a map.
-        """
+        """Add objects."""
         try:
             found = _alike(objects)
         except (AttributeError, LookupError, TypeError):
@@ -111,7 +102,6 @@ class Bodies:
         self._rows += len(objects)
 
     def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
-        """Return the values of objects with different names."""
         for row, one in enumerate(objects, self._rows):
             if not isinstance(one, dict):
                 raise RowError(row, f"{shown(one)} in place of an object")
@@ -130,11 +120,7 @@ class Bodies:
 
 
 def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the values of objects that all have the same names, as those of one writer mostly do.
-
-    Raises:
-        AttributeError, LookupError, TypeError: Their names differ, or one is not an object.
-    """
+    """Return the values of objects that all have the same names, as those of one writer mostly do."""
     names = objects[0].keys()
     if set(map(len, objects)) != {len(names)}:
         raise LookupError
@@ -148,11 +134,7 @@ def texts(
     required: bool = False,
     convert: Callable[[Sequence[str | None]], Sequence[str | None]] | None = None,
 ) -> pa.Array:
-    """Return a column of text, converted if requested.
-
-    Raises:
-        RowError: A value is not text, or is missing although required.
-    """
+    """Return a column of text, converted if requested."""
     values: Sequence[Any] | None = bodies.values(name)
     if values is None:
         if required and len(bodies):
@@ -208,11 +190,7 @@ def maps(bodies: Bodies, name: str, *, or_empty: bool = False) -> pa.Array:
 
 
 def vectors(bodies: Bodies) -> pa.Array:
-    """Return a column of descriptors of deletion vectors.
-
-    Raises:
-        RowError: A descriptor is incomplete.
-    """
+    """Return a column of descriptors of deletion vectors."""
     values = bodies.values("deletionVector")
     if values is None:
         return pa.nulls(len(bodies), DELETION_VECTOR)

@@ -44,7 +44,6 @@ class LogFile(NamedTuple):
     """A file of the log, from a listing. A tuple, which is faster to create than a dataclass, and a log has many."""
 
     kind: FileKind
-    """The kind of file."""
     version: int
     """Its version; for a compaction the first one."""
     name: str
@@ -54,7 +53,6 @@ class LogFile(NamedTuple):
     modified: datetime | None
     """When it was written, aware, UTC, if the storage reports it."""
     form: Form | None = None
-    """The form of a checkpoint."""
     part: int | None = None
     """The number of a checkpoint part, from 1."""
     parts: int | None = None
@@ -84,7 +82,6 @@ def log_files(entries: Iterable[Entry], known: Mapping[str, LogFile] = MappingPr
     A checkpoint without bytes is left out too: some stores show a file before its content.
 
     Args:
-        entries: The entries of the log's folder.
         known: Files of an earlier listing, by name: an unchanged one is returned as the same object.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion.

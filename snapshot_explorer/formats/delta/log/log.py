@@ -77,7 +77,6 @@ class Log:
     """The log of one table. Caches its newest listing and the last states. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
-        """Bind to a table; reads nothing."""
         self._storage = storage
         self._commits = Commits(storage)
         self._lock = threading.RLock()
@@ -105,10 +104,6 @@ class Log:
         A listing with fewer versions than the last one is retried a few times, then refused; the caches are kept. Fewer
         versions are right if one of them has another commit, as after the table was dropped and recreated. Commits up
         to a checkpoint may disappear in any order, as some writers clean up: that is logged as a warning.
-
-        Raises:
-            TableNotFoundError: The log existed and no longer does.
-            StorageError: The log lacks versions that it had, other than its oldest ones.
         """
         for left in reversed(range(TRIES)):
             turn, before, since = next(self._turns), self._listing, self._listed_at
@@ -167,9 +162,6 @@ class Log:
     def earliest(self) -> int:
         """Return the earliest version that can still be reconstructed, by the newest listing.
 
-        Raises:
-            SnapshotNotFoundError: No version can be reconstructed.
-
         Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
         """
         found = earliest(self.listing())
@@ -184,10 +176,6 @@ class Log:
         """Return the log segment of a version; by default the newest listed one.
 
         No request if the newest listing contains it, otherwise one listing.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
-            CorruptTableError: Commits are missing.
         """
         try:
             return for_version(self.listing(), None, version, unusable=self._unusable)
@@ -195,20 +183,11 @@ class Log:
             return for_version(self.refresh(), None, version, unusable=self._unusable)
 
     def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
-        """Return the log segment of the newest version of a listing, starting from a checkpoint. No request.
-
-        Raises:
-            CorruptTableError: Commits are missing.
-        """
+        """Return the log segment of the newest version of a listing, starting from a checkpoint. No request."""
         return for_version(listing, start, unusable=self._unusable)
 
     def state(self, version: int) -> State:
-        """Return the state of a version. Reads its checkpoint and the commits after it; the last few are cached.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
-            CorruptTableError: A file is damaged or missing, or protocol or metadata are missing.
-        """
+        """Return the state of a version. Reads its checkpoint and the commits after it; the last few are cached."""
         kept = self._kept_state(version)
         if kept is not None:
             return kept
@@ -237,8 +216,6 @@ class Log:
 
         Reads the commits after the checkpoint and, if they lack them, only the non-file actions of a large checkpoint.
         The checksum file is not used: it may be wrong.
-
-        Raises: as `state`.
         """
         kept = self._kept_state(version)
         if kept is not None:
@@ -278,11 +255,6 @@ class Log:
         """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
 
         No request for commits that a recent state was built from: they are cached, without commitInfo.
-
-        Raises:
-            SnapshotNotFoundError: The commit of a version is missing.
-            CorruptTableError: One is damaged; the file and the line are named.
-            StorageError: The storage lists a commit, but reports that it does not exist.
         """
         wanted = sorted(set(versions))
         files = self.commit_files(wanted)
@@ -304,11 +276,7 @@ class Log:
         raise AssertionError  # unreachable: the last try returns or raises
 
     def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
-        """Return the commit files of versions, in their order. A listing if the newest one lacks them.
-
-        Raises:
-            SnapshotNotFoundError: One is missing.
-        """
+        """Return the commit files of versions, in their order. A listing if the newest one lacks them."""
         known = self.listing().commits()
         if any(version not in known for version in versions):
             known = self.refresh().commits()
@@ -321,8 +289,6 @@ class Log:
         """Return the log segment of a version and its checkpoint, maybe without live files.
 
         Reads the checkpoint, of a large one only the non-file actions.
-
-        Raises: as `state`.
         """
         nothing = Checkpoint(replay_state=ReplayState(), files=())
         with self._lock:
@@ -417,9 +383,6 @@ class Log:
         """Check the listed size of a checkpoint against the hint, if that names it.
 
         A hint that contradicts it is read again: another writer may have written the checkpoint anew.
-
-        Raises:
-            CorruptTableError: The sizes differ.
         """
         sizes = [file.size_bytes for file in checkpoint]
         total, version = sum(size or 0 for size in sizes), checkpoint[0].version
@@ -467,7 +430,6 @@ class Log:
                 raise first from error
 
     def _missing_commits_error(self, versions: Sequence[int]) -> SnapshotNotFoundError:
-        """Return the error for missing commits, ascending."""
         missing, existing = versions[0], self.listing().commits()
         later = next((version for version in existing if version > versions[-1]), None)
         earlier = max((version for version in existing if version < missing), default=None)
@@ -538,9 +500,6 @@ def check_published(storage: Storage, log: Log, folder: str, newest: int) -> Non
 
     Published commits are ordinary ones. Without a feature of `STAGED`, staged commits are ignored. One listing, and the
     reads of the protocol.
-
-    Raises:
-        UnsupportedFeatureError: There are staged commits after the newest published version.
     """
     path = f"{LOG}/{folder}"
     staged = [version for version in staged_versions(storage.list(path)) if version > newest]

@@ -31,7 +31,6 @@ class LogSegment:
     """The files of the log that make one version: a checkpoint, or none, and the commits after it."""
 
     version: int
-    """The version."""
     commits: tuple[LogFile, ...]
     """The commits after the checkpoint, ascending; all from 0 on without one."""
     checkpoint: tuple[LogFile, ...]
@@ -171,14 +170,9 @@ def for_version(
     """Return the log segment of a version.
 
     Args:
-        listing: The listing of the log.
         start_checkpoint: The checkpoint to start from; if it does not exist, an earlier one or the start of the log.
         version_to_load: The version; the newest by default.
         unusable: Names of checkpoint files that turned out to be damaged.
-
-    Raises:
-        SnapshotNotFoundError: The version does not exist, or can no longer be reconstructed.
-        CorruptTableError: Commits are missing; the message names them.
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion; PROTOCOL.md, "Checkpoints".
     """
@@ -243,7 +237,6 @@ def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
 
 
 def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
-    """Return the complete checkpoints, the best one last."""
     found: list[tuple[LogFile, ...]] = []
     parts: dict[tuple[int, int], dict[int, LogFile]] = {}
     for file in files:
@@ -260,7 +253,6 @@ def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
 
 
 def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing, version_to_load: int | None) -> None:
-    """Refuse a log in which a commit is missing between the checkpoint and the version."""
     if not commits:
         return
     versions = [commit.version for commit in commits]
@@ -285,7 +277,6 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
 
 
 def _missing_version_error(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
-    """Return the error for a version that the log cannot reconstruct, with the versions that it can."""
     first = earliest(listing)
     newest = max((*listing.commits(), *(one[0].version for one in listing.checkpoints())), default=None)
     if version is None or first is None or newest is None:

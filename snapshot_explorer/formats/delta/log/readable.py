@@ -19,12 +19,7 @@ _VERSIONS = (1, 2, 3)
 
 
 def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
-    """Return the schema under which the rows of a version are read.
-
-    Raises:
-        UnsupportedFeatureError: The version needs a feature that is not read. The message names it.
-        CorruptTableError: The protocol or the schema contradicts the format.
-    """
+    """Return the schema under which the rows of a version are read."""
     _check_protocol(protocol)
     if metadata.provider.lower() != "parquet":
         raise refusal(features.OTHER_FILE_FORMATS, provider=metadata.provider)
@@ -84,7 +79,6 @@ def _check_names(schema: Schema) -> None:
 
 
 def _structs(kind: DataType) -> Iterator[tuple[Field, ...]]:
-    """Yield the fields of each struct in a type."""
     if kind.root == "struct":
         yield kind.fields
     for part in parts(kind):

@@ -92,7 +92,6 @@ class Transaction:
     """The progress of an application: PROTOCOL.md, "Transaction Identifiers"."""
 
     app_id: str
-    """The application."""
     version: int
     """Its own version number."""
     last_updated: int | None
@@ -108,7 +107,6 @@ class Domain:
     configuration: str
     """Mostly JSON text."""
     removed: bool
-    """Whether this removes the domain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +136,6 @@ class State:
     """A table as the log reconstructs it at one version."""
 
     version: int
-    """The version."""
     protocol: Protocol
     """In force at the version."""
     metadata: Metadata
@@ -146,6 +143,5 @@ class State:
     adds: pa.Table
     """ADDS of the live files."""
     transactions: Mapping[str, Transaction]
-    """By application."""
     domains: Mapping[str, str]
     """Domain to configuration; removed ones are not in it."""

@@ -90,9 +90,6 @@ def joined(before: ReplayState, after: ReplayState) -> ReplayState:
 def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Metadata]:
     """Return the protocol and the metadata of a whole log.
 
-    Raises:
-        CorruptTableError: One is missing.
-
     Source: delta Snapshot.scala; the error class DELTA_STATE_RECOVER_ERROR.
     """
     if found.protocol is not None and found.metadata is not None:
@@ -106,10 +103,7 @@ def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Met
 
 
 def state_of(found: ReplayState, version: int, root: str) -> State:
-    """Return the state of a whole log at a version.
-
-    Raises: as `complete`.
-    """
+    """Return the state of a whole log at a version."""
     protocol, metadata = complete(found, version, root)
     return State(
         version=version,
@@ -184,7 +178,6 @@ def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
 
 
 def _distinct(adds: pa.Table) -> pa.Table:
-    """Return the last add of each key."""
     encoded = keys(adds).dictionary_encode()
     if len(encoded.dictionary) == adds.num_rows:
         return adds

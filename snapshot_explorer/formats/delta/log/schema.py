@@ -43,11 +43,7 @@ class Schema:
         return hash((len(self.fields), self.partition_columns, self.mode, self.greatest_id))
 
     def field(self, name: str) -> Field:
-        """Return the column of that name.
-
-        Raises:
-            CorruptTableError: The metadata names a column that the schema lacks.
-        """
+        """Return the column of that name."""
         for field in self.fields:
             if field.name == name:
                 return field
@@ -69,10 +65,6 @@ class Schema:
 def schema_of(metadata: Metadata) -> Schema:
     """Return the schema that a metaData action sets.
 
-    Raises:
-        CorruptTableError: The schema is not valid, or lacks a partition column.
-        UnsupportedFeatureError: The mode of column mapping is not known.
-
     Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
     """
     mode = mapping_mode(metadata)
@@ -91,9 +83,6 @@ def mapping_mode(metadata: Metadata) -> Mode:
     """Return how columns are found in data files: by the table's property, regardless of its protocol.
 
     Spark's readers do the same for every protocol that they read.
-
-    Raises:
-        UnsupportedFeatureError: The mode is not known.
 
     Source: delta Metadata.columnMappingMode.
     """
@@ -127,21 +116,12 @@ def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
 
 
 def arrow_schema(metadata: Metadata) -> pa.Schema:
-    """Return the Arrow schema of a table's rows; see `data_types.arrow_type` for the types.
-
-    Raises:
-        CorruptTableError: The schema is not valid.
-        UnsupportedFeatureError: A column has a type that is not read.
-    """
+    """Return the Arrow schema of a table's rows; see `data_types.arrow_type` for the types."""
     return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
 
 def table_schema(metadata: Metadata) -> TableSchema:
-    """Return the schema as the record that all formats share; ids are those of column mapping.
-
-    Raises:
-        CorruptTableError: The schema is not valid.
-    """
+    """Return the schema as the record that all formats share; ids are those of column mapping."""
     schema = schema_of(metadata)
     return TableSchema(
         id=None,

@@ -63,9 +63,6 @@ NO_CLOCK = Clock(first=None, begins=None)
 def clock_of(metadata: Metadata) -> Clock:
     """Return the clock of a table's commit times, from its newest metadata.
 
-    Raises:
-        CorruptTableError: The metadata has the first version with its own timestamp, but not its time, or vice versa.
-
     Source: delta PROTOCOL.md, "Writer Requirements for In-Commit Timestamps".
     """
     settings = metadata.configuration
@@ -101,7 +98,6 @@ class Listed:
     """The commit times in one listing of the log. Picklable."""
 
     listing: LogListing
-    """The listing."""
     versions: frozenset[int]
     """The versions that the log names."""
     paths: Mapping[int, str]
@@ -130,11 +126,7 @@ class Listed:
             return None
 
     def times(self, versions: Sequence[int], infos: Infos) -> list[datetime]:
-        """Return the commit times of versions.
-
-        Raises:
-            CorruptTableError: A commit time is unknown.
-        """
+        """Return the commit times of versions."""
         found: list[datetime] = []
         for version in versions:
             time = self.time(version, infos)
@@ -189,7 +181,6 @@ class Times:
     """The commit times of a table. Caches those of the newest listing. Thread-safe."""
 
     def __init__(self, storage: Storage, log: Log) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._log = log
         self._kept: Listed | None = None
@@ -200,10 +191,6 @@ class Times:
         From the listing alone where the time is that of the commit file, adjusted over all commit files that are
         there. The commit file itself is read if it contains the time, or if the storage reports no times: then the
         writer's clock counts.
-
-        Raises:
-            SnapshotNotFoundError: A version has no commit file.
-            CorruptTableError: A commit lacks its required time; the message names the file.
         """
         listed = self._listed(versions)
         wanted = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
@@ -213,21 +200,13 @@ class Times:
         """Return when each version was committed, None where it is unknown or the commit file is missing.
 
         Args:
-            versions: The versions.
             infos: Their commitInfo.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
         """
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 
     def listed(self, versions: Sequence[int]) -> Listed:
-        """Return the times in the newest listing; `Listed.reads_commit_file` is true where commitInfo is needed.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-        """
+        """Return the times in the newest listing; `Listed.reads_commit_file` is true where commitInfo is needed."""
         return self._listed(versions)
 
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
@@ -241,11 +220,7 @@ class Times:
         return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
 
     def _listed(self, versions: Sequence[int]) -> Listed:
-        """Return the times in the newest listing; lists again if some versions are missing in it.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-        """
+        """Return the times in the newest listing; lists again if some versions are missing in it."""
         found = self._of(self._log.listing())
         if not found.versions.issuperset(versions):
             found = self._of(self._log.refresh())

@@ -39,7 +39,6 @@ class _MissingFiles:
     """The files that a version needs and that no longer exist."""
 
     version: int
-    """The version."""
     newest: int
     """The newest version at the check."""
     at: float
@@ -55,8 +54,6 @@ class _MissingFiles:
 
 @dataclass(slots=True)
 class _Commit:
-    """The files of a commit."""
-
     added: list[str] = field(default_factory=list)
     """The keys of added files."""
     removed: list[str] = field(default_factory=list)
@@ -70,8 +67,6 @@ class Readability:
         """Bind to a table. Reads nothing.
 
         Args:
-            storage: The table's storage.
-            log: Its log.
             is_cheap: Returns whether the state of a version is cheap to build.
         """
         self._storage = storage
@@ -114,7 +109,6 @@ class Readability:
         return self._at(version, self._log.versions()[-1]).readable
 
     def _at(self, version: int, newest: int) -> _MissingFiles:
-        """Return the missing files of a version."""
         now = time.monotonic()
         if version >= newest:
             return _MissingFiles(version=version, newest=newest, at=now)
@@ -142,7 +136,6 @@ class Readability:
         )
 
     def _walked(self, version: int, newest: int, now: float) -> _MissingFiles:
-        """Return the missing files of a version, from the commits after it."""
         actions = self._log.actions(range(version + 1, newest + 1))
         present = self._present(actions.removes)
         commits = _by_version(actions)
@@ -215,13 +208,11 @@ class _Back:
         return "metadata" if self._missing else None
 
     def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
-        """Step back one version, by the commit of this one."""
         self._steps += 1
         self._missing.difference_update(commit.added)
         self._missing |= _missing_among(commit.removed, present)
 
     def missing(self) -> _MissingFiles:
-        """Return the missing files of the version."""
         missing = frozenset(self._missing)
         return replace(self._start, version=self._start.version - self._steps, missing=missing)
 

@@ -66,8 +66,6 @@ class _File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Removed:
-    """A file that a commit removed."""
-
     version: int
     deleted_at: int
     """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
@@ -79,7 +77,6 @@ class Vacuum:
     """Computes the effect of VACUUM on a table."""
 
     def __init__(self, storage: Storage, log: Log, committed_at: Callable[[Sequence[int]], Sequence[datetime]]) -> None:
-        """Bind to a table; reads nothing."""
         self._storage = storage
         self._log = log
         self._committed_at = committed_at
@@ -94,10 +91,6 @@ class Vacuum:
                 is converted to hours, and alone keeps only those versions.
             lifetimes: LIFETIMES of the table.
             newest: Their newest version.
-
-        Raises:
-            InvalidArgumentError: The rule keeps files for longer than the table's own setting.
-            UnsupportedFeatureError: The log lacks the removal times of some files.
         """
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
         own = duration_of(state.metadata.configuration, _AGE)
@@ -161,11 +154,6 @@ class Vacuum:
         return keep, removed
 
     def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_Removed]:
-        """Return what the commits removed that may be younger than a rule.
-
-        Raises:
-            UnsupportedFeatureError: Such commits have been cleaned away.
-        """
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
         wanted = [one.version for one in commits if _is_young(one, begin) or one.version in last]
@@ -228,7 +216,6 @@ class Vacuum:
             folders = deeper
 
     def _versions(self, lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
-        """Return the RETAINED frame."""
         listing = self._log.listing()
         versions = [version for version in listing.versions() if version <= newest]
         whole = listing.loadable
@@ -276,11 +263,7 @@ class Vacuum:
 
 
 def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
-    """Return an interval that is a property of the table, or Delta's default.
-
-    Raises:
-        CorruptTableError: It is not an interval of weeks, days, hours, minutes or seconds.
-    """
+    """Return an interval that is a property of the table, or Delta's default."""
     text = settings.get(name, _DEFAULTS[name])
     span = parse_duration(re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE))
     if span is None:
@@ -313,7 +296,6 @@ def _vector_file(text: str | None) -> str | None:
 
 
 def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:
-    """Return the number of missing files of each version."""
     chosen: Mask = np.array(lacks, np.bool_)
     first, removed = ranges(lifetimes)
     begins = np.searchsorted(versions, first[chosen])
@@ -326,7 +308,6 @@ def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]
 
 
 def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
-    """Return the FREED frame, by path."""
     rows = lifetimes.select(["path", "partition", "removed_version"]).to_pylist()
     known = {row["path"]: row for row in rows}
     vectors = {one for one in vector_files(lifetimes) if one is not None}

@@ -21,7 +21,6 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     compaction. A property whose value is not valid is ignored, with a note.
 
     Args:
-        properties: The table's properties.
         root: The table's location, as it may be shown.
 
     Source: delta docs, "Optimizations" and "Best practices"; delta DeltaSQLConf (autoCompact.maxFileSize,

@@ -68,7 +68,6 @@ def deleted_positions(
     """Return the deleted positions of each part, one file each. Reads their deletion vectors.
 
     Args:
-        storage: The table's storage.
         parts: Results of `split_by_file`, of splits that have `native_files`.
         rows: The row count of each file.
         removals: Called if a file with vectors does not exist.

@@ -58,7 +58,6 @@ def partition_texts(files: pa.Table, metadata: Metadata) -> pa.Array:
 
     Args:
         files: ADDS, REMOVES or CDC. A file without partition values, as old writers' removes, has nulls.
-        metadata: The metadata in force.
     """
     schema = schema_of(metadata)
     of_rows, distinct = _distinct(files, schema)
@@ -72,10 +71,6 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
     Args:
         files: ADDS, REMOVES or CDC.
         schema: The version's schema; values are read by its types.
-
-    Raises:
-        CorruptTableError: A value is not of its column's type; the message names a file that has it.
-        UnsupportedFeatureError: A partition column has a type that is not read.
     """
     of_rows, distinct = _distinct(files, schema)
     columns = []
@@ -134,9 +129,6 @@ def typed(texts: list[str | None], kind: DataType) -> pa.Array:
     """Return partition values of the log in the Arrow type of their column.
 
     A timestamp without a zone is in UTC.
-
-    Raises:
-        UnsupportedFeatureError: No partition column may be of the type.
     """
     parse = _PARSERS.get(kind.root)
     if parse is None:
@@ -239,7 +231,6 @@ def micros(text: str) -> tuple[int, bool]:
 
 
 def _offset(zone: str | None) -> int:
-    """Return an offset from UTC in microseconds."""
     if zone is None or zone in ("Z", "UTC"):
         return 0
     digits = zone[1:].replace(":", "")

@@ -35,12 +35,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
 
     Args:
         storage: The table's storage, which resolves files at full locations. Nothing is read.
-        state: The version.
         predicate: The rows to read; all for None.
-
-    Raises:
-        UnsupportedFeatureError: The version needs a feature that is not read, or a file is on another storage.
-        CorruptTableError: The schema, a partition value or the description of a deletion vector is damaged.
     """
     schema = check_readable(state.protocol, state.metadata)
     partitions = partitions_of(state.adds, schema)
@@ -117,10 +112,6 @@ def file_splits(
         rows: The result of `statistics.rows_of`; computed by default.
         partitions: Their partitions; computed by default.
         tracking: The columns of row ids.
-
-    Raises:
-        UnsupportedFeatureError: A file is on another storage.
-        CorruptTableError: A partition value or the description of a deletion vector is damaged.
     """
     partitions = partitions_of(files, schema) if partitions is None else partitions
     is_plain = _is_plain(DataType(root="struct", fields=schema.fields))
@@ -193,7 +184,6 @@ def _is_plain(kind: DataType) -> bool:
 
 
 def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DataFile]:
-    """Return the plan of reading each file."""
     names = ("deletion_vector", "base_row_id", "default_row_commit_version")
     columns = [
         files.column(name).to_pylist()

@@ -25,11 +25,7 @@ from snapshot_explorer.storage import Storage
 
 
 def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
-    """Return the metadata columns among the names, such as `_row_id`.
-
-    Raises:
-        InvalidArgumentError: The table does not track rows.
-    """
+    """Return the metadata columns among the names, such as `_row_id`."""
     known = {field.name for field in schema_of(metadata).fields}
     requested = [name for name in names if name not in known]
     found = row_tracking.metadata_fields(requested, row_tracking.row_tracking(metadata))
@@ -49,7 +45,6 @@ def read(
     Files are streamed one after another, some megabytes at a time.
 
     Args:
-        storage: Where the files are.
         split: A split from `planning`, maybe from another machine.
         columns: Names of the version's columns, and of hidden ones where the table tracks its rows; with none of
             them the batches hold rows without columns.
@@ -57,10 +52,7 @@ def read(
         removals: Called if a file does not exist; see `Removals`.
 
     Raises:
-        InvalidArgumentError: A column is not in the version's schema.
         SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
-        CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
     """
     yield from _read(storage, split, columns, {}, predicate, removals)
 
@@ -76,8 +68,6 @@ def read_rows(
     """Yield the rows of a split as `read` does, of some files only the rows at given positions.
 
     Args:
-        storage: Where the files are.
-        split: What to read.
         columns: As for `read`.
         keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes
             them. Row groups without one are not read. Other files are read as usual.
@@ -118,7 +108,6 @@ def _read(
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
-    """Return the requested columns."""
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
     hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, plan.row_tracking)}

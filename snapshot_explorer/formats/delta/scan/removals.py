@@ -19,8 +19,6 @@ def removed_in(storage: Storage, log: Log, path: str) -> int | None:
     Lists the log and reads the newest 1,000 commits. If none of them removes the file, reads the newest state.
 
     Args:
-        storage: The table's storage.
-        log: The table's log.
         path: A data file, a file of change data or one with deletion vectors, for `Storage.open`.
     """
     try:

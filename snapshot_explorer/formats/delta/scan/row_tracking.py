@@ -33,11 +33,7 @@ def row_tracking(metadata: Metadata) -> RowTracking | None:
 
 
 def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
-    """Return the metadata columns among the names.
-
-    Raises:
-        InvalidArgumentError: One is requested, but the table does not track its rows.
-    """
+    """Return the metadata columns among the names."""
     found = [field for field in HIDDEN if field.name in names]
     if found and tracking is None:
         raise InvalidArgumentError(
@@ -62,12 +58,7 @@ def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows:
     Args:
         field: One of `HIDDEN`.
         own: The stored column; None where the file has none.
-        file: The file.
         start: The position of the first row in the file.
-        rows: The number of rows.
-
-    Raises:
-        CorruptTableError: A row has none.
     """
     own = pa.nulls(rows, pa.int64()) if own is None else own
     if not own.null_count:

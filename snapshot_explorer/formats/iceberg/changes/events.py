@@ -66,11 +66,8 @@ class Events:
     ordinal: int
     """The place of the commit among those of the range that changed rows, from 0."""
     snapshot_id: int
-    """The commit."""
     version: int
-    """Its version."""
     committed_at: datetime
-    """Its time."""
 
     @property
     def context(self) -> Context:
@@ -106,7 +103,6 @@ def read_events(reader: RowReader, events: Events, columns: Sequence[str]) -> It
 def _changes(
     reader: RowReader, events: Events, fields: Sequence[Field]
 ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
-    """Yield changed rows, and the kind of each."""
     if events.removed and events.added:
         yield from _net_changes(reader, events, fields)
         return

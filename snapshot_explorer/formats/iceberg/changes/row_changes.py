@@ -40,17 +40,11 @@ def splits_between(
     no change, nor is a compaction. Reads the manifests of a version and the one before, and of appends their own.
 
     Args:
-        source: The table.
         history: The history that the versions are of.
         first: The version before the first included one.
         last: The last included version.
         mode: `auto` and `delta`: by commit. `diff`: the rows of `last` against those of `first`.
         predicate: Which rows are wanted; files without any are left out.
-
-    Raises:
-        UnsupportedFeatureError: A commit was not made from the version before it, or a feature is not read.
-        InvalidArgumentError: The mode is changelog: Iceberg keeps none.
-        CorruptTableError: A file is missing or damaged; the message names it.
     """
     if mode == "changelog":
         raise no_changelog()
@@ -97,11 +91,6 @@ class _Wanted:
 
 
 def _wanted(source: Source, predicate: Predicate | None) -> _Wanted:
-    """Return how the rows of a range are read.
-
-    Raises:
-        UnsupportedFeatureError: The table has a column with the name of a change column.
-    """
     raw = source.metadata.current_schema
     schema = parse_schema(raw)
     names = frozenset(field.name for field in schema.fields)
@@ -114,11 +103,7 @@ def _wanted(source: Source, predicate: Predicate | None) -> _Wanted:
 
 
 def _before(history: History, version: int) -> Snapshot | None:
-    """Return the snapshot before a version in a history; None where the table was empty.
-
-    Raises:
-        UnsupportedFeatureError: The version was made from another snapshot, which has expired.
-    """
+    """Return the snapshot before a version in a history; None where the table was empty."""
     place = history.versions.index(version)
     before = history.snapshots[history.versions[place - 1]] if place else None
     parent = history.snapshots[version].parent_id
@@ -128,7 +113,6 @@ def _before(history: History, version: int) -> Snapshot | None:
 
 
 def _commit(history: History, version: int, ordinal: int) -> Events:
-    """Return the events of a commit, without files."""
     return Events(
         removed=(),
         added=(),
@@ -208,7 +192,6 @@ def _gone(split: Split, other: Split | None) -> Iterator[Part]:
 
 
 def _split(splits: Sequence[Split], events: Events) -> Split:
-    """Return a split of events, of the files of some splits."""
     parts = (*events.removed, *events.added)
     is_whole = len(parts) == 1 and parts[0].deleted is None
     return replace(

@@ -17,10 +17,6 @@ def row_codes(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> Codes
     """Return a number per row, equal where all columns are.
 
     Nulls are equal, all NaN are one, 0.0 and -0.0 are two. Entries of maps have no order.
-
-    Args:
-        columns: The columns.
-        rows: The number of rows.
     """
     codes = np.zeros(rows, np.int64)
     for column in columns:

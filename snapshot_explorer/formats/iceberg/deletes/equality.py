@@ -84,13 +84,8 @@ def read_equality_deletes(
     """Return the deleted rows of a file: the comparable values of each column.
 
     Args:
-        storage: The table's storage.
-        file: The delete file.
         columns: The columns by which it deletes.
         rules: How its columns get ids where it stores none.
-
-    Raises:
-        CorruptTableError: The file is missing or damaged.
     """
     fields = [column.column for column in columns]
     found: list[list[pa.Array]] = [[] for _ in columns]
@@ -103,12 +98,7 @@ def read_equality_deletes(
 
 
 def check_columns(columns: Iterable[EqualityColumn]) -> None:
-    """Refuse columns that rows cannot be compared by.
-
-    Raises:
-        CorruptTableError: A column is a struct, list or map.
-        UnsupportedFeatureError: A column is of a type without equality.
-    """
+    """Refuse columns that rows cannot be compared by."""
     for column in columns:
         field = column.path[-1]
         if is_nested(field.type):
@@ -210,7 +200,6 @@ def _places(keys: _Keys, values: _Keys) -> tuple[Codes, npt.NDArray[np.bool_]]:
 
 
 def _lookup(values: pa.Array) -> "tuple[_Numbers | _Values, Codes]":
-    """Return the distinct values, to be looked up, and the number of each value."""
     if pa.types.is_integer(values.type):
         numbers = _Numbers(values)
         return numbers, numbers.codes(values)
@@ -237,7 +226,6 @@ class _Values:
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
 
     def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return for each value whether it is one of them."""
         found = pc.is_in(values, value_set=self._values, skip_nulls=False)
         return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
 
@@ -277,7 +265,6 @@ class _Texts(_Values):
         return found
 
     def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return for each value whether it is one of them."""
         if not self._table.is_distinct:
             return super().contains(values)
         rows, _, is_null = self._found(values)
@@ -331,7 +318,6 @@ class _HashTable:
         """Return which values have a hash that is there, ascending, and the number of each hash.
 
         Args:
-            count: The number of values.
             hashes: Returns the hashes of the values from one place to another.
         """
         some = [
@@ -365,7 +351,6 @@ class _HashTable:
         return (_spread(hashes ^ (hashes >> _HALF)) >> (self._filter_shift + _TWO)).view(np.int64)
 
     def _in_buckets(self, wanted: _Hashes) -> tuple[Codes, npt.NDArray[np.bool_]]:
-        """Return the place of each hash, and whether it is there."""
         buckets = (wanted >> self._shift).view(np.int64)
         places, ends = (self._begins.take(buckets + side).astype(np.int64) for side in (0, 1))
         is_there = np.zeros(len(wanted), np.bool_)
@@ -393,7 +378,6 @@ class _TextHashes:
         self._words: _Hashes = np.ndarray((content.size - _WORD + 1,), "<u8", content, strides=(1,))
 
     def __call__(self, start: int, end: int) -> _Hashes:
-        """Return the hashes of the texts from one place to another."""
         starts, ends = self._starts[start:end], self._ends[start:end]
         lengths = ends - starts
         least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
@@ -493,7 +477,6 @@ class _Numbers:
         return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_there, places, -1))
 
     def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return for each value whether it is one of them."""
         numbers, is_null = _numbers(values)
         found: npt.NDArray[np.bool_]
         if not len(self._keys):

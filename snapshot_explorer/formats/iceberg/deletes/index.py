@@ -98,9 +98,6 @@ class DeleteIndex:
         Args:
             deletes: LIVE, the delete files, with STATISTICS.
             unpartitioned: Ids of specs without partitions, whose equality deletes apply to all files.
-
-        Raises:
-            CorruptTableError: A data file has two deletion vectors, or an entry lacks what its kind needs.
         """
         self._by_path: dict[str, list[_PositionFile]] = {}
         self._vectors: dict[str, _PositionFile] = {}
@@ -155,13 +152,8 @@ class DeleteIndex:
         """Return the deletes that apply to a data file.
 
         Args:
-            path: The file's recorded path.
             spec_id: The id of its spec.
             partition: Its partition among those of the spec.
-            sequence_number: Its data sequence number.
-
-        Raises:
-            CorruptTableError: Its deletion vector is of another partition, or older than the file.
         """
         if self._is_empty:
             return NO_DELETES

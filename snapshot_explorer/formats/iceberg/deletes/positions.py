@@ -62,9 +62,6 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
     their folders, and its first and last position: releases of Iceberg before 1.12 that copy a table to another path
     (`rewrite_table_path`) write the paths of its delete files anew, but leave the old sizes in manifests.
 
-    Raises:
-        CorruptTableError: The file is missing or damaged, is not the recorded one, or a position is negative.
-
     Source: apache/iceberg issue 12554.
     """
     with opened(storage, replace(file, size_bytes=None), _RULES, dictionary=(_PATH.name,)) as source:
@@ -142,9 +139,7 @@ def bounds_of(field_id: int, lower_bounds: pa.Array, upper_bounds: pa.Array) -> 
     """Return the lower and upper bound of a column of position delete files; null where unknown.
 
     Args:
-        field_id: The column.
         lower_bounds: Maps of field id to value.
-        upper_bounds: Likewise.
     """
     key = pa.scalar(field_id, pa.int32())
     return pc.map_lookup(lower_bounds, key, "first"), pc.map_lookup(upper_bounds, key, "first")

@@ -32,7 +32,6 @@ class DeleteReader:
     """Reads delete files, and keeps those that were used last. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._values = SingleFlight()
         self._sizes: OrderedDict[str, int] = OrderedDict()
@@ -44,11 +43,6 @@ class DeleteReader:
 
         Args:
             deletes: The deletes that apply to the file.
-            path: The file's recorded path.
-            rows: Its number of rows.
-
-        Raises:
-            CorruptTableError: A delete file is missing or damaged, or a position is past the end of the file.
         """
         if deletes.vector is not None:
             return vectors.deleted(self._storage, deletes.vector, path, rows)
@@ -69,12 +63,8 @@ class DeleteReader:
         """Return the deleted rows of a set of equality delete files, to be looked up.
 
         Args:
-            one: The set.
             columns: The columns by which it deletes, in the order of its ids.
             rules: How columns get ids in files without any.
-
-        Raises:
-            CorruptTableError: A delete file is missing or damaged.
         """
 
         def made() -> DeletedRows:

@@ -36,7 +36,6 @@ class Vector:
     location: str
     """The file that contains it, for `Storage.open`."""
     offset: int
-    """Its offset in the file."""
     size_bytes: int
     """Its size in the file, framing included."""
     cardinality: int
@@ -57,16 +56,10 @@ def vector_of(
     """Return the vector that an entry describes. Reads nothing.
 
     Args:
-        location: The file that contains it.
         offset: The entry's `content_offset`.
         size_bytes: The entry's `content_size_in_bytes`.
         cardinality: The entry's `record_count`.
-        data_path: The data file, for messages.
         file_bytes: The entry's `file_size_in_bytes`.
-
-    Raises:
-        CorruptTableError: The description contradicts the format.
-        UnsupportedFeatureError: The vector is too large.
     """
     if offset is None or size_bytes is None or offset < 0 or size_bytes < _LEAST_BYTES or cardinality < 0:
         raise CorruptTableError(
@@ -85,13 +78,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
     """Return the positions of the rows that a vector deletes, ascending. Reads a small file whole, else its bytes.
 
     Args:
-        storage: The table's storage.
-        vector: The vector.
-        data_path: Its data file, for messages.
         rows: The row count of the data file: all positions must be below it.
-
-    Raises:
-        CorruptTableError: The vector is missing or damaged, or does not fit its data file; the message names both.
     """
     log.debug("reading a deletion vector of %s bytes at %s of %s", vector.size_bytes, vector.offset, vector.location)
     try:
@@ -127,7 +114,6 @@ def _check_footer(rest: bytes, vector: Vector, data_path: str) -> None:
 
     Args:
         rest: The bytes after the vector.
-        vector: The vector.
         data_path: Its data file by the manifest.
 
     Source: iceberg Puffin specification, "Footer structure".

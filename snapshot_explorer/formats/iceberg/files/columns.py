@@ -45,13 +45,7 @@ def projection(fields: Sequence[Field], there: Sequence[FileField], constants: C
     """Return how the columns of a data file become requested columns.
 
     Args:
-        fields: The requested columns.
-        there: The columns of the file.
         constants: Columns that are constant, even if the file contains other values.
-        path: The file, for messages.
-
-    Raises:
-        CorruptTableError: Two columns of the file have one id or name, or it lacks a required column.
     """
     by_id = _by_id(there, path)
     names = [field.name for field in there]
@@ -100,12 +94,6 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
 
     Args:
         batch: Rows with the columns of `how.names`, and maybe others.
-        how: The projection.
-        rows: The number of rows.
-
-    Raises:
-        CorruptTableError: A value is not of its column's type.
-        UnsupportedFeatureError: A column is stored in a form that is not read as the table's.
     """
     found = []
     for field, source in how.targets:

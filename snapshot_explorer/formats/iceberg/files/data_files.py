@@ -46,7 +46,6 @@ class File:
     location: str
     """Its path for `Storage.open`."""
     format: FileFormat
-    """Its format."""
     rows: int
     """Its number of rows by its manifest."""
     size_bytes: int | None = None
@@ -64,15 +63,10 @@ class OpenFile:
     """An open file."""
 
     file: File
-    """The file."""
     rows: int
-    """Its number of rows."""
     fields: tuple[FileField, ...]
-    """Its columns."""
     reader: "pq.ParquetFile | orc.ORCFile | Container"
-    """Reads it."""
     source: pa.NativeFile
-    """Its bytes."""
     layouts: "Layouts"
     """The columns of files with the same schema."""
     another: "Callable[[], pq.ParquetFile] | None" = None
@@ -104,7 +98,6 @@ class Layouts:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
         self._times: tuple[pa.Schema, bool] | None = None
         self._projection: tuple[Sequence[Field], tuple[FileField, ...], Projection] | None = None
@@ -150,15 +143,8 @@ def opened(
     """Open a file, and name it in errors until it is closed.
 
     Args:
-        storage: The table's storage.
-        file: The file.
         rules: How its columns get ids where it stores none.
         dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
-        layouts: Keeps the columns of parquet files.
-
-    Raises:
-        CorruptTableError: The file is missing or damaged, or its size or row count differs from its manifest's.
-        UnsupportedFeatureError: The file is encrypted, has no ids, or has a type that pyarrow does not support.
     """
     layouts = layouts or Layouts()
     with _translated(file), storage.open(file.location) as source:
@@ -182,11 +168,7 @@ def opened(
 
 
 def check_recorded_size(file: File, size_bytes: int) -> None:
-    """Check the size of a file that was opened.
-
-    Raises:
-        CorruptTableError: Its manifest records another one.
-    """
+    """Check the size of a file that was opened."""
     check_size(f"The file {file.location}", size_bytes, file.size_bytes, by="its manifest")
 
 
@@ -271,16 +253,11 @@ def read(
     """Yield the rows of a file in file order.
 
     Args:
-        open_file: The file.
         fields: The columns. No others are decoded, but in Avro files.
         constants: Columns that are constant in the file.
         keep: Positions, ascending: of parquet files only row groups with one of them are read, whole. None reads all.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
         size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
-
-    Raises:
-        CorruptTableError: A column cannot be read as the table's, or the file lacks a required column.
-        UnsupportedFeatureError: A column is of a type that is not read as the table's.
     """
     how = open_file.layouts.projection(fields, open_file.fields, constants, open_file.file.location)
     log.debug("reading %s of %s", how.names, open_file.file.location)
@@ -322,10 +299,7 @@ def batches(
     """Yield rows of a file in file order, with the columns of a projection in the types of the file.
 
     Args:
-        open_file: The file.
-        how: The projection.
         groups: The row groups of a parquet file; None for the whole file.
-        rows: The number of rows in them.
         size: The most rows at once, None for as many as memory allows; stripes of ORC files are read whole.
     """
     names, reader = how.names, open_file.reader

@@ -29,7 +29,6 @@ class FileField:
     id: int | None
     """The field id; None for a column that no table column can be."""
     name: str
-    """The name in the file."""
     type: pa.DataType
     """The Arrow type that its reader returns."""
     children: "tuple[FileField, ...]" = ()
@@ -43,7 +42,6 @@ class MappedField:
     id: int | None
     """The field id; None for a field that is skipped."""
     names: tuple[str, ...]
-    """The names that it has in files."""
     fields: "tuple[MappedField, ...]"
     """Fields in it; of a list `element`, of a map `key` and `value`."""
 
@@ -59,15 +57,7 @@ class IdRules:
 
 
 def id_rules(properties: Mapping[str, str], schemas: Sequence[Schema]) -> IdRules:
-    """Return how columns get ids in files without any.
-
-    Args:
-        properties: The table's current properties.
-        schemas: All schemas of the table.
-
-    Raises:
-        CorruptTableError: The name mapping is not valid.
-    """
+    """Return how columns get ids in files without any."""
     text = properties.get(NAME_MAPPING)
     first = schemas[0].fields if schemas else ()
     is_numbered = [field.id for field in first] == list(range(1, len(first) + 1))
@@ -109,11 +99,7 @@ def file_fields(schema: pa.Schema, rules: IdRules, path: str, *, by_position: bo
     Args:
         schema: The file's schema, whose fields hold the ids as metadata.
         rules: How columns get ids in files without any.
-        path: The file, for messages.
         by_position: Whether Iceberg finds columns without ids by their position.
-
-    Raises:
-        UnsupportedFeatureError: The file has no field ids, and there is no name mapping.
     """
     fields = tuple(_field(field) for field in schema)
     if any(_has_id(field) for field in fields) or not fields:

@@ -60,8 +60,6 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """What expiry keeps."""
-
     snapshots: Mapping[int, str]
     """The snapshot ids, and why each is kept."""
     refs: tuple[SnapshotRef, ...]
@@ -77,14 +75,8 @@ def expiry(source: Source, history: History, rule: RetentionRule, lifetimes: pa.
     all snapshots of the table, and every manifest that one of them names.
 
     Args:
-        source: The table.
-        history: The history whose versions are shown.
         rule: The rule; by default the table's own settings apply.
         lifetimes: LIFETIMES of the history.
-
-    Raises:
-        UnsupportedFeatureError: The table forbids expiry.
-        CorruptTableError: A setting is not a number, or a file is missing or damaged; the message names it.
     """
     metadata = source.metadata
     if metadata.properties.get("gc.enabled", "true").strip().lower() == "false":
@@ -182,7 +174,6 @@ def _kept(metadata: TableMetadata, rule: _Rule) -> _Kept:
 def _keep_branch(
     metadata: TableMetadata, ref: SnapshotRef, rule: _Rule, snapshots: dict[int, str], referenced: set[int]
 ) -> None:
-    """Add the snapshots that a branch keeps, and all that it leads to."""
     least = rule.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
     older_than = rule.older_than if ref.max_snapshot_age_ms is None else rule.now - ref.max_snapshot_age_ms
     count, is_keeping = 0, True
@@ -245,7 +236,6 @@ class _Reached:
         self._places = place
 
     def files(self, snapshot_ids: Sequence[int]) -> Mask:
-        """Return which files these snapshots reach, in the order of `paths`."""
         is_reached = np.zeros(self._manifests, np.bool_)
         for one in snapshot_ids:
             place = self._places[one]
@@ -255,7 +245,6 @@ class _Reached:
         return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Return the size of each file."""
         sizes: npt.NDArray[np.int64] = self.rows.column("size_bytes").to_numpy()
         return sizes
 
@@ -349,10 +338,8 @@ def presence(source: Source, history: History, lifetimes: pa.Table, versions: Se
     Reads the manifest lists, and each manifest of delete files. A listing for each folder.
 
     Args:
-        source: The table.
         history: The history that the versions are of.
         lifetimes: LIFETIMES of the history.
-        versions: The versions.
     """
     paths = lifetimes.column("path")
     checked = checked_files(source.storage, single_chunk(paths), single_chunk(lifetimes.column("size_bytes")))

@@ -18,7 +18,6 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     A property with an invalid value is ignored, with a note.
 
     Args:
-        properties: The table's properties.
         root: The table's location, as it may be shown.
 
     Source: iceberg docs, "Configuration" and "Spark Procedures" (rewrite_data_files); iceberg TableProperties,

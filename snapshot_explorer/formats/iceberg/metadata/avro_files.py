@@ -62,12 +62,6 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         files: Path, for messages, and content of each.
         wanted: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
             file lacks is null. A struct without fields requests all fields of the file's record.
-        limits: What a file may cost.
-
-    Raises:
-        CorruptTableError: A file is cut short, is not Avro, or has a field of another type; the message names it.
-        UnsupportedFeatureError: A file is parquet, or has a codec that is not supported.
-        LimitError: A file decodes to too much.
 
     Source: Avro specification; iceberg specification, "Avro".
     """

@@ -93,7 +93,6 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Ar
     replaced data files, or added deletes, is an update.
 
     Args:
-        operation: The writer's words.
         is_replaced: Which ones replaced whole partitions, or are the first commit.
         given: The counters in their summaries.
     """
@@ -149,10 +148,7 @@ def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Snap
     The files that a base manifest adds are all that are live in it; those of delta without the carried over ones.
 
     Args:
-        metadata: The metadata file.
         manifests: MANIFEST_FILES of the snapshot.
-        snapshot: The snapshot.
-        version: Its version.
     """
     count = len(manifests)
     own = is_own(manifests, [snapshot])
@@ -179,7 +175,6 @@ def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Snap
 
 
 def _partition_bounds(metadata: TableMetadata, manifests: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Return the least and the greatest partition values of manifests as text."""
     schema = parse_schema(metadata.current_schema)
     ends: list[pa.Array] = []
     for end in ("lower_bound", "upper_bound"):

@@ -25,18 +25,12 @@ class Source:
     storage: Storage
     """The table's storage."""
     metadata: TableMetadata
-    """Its metadata file."""
     locations: Locations
     """Maps its recorded paths."""
 
 
 def manifests_of(source: Source, snapshots: Sequence[Snapshot]) -> pa.Table:
-    """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently.
-
-    Raises:
-        CorruptTableError: A list is missing or damaged; the message names it.
-        UnsupportedFeatureError: A list or a manifest is encrypted.
-    """
+    """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently."""
     try:
         return read_manifest_lists(source.storage, source.locations, snapshots)
     except MissingFileError as error:
@@ -54,9 +48,6 @@ def entries_of(
     """Return the entries of manifests, deleted ones included; existing ones unless only `changed` are requested.
 
     Reads the manifests concurrently.
-
-    Raises:
-        CorruptTableError: A manifest is missing or damaged; the message names it.
     """
     try:
         return read_manifests(
@@ -70,12 +61,8 @@ def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool, d
     """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
 
     Args:
-        source: The table.
-        snapshot: The snapshot.
         statistics: Whether to decode the statistics of data files.
         deletes: Whether to read the manifests of delete files.
-
-    Raises: as `manifests_of` and `entries_of`.
     """
     manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
     manifests = needed(manifests, "added_files", "existing_files")
@@ -125,7 +112,6 @@ class Changed:
     deletes: pa.Table
     """ENTRIES of delete files, with statistics, likewise; none if not requested."""
     partitions: PartitionTuples
-    """Their partition tuples."""
 
 
 def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: bool, statistics: bool = False) -> Changed:
@@ -134,8 +120,6 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
     Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
 
     Args:
-        source: The table.
-        snapshots: The snapshots.
         deletes: Whether to read manifests of delete files too.
         statistics: Whether to decode the statistics of data files.
 
@@ -159,7 +143,6 @@ def own_manifests(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Tabl
 
     Args:
         manifests: MANIFEST_FILES of the snapshots.
-        snapshots: The snapshots.
     """
     return manifests.filter(is_own(manifests, snapshots))
 

@@ -96,8 +96,6 @@ def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
 
 
 class _Files:
-    """Data files by partition."""
-
     def __init__(self, data: pa.Table) -> None:
         self.paths = single_chunk(data.column("path"))
         self.numbers: _Places = data.column("sequence_number").to_numpy()
@@ -107,11 +105,9 @@ class _Files:
         self._sorted = self._keys[self._order]
 
     def all(self) -> _Places:
-        """Return the rows of all files."""
         return self._order
 
     def of(self, spec_id: int, partition: int) -> _Places:
-        """Return the rows of the files of a partition."""
         key = spec_id << 32 | partition
         begin, end = np.searchsorted(self._sorted, [key, key + 1])
         return self._order[begin:end]

@@ -42,11 +42,7 @@ _METRICS = {
 
 
 def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]) -> Mapping[int, pa.MapArray]:
-    """Return the distinct partitions of each spec as text: name of the partition field to value.
-
-    Raises:
-        CorruptTableError: A manifest has a spec that the table has not, or a value is not of its type.
-    """
+    """Return the distinct partitions of each spec as text: name of the partition field to value."""
     schema = parse_schema(metadata.current_schema)
     found = {}
     for spec_id, stored in tuples.items():
@@ -144,7 +140,6 @@ def readable_metrics(files: pa.Table, fields: Sequence[Field]) -> pa.StructArray
 
     Args:
         files: Entries with STATISTICS.
-        fields: The columns of a schema.
 
     Source: iceberg MetricsUtil.readableMetricsSchema.
     """
@@ -206,9 +201,6 @@ def entries_frame(
     """Return the ENTRIES of a manifest of data files, as a version has them.
 
     Args:
-        metadata: The metadata file.
-        snapshot: The snapshot.
-        found: The entries of the manifest.
         writer: The id of the snapshot that wrote the manifest.
         is_own: Whether the snapshot's commit wrote the manifest. If so, files that it carried over from other manifests
             are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left

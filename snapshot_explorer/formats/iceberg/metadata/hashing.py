@@ -21,14 +21,12 @@ def bucket(value: pa.Scalar, kind: DataType, buckets: int) -> int | None:
     Args:
         value: A value in the Arrow type of the column.
         kind: The type of the column: a number, a time or text.
-        buckets: The number of buckets.
     """
     content = _bytes(value, kind)
     return None if content is None else (murmur3(content) & 0x7FFF_FFFF) % buckets
 
 
 def _bytes(value: pa.Scalar, kind: DataType) -> bytes | None:
-    """Return what is hashed of a value."""
     if not value.is_valid:
         return None
     if kind.root == "decimal":

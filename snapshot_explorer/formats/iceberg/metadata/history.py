@@ -32,7 +32,6 @@ class History:
     """The history of one branch. Immutable."""
 
     metadata: TableMetadata
-    """The metadata file that it is from."""
     branch: str | None
     """The branch; None for main."""
     versions: tuple[int, ...]
@@ -40,7 +39,6 @@ class History:
     ids: Mapping[int, int]
     """The snapshot id of each version."""
     snapshots: Mapping[int, Snapshot]
-    """The snapshot of each version."""
     numbers: Mapping[int, int]
     """The version of each snapshot id."""
     commitless: tuple[int, ...]
@@ -87,11 +85,7 @@ class _OfVersions(Mapping[int, Snapshot]):
 
 
 def time_of(millis: int) -> datetime:
-    """Return a time in milliseconds since 1970 as an aware time in UTC.
-
-    Raises:
-        CorruptTableError: It is not within the years 1 to 9999.
-    """
+    """Return a time in milliseconds since 1970 as an aware time in UTC."""
     try:
         return _EPOCH + timedelta(milliseconds=millis)
     except OverflowError as error:
@@ -105,13 +99,8 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     """Return the history of a branch.
 
     Args:
-        metadata: The metadata file.
         branch: A branch's name, or a snapshot id as text, for the history that ends there; None for main.
         known: The numbers of snapshots that were counted before, which they keep.
-
-    Raises:
-        TableNotFoundError: There is no such branch.
-        CorruptTableError: The snapshots form no history.
     """
     head = _head(metadata, branch)
     chain = _chain(metadata, head, is_main=branch in (None, MAIN))
@@ -142,7 +131,6 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
 
 
 def _head(metadata: TableMetadata, branch: str | None) -> int | None:
-    """Return the newest snapshot of a branch."""
     if branch is None or branch == MAIN:
         return metadata.current_snapshot_id
     if branch.isascii() and branch.isdigit() and len(branch) < 20 and int(branch) in metadata.snapshots:  # noqa: PLR2004
@@ -171,11 +159,6 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
 
 
 def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[int]:
-    """Return the snapshots of a history, oldest first.
-
-    Raises:
-        CorruptTableError: Parents form a cycle, or are not older than their children.
-    """
     straight = _straight(metadata, head)
     if straight:
         return _with_tagged(metadata, straight) if is_main else straight

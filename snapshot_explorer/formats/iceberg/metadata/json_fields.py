@@ -17,9 +17,7 @@ class JsonObject:
     """A JSON object, and where it is, for messages. A field that is null is absent."""
 
     raw: Mapping[str, Any]
-    """The object."""
     path: str
-    """The file."""
     place: str = ""
     """The place in the file, such as `snapshots[3]`; empty for the whole document."""
 
@@ -98,12 +96,7 @@ class JsonObject:
 
 
 def integer(value: Any, path: str, field: str) -> int:
-    """Return a value of a metadata file that must be an integer.
-
-    Raises:
-        UnsupportedFeatureError: It does not fit 64 bits.
-        CorruptTableError: It is not an integer.
-    """
+    """Return a value of a metadata file that must be an integer."""
     if type(value) is int:
         if not _LEAST <= value <= _GREATEST:
             raise refusal(features.LARGE_NUMBERS, path=path, value=value, field=field)

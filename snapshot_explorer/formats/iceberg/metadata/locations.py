@@ -103,7 +103,6 @@ def locations_of(
 
     Args:
         root: The folder where the table was opened.
-        recorded: Its location in the metadata file.
         earlier: Recorded paths of metadata files and manifest lists: a table that was moved more than once, or whose
             location was changed, has other locations in them.
         relocate: Folders that were moved, from the user.

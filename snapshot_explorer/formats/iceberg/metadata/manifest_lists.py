@@ -80,12 +80,6 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     """Return the MANIFEST_FILES of snapshots, in the order of the snapshots. Reads their lists concurrently.
 
     Very old snapshots name their manifests themselves: only the paths of these are known.
-
-    Raises:
-        MissingFileError: A list does not exist.
-        CorruptTableError: A list is damaged, names a manifest twice, or is that of another snapshot; the message names
-            it.
-        UnsupportedFeatureError: A list or a manifest is encrypted.
     """
     for snapshot in snapshots:
         if snapshot.key_id is not None:
@@ -117,9 +111,6 @@ def _check_owner(path: str, header: Mapping[str, bytes], snapshot: Snapshot) -> 
 
     Some writers leave it out. Some tools rounded the ids in metadata files to floating point numbers, but not those in
     headers.
-
-    Raises:
-        CorruptTableError: It is another one, or has another sequence number.
 
     Source: `ManifestLists.write`; iceberg-rust, pyiceberg and Impala leave it out in some releases.
     """

@@ -65,7 +65,6 @@ class Entries:
     rows: pa.Table
     """ENTRIES, with STATISTICS if requested."""
     partitions: PartitionTuples
-    """The partition tuples that they refer to."""
 
 
 def read_manifests(
@@ -80,17 +79,11 @@ def read_manifests(
     """Return the entries of manifests, deleted ones included. Reads the manifests concurrently.
 
     Args:
-        storage: The table's storage.
-        locations: Where its files are.
         manifests: MANIFEST_FILES.
         statistics: Whether to decode the statistics of columns.
         partitions: Partition tuples that were read before, which are extended; tuples of all entries are numbered
             together.
         changed: Whether to leave out existing files, which are most of a merged manifest.
-
-    Raises:
-        MissingFileError: A manifest does not exist.
-        CorruptTableError: A manifest is damaged, or is not the one that its list records; the message names it.
 
     Source: iceberg specification, "Manifests", "Sequence Number Inheritance", "Row Lineage"; iceberg
     InheritableMetadataFactory.
@@ -122,7 +115,6 @@ def _entries(
     statistics: bool,
     changed: bool,
 ) -> pa.Table:
-    """Return the entries of manifests of one schema."""
     places = np.repeat(np.array(one.files, np.int64), one.counts)
     entry = _fields(one.rows)
     file = _fields(entry["2"])
@@ -164,18 +156,14 @@ def _entries(
 
 
 class _Manifests:
-    """The manifest of each entry."""
-
     def __init__(self, manifests: pa.Table, places: npt.NDArray[np.int64]) -> None:
         self._manifests = manifests
         self.places = places
 
     def column(self, name: str) -> pa.Array:
-        """Return a column of the manifest of each entry."""
         return single_chunk(self._manifests.column(name)).take(pa.array(self.places))
 
     def broken(self, at: pa.Array, found: str) -> CorruptTableError:
-        """Return the error for the first entry of a mask."""
         place = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
         return broken(self._manifests.column("path")[place].as_py(), found)
 
@@ -203,7 +191,6 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
 
 
 def _sequence_numbers(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
-    """Return the data sequence numbers, which all live files have."""
     found = _inherited(stored, status, of)
     wrong = pc.and_(found.is_null(), pc.not_equal(status, DELETED))
     if pc.any(wrong).as_py():

@@ -37,7 +37,6 @@ class Found:
     """The current metadata file."""
 
     metadata: TableMetadata
-    """Its content."""
     notes: tuple[str, ...]
     """How it was found, where that is not certain; a sentence each."""
 
@@ -72,11 +71,6 @@ class MetadataFiles:
 
         A file with a lower number than the table's last one is refused: a rollback writes a new file. A file that
         cannot be read is read again a few times: it may be being written.
-
-        Raises:
-            TableNotFoundError: There is no metadata file.
-            CorruptTableError: The hint or the file is damaged.
-            StorageError: The table shows an older metadata file than before.
 
         Source: iceberg HadoopTableOperations.findVersion, refresh.
         """
@@ -255,7 +249,6 @@ def _paths(numbers: Sequence[int]) -> list[str]:
 
 
 def _in_first_spelling(numbers: Sequence[int], contents: Sequence[bytes | None]) -> dict[int, _Content | None]:
-    """Return for each number the first of its files that is there, from the contents of its `_paths`."""
     pairs = list(zip(_paths(numbers), contents, strict=True))
     found: dict[int, _Content | None] = {}
     for place, number in enumerate(numbers):

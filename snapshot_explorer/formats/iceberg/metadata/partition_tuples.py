@@ -15,7 +15,6 @@ class PartitionTuples:
     """Numbers partition tuples by spec, in the order in which they are found."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self._known: dict[int, dict[tuple[Any, ...], int]] = {}
         self._fields: dict[int, dict[str, pa.DataType]] = {}
 
@@ -25,7 +24,6 @@ class PartitionTuples:
         Args:
             spec_ids: The spec of each tuple.
             tuples: The tuples, whose fields are named by their ids.
-            schema: The Avro schema of the tuples.
         """
         numbers = np.zeros(len(tuples), np.int32)
         for spec_id in pc.unique(spec_ids).to_pylist():

@@ -65,13 +65,10 @@ class PartitionField:
     """A field of a partition spec."""
 
     id: int
-    """The id of the partition field."""
     name: str
-    """The name of the partition field."""
     source_ids: tuple[int, ...]
     """Ids of the source columns: one, but for transforms of several."""
     transform: Transform
-    """The transform."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +76,6 @@ class Spec:
     """A partition spec. Picklable."""
 
     id: int
-    """Its id."""
     fields: tuple[PartitionField, ...]
     """Its fields in order."""
 
@@ -97,11 +93,7 @@ def parse_transform(text: str) -> Transform:
 
 
 def parse_spec(raw: Mapping[str, Any]) -> Spec:
-    """Return a partition spec from its JSON.
-
-    Raises:
-        CorruptTableError: It is not a spec.
-    """
+    """Return a partition spec from its JSON."""
     try:
         return Spec(
             id=int(raw["spec-id"]),
@@ -136,7 +128,6 @@ class PartitionColumn:
     """A field of a spec with the values of the distinct partitions."""
 
     field: PartitionField
-    """The field."""
     source: DataType | None
     """The type of the source column; None where the column was dropped or the transform has several."""
     type: DataType | None
@@ -151,13 +142,9 @@ def partition_columns(
     """Return the fields of a spec with their values in the distinct partitions, typed.
 
     Args:
-        spec: The spec.
         schema: The table's current schema, whose types partition values have.
         stored: The distinct partitions, as in `LiveFiles.partitions`.
         others: Schemas that may have columns that the current one no longer has.
-
-    Raises:
-        CorruptTableError: A value is not of the type of its field.
     """
     return [_column(field, (schema, *others), stored) for field in spec.fields]
 
@@ -181,7 +168,6 @@ def partition_texts(columns: Sequence[PartitionColumn], rows: int) -> list[dict[
 
     Args:
         columns: The fields of a spec with their values.
-        rows: The number of distinct partitions.
     """
     shown = [column for column in columns if column.field.transform.name != "void"]
     listed = [texts(column.values, column.field.transform.name) for column in shown]
@@ -191,10 +177,6 @@ def partition_texts(columns: Sequence[PartitionColumn], rows: int) -> list[dict[
 
 def texts(values: pa.Array, transform: str) -> list[str | None]:
     """Return partition values as text, as folders of Iceberg's writers have them.
-
-    Args:
-        values: Values of a partition field.
-        transform: The name of its transform.
 
     Source: `Transform.toHumanString`.
     """
@@ -240,9 +222,7 @@ def matching(
 
     Args:
         columns: The fields of a spec with their values.
-        rows: The number of distinct partitions.
         schema: The schema under which rows are read.
-        predicate: The condition on rows.
     """
     kept = np.ones(rows, np.bool_)
     named = list(_named(columns, schema, predicate))

@@ -36,9 +36,6 @@ def check_manifests(decoded: Sequence[Decoded], manifests: pa.Table, sizes: Sequ
         manifests: MANIFEST_FILES, in the order that the places in `decoded` refer to.
         sizes: The size of each manifest in bytes.
 
-    Raises:
-        CorruptTableError: A manifest is another than the list records; the message names it.
-
     Source: iceberg specification, "Manifest Lists", fields 501 to 514; apache/iceberg issues 13719 and 16905,
     apache/iceberg-go issue 438.
     """

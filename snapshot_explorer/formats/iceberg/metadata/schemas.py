@@ -16,7 +16,6 @@ class Schema:
     """A schema of a table. Picklable."""
 
     id: int
-    """Its id."""
     fields: tuple[Field, ...]
     """The columns in order."""
     identifier_ids: tuple[int, ...] = ()
@@ -46,9 +45,6 @@ def _path(fields: tuple[Field, ...], number: int) -> tuple[Field, ...]:
 def parse_schema(raw: Mapping[str, Any]) -> Schema:
     """Return a schema from its JSON.
 
-    Raises:
-        CorruptTableError: It is not a schema.
-
     Source: iceberg specification, "Schemas" (Appendix C); `TableMetadataParser` for tables of format 1 without ids.
     """
     try:
@@ -71,11 +67,7 @@ def parse_schema(raw: Mapping[str, Any]) -> Schema:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema of a table's rows; `types.arrow_type` documents the types.
-
-    Raises:
-        UnsupportedFeatureError: A column has a type that is not read.
-    """
+    """Return the Arrow schema of a table's rows; `types.arrow_type` documents the types."""
     return pa.schema([arrow_field(field) for field in schema.fields])
 
 
@@ -83,7 +75,6 @@ def table_schema(schema: Schema, partition_ids: Iterable[int] = ()) -> TableSche
     """Return the schema as the record that all formats share.
 
     Args:
-        schema: The schema.
         partition_ids: Ids of the columns that the default spec partitions by, as they are; others are left out.
     """
     return TableSchema(

@@ -30,7 +30,6 @@ class Snapshot:
     """A snapshot in a metadata file."""
 
     id: int
-    """The snapshot id."""
     parent_id: int | None
     """The snapshot that it was made from; None for the first one, and the first after a replacement of the table."""
     sequence_number: int
@@ -58,7 +57,6 @@ class Snapshots(Mapping[int, Snapshot]):
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Bind to columns, one for each field of a snapshot."""
         self._columns = columns
         self._places = {one: place for place, one in enumerate(columns["id"])}
 
@@ -126,7 +124,6 @@ class SnapshotRef:
     """A branch or a tag."""
 
     name: str
-    """Its name, any text."""
     snapshot_id: int
     """The snapshot that it names; of a branch the newest one."""
     is_branch: bool
@@ -156,15 +153,12 @@ class TableMetadata:
     last_updated_ms: int
     """When the file was written, by the writer's clock."""
     schemas: Mapping[int, Mapping[str, Any]]
-    """Schemas by id."""
     current_schema_id: int
-    """The id of the current schema, which is one of them."""
     specs: Mapping[int, Mapping[str, Any]]
     """Partition specs by id. Their fields have ids, in format 1 too."""
     default_spec_id: int
     """The id of the spec that writers use."""
     sort_orders: tuple[Mapping[str, Any], ...]
-    """Sort orders."""
     default_sort_order_id: int
     """The id of the sort order that writers use; 0 is unsorted."""
     properties: Mapping[str, str]
@@ -180,7 +174,6 @@ class TableMetadata:
     metadata_log: tuple[tuple[int, str], ...]
     """Earlier metadata files: when they were written, in milliseconds, and their recorded paths."""
     statistics: tuple[Mapping[str, Any], ...]
-    """Statistics files."""
 
     @property
     def current_schema(self) -> Mapping[str, Any]:
@@ -189,9 +182,6 @@ class TableMetadata:
 
     def schema_of(self, snapshot: Snapshot | None) -> Mapping[str, Any]:
         """Return the schema of a snapshot; the current one for None, or if its own is not recorded.
-
-        Raises:
-            CorruptTableError: The metadata lacks the schema; the message names both.
 
         Source: iceberg SnapshotUtil.schemaFor.
         """
@@ -207,11 +197,6 @@ class TableMetadata:
 
 def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMetadata:
     """Return a metadata file, which may be compressed by gzip under any name.
-
-    Raises:
-        CorruptTableError: The file is not a metadata file; the message names the field.
-        UnsupportedFeatureError: It has a format version that is not read.
-        LimitError: It is too long, or has too many snapshots or refs.
 
     Source: iceberg specification, "Table Metadata Fields"; TableMetadataParser.fromJson.
     """

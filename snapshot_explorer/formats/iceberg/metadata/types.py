@@ -40,11 +40,9 @@ class Field:
     name: str
     """The name; `element`, `key` or `value` in lists and maps."""
     type: DataType
-    """The type."""
     required: bool = False
     """Whether it may not be null."""
     doc: str | None = None
-    """Its description."""
     initial_default: str | None = None
     """The value in rows of files without the column, as JSON; None without one."""
 
@@ -169,9 +167,6 @@ def arrow_type(kind: DataType) -> pa.DataType:
 
     A uuid is text, as in Spark: 32 hexadecimal digits in lower case, with dashes. A variant is a struct of value and
     metadata, both binary. Timestamps with a zone are in UTC.
-
-    Raises:
-        UnsupportedFeatureError: The type is not read; the message names it.
     """
     if kind.root in _ARROW:
         return _ARROW[kind.root]

@@ -43,13 +43,6 @@ def single_values(values: pa.Array, kind: DataType) -> pa.Array:
     """Return values in their binary form as an array of the type's Arrow type.
 
     A value of a narrower type that the column had before is converted. What is not a value of the type is null.
-
-    Args:
-        values: Binary values.
-        kind: A type that is not nested.
-
-    Raises:
-        UnsupportedFeatureError: The type is not read.
     """
     values = values.cast(pa.binary())
     target = arrow_type(kind)
@@ -102,10 +95,7 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
     """Return decoded values of one width; others are null.
 
     Args:
-        values: Binary values.
-        width: The width.
         decode: Decodes rows of bytes.
-        target: The type of the result.
     """
     sizes = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
     there = sizes == width
@@ -123,7 +113,6 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
 
 
 def _numbers(cells: Bytes, kind: DataType) -> pa.Array:
-    """Return numbers and times from little-endian bytes."""
     if kind.root == "boolean":
         return pa.array(cells[:, 0] != 0)
     kinds = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
@@ -191,11 +180,6 @@ def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
 
     Args:
         values: Values as in `LiveFiles.partitions`: bool, int64, float64, string or binary.
-        kind: The type of the partition field.
-
-    Raises:
-        CorruptTableError: A value is not of the type.
-        UnsupportedFeatureError: The type is not read.
     """
     target = arrow_type(kind)
     try:
@@ -221,12 +205,7 @@ def default_value(field: Field, text: str) -> pa.Scalar:
     """Return a default of a field as an Arrow scalar.
 
     Args:
-        field: The field.
         text: The default, JSON.
-
-    Raises:
-        CorruptTableError: It is not a value of the field's type.
-        UnsupportedFeatureError: The type is not read.
 
     Source: iceberg specification, "JSON single-value serialization".
     """

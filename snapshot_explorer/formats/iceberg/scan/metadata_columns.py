@@ -30,9 +30,6 @@ def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[Field]:
     Args:
         names: Names that are not columns of the table.
         has_row_ids: Whether the table's format has row ids.
-
-    Raises:
-        InvalidArgumentError: A column of row lineage is requested, and the table's format has none.
     """
     found = [field for field in METADATA_COLUMNS if field.name in names]
     lineage = next((field for field in found if field in LINEAGE), None)
@@ -69,9 +66,7 @@ def values(field: Field, own: pa.Array | None, plan: Plan, start: int, rows: int
     Args:
         field: `POSITION` or one of `LINEAGE`.
         own: The stored column of `LINEAGE`.
-        plan: The file.
         start: The position of the first row in the file.
-        rows: The number of rows.
     """
     if field == POSITION:
         return pa.array(np.arange(start, start + rows, dtype=np.int64))

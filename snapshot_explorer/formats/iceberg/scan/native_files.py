@@ -40,7 +40,6 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
 
 
 def _deleted(plan: Plan) -> int:
-    """Return the most rows of a file that are deleted by position."""
     if plan.deletes.vector is not None:
         return plan.deletes.vector.cardinality
     return min(plan.file.rows, sum(file.rows for file in plan.deletes.positions))
@@ -50,7 +49,6 @@ def deleted_positions(reader: RowReader, parts: Sequence[Split]) -> list[Positio
     """Return for each split the deleted positions of its file. Reads delete files and deletion vectors.
 
     Args:
-        reader: Reads delete files.
         parts: Splits that have `native_files`.
     """
     return [reader.positions(plan_of(part)) for part in parts]

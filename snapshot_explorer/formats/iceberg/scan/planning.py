@@ -42,7 +42,6 @@ class Partitions:
     """The distinct partitions of live files, over all specs."""
 
     specs: Mapping[int, Spec]
-    """The specs by id."""
     columns: Mapping[int, Sequence[PartitionColumn]]
     """The typed values of each spec's distinct partitions."""
     texts: tuple[Mapping[str, str | None], ...]
@@ -63,12 +62,7 @@ def partitions_of(metadata: VersionMetadata, schemas: Sequence[Schema], live: Li
     """Return the distinct partitions of a version's files.
 
     Args:
-        metadata: The version.
         schemas: Schemas that may have columns that the current one no longer has.
-        live: Its files.
-
-    Raises:
-        CorruptTableError: A spec or a partition value is damaged.
     """
     current = parse_schema(metadata.current_schema)
     specs, columns, starts = {}, {}, {}
@@ -93,12 +87,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     file and no delete file is opened.
 
     Args:
-        metadata: The version.
         predicate: Which rows are wanted; all for None.
-
-    Raises:
-        UnsupportedFeatureError: The version needs a feature that is not read.
-        CorruptTableError: A manifest, the schema, a spec or a description of deletes is damaged.
     """
     schema = parse_schema(metadata.schema)
     arrow_schema(schema)  # refuses types that are not read
@@ -125,7 +114,6 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
 
 
 def _check_readable(live: LiveFiles) -> None:
-    """Refuse encrypted files, and files in a format that is not read."""
     for files in (live.data, live.deletes):
         encrypted = files.filter(pc.is_valid(files.column("key_metadata")))
         if len(encrypted):
@@ -147,13 +135,7 @@ def context_of(metadata: VersionMetadata, schema: Schema, schemas: Sequence[Sche
     """Return what all splits of a version share.
 
     Args:
-        metadata: The version.
-        schema: Its schema.
         schemas: All schemas of the table, oldest first.
-        live: Its files.
-
-    Raises:
-        CorruptTableError: The name mapping is damaged, or deletes compare a column that never was.
     """
     rules = id_rules(metadata.properties, schemas)
     return Context(

@@ -46,17 +46,14 @@ class Plan:
     path: str
     """The data file's recorded path, which position deletes name."""
     file: File
-    """The data file."""
     sequence_number: int
     """Its data sequence number."""
     first_row_id: int | None
     """The id of its first row; None where its rows have none."""
     spec_id: int
-    """The id of its partition spec."""
     constants: Mapping[int, pa.Scalar]
     """The values of identity partition fields, by the id of their source column."""
     deletes: Deletes
-    """The deletes that apply."""
     context: Context
     """What all splits of the version share."""
 

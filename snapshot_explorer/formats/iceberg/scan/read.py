@@ -35,7 +35,6 @@ class RowReader:
     """
 
     def __init__(self, storage: Storage) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._deletes = DeleteReader(storage)
         self._layouts = Layouts()
@@ -54,11 +53,6 @@ class RowReader:
             columns: Names of columns of the version and of metadata columns; with none of them the batches hold rows
                 without columns.
             predicate: Row groups in which no row matches it may be left out.
-
-        Raises:
-            InvalidArgumentError: A column is not in the version's schema.
-            CorruptTableError: A file is missing or damaged; the message names it.
-            UnsupportedFeatureError: A column is stored in a form that is not read; the message names it and the file.
         """
         plan = plan_of(split)
         last = self._last
@@ -72,7 +66,6 @@ class RowReader:
         """Yield the rows of a data file.
 
         Args:
-            plan: The file and its deletes.
             fields: Columns of the version and metadata columns.
             keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
                 deleted ones.
@@ -150,7 +143,6 @@ class _Live:
     """The file's sequence number."""
 
     def mask(self, rows: Rows, wanted: "_Wanted") -> Mask | None:
-        """Return for each row whether it is left; None where all are."""
         kept: Mask | None = None
         if len(self.deleted):
             first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
@@ -199,7 +191,6 @@ class _Wanted:
         )
 
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:
-        """Return the comparable values of the columns of a lookup."""
         places = [self.stored.index(column.column) for column in lookup.columns]
         return [
             comparable(leaf(rows.columns[place], column.path))
@@ -208,11 +199,7 @@ class _Wanted:
 
 
 def plan_of(split: Split) -> Plan:
-    """Return the plan of a split.
-
-    Raises:
-        InvalidArgumentError: The split belongs to a table of another format.
-    """
+    """Return the plan of a split."""
     if not isinstance(split.detail, Plan):
         raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split that plan() returned.")
     return split.detail
@@ -230,7 +217,6 @@ def fields_of(context: Context, columns: Sequence[str]) -> list[Field]:
 
 
 def _listed(rows: Rows, positions: Positions) -> Mask:
-    """Return for each row whether its position is among some, which ascend."""
     first, last = np.searchsorted(positions, (rows.start, rows.start + rows.count))
     kept = np.zeros(rows.count, np.bool_)
     kept[positions[first:last] - rows.start] = True
@@ -246,7 +232,6 @@ def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch
 
 
 def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
-    """Return the requested columns of rows."""
     if not wanted.fields:
         return bare(rows.count)
     if wanted.are_stored and isinstance(rows.values, pa.RecordBatch):

@@ -24,7 +24,6 @@ def bounds(files: pa.Table, fields: Sequence[Field]) -> Bounds:
 
     Args:
         files: LIVE with STATISTICS.
-        fields: Columns of the schema.
     """
     rows = single_chunk(files.column("record_count"))
     lower, upper, nulls = {}, {}, {}
@@ -68,7 +67,6 @@ def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[Field]) -
     Args:
         frame: FILES.
         files: The same files in the same order, LIVE with STATISTICS.
-        fields: The columns of the version's schema.
     """
     known = bounds(files, fields)
     for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):

@@ -156,7 +156,6 @@ def _millis(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cut(numbers: np.ndarray, step: int) -> np.ndarray:
-    """Return the numbers truncated towards zero to multiples of `step`."""
     cut: np.ndarray = numbers - np.fmod(numbers, step)
     return cut
 
@@ -223,9 +222,6 @@ def castable(source: DataType, target: DataType) -> bool:
 def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     """Return the values, which have the Arrow type of `source`, in the Arrow type of `target`.
 
-    Raises:
-        NotCastableError: Paimon also fails on a value, or its result is not verified.
-
     Source: paimon CastExecutors, run for every pair of types over edge values.
     """
     rule = _RULES[_FAMILIES[source.root], _FAMILIES[target.root]]
@@ -238,7 +234,6 @@ def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
 
 
 def _integer(numbers: np.ndarray, target: DataType) -> np.ndarray:
-    """Return integers narrowed to the width of the type, as in Java."""
     return numbers.astype(f"int{_INTEGERS[target.root]}")
 
 
@@ -306,7 +301,6 @@ def _float_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.
 
 
 def _float_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Return floats as decimals, parsed from the text of the double in Java."""
     texts = each(values, pa.string(), lambda value: java_text(value, single=False))
     return _RULES["text", "decimal"](texts, source, target)
 
@@ -377,8 +371,6 @@ def _bytes_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.A
 
 
 def _text_to(function: Callable[[str, DataType], object]) -> Rule:
-    """Return the rule that parses each distinct text."""
-
     def rule(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
         def convert(value: object) -> object:
             try:
@@ -394,7 +386,6 @@ def _text_to(function: Callable[[str, DataType], object]) -> Rule:
 
 
 def _parsed_type(target: DataType) -> pa.DataType:
-    """Return the type of parsed text. Times are parsed to integers."""
     kind = arrow_type(target)
     if pa.types.is_temporal(kind):
         return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits

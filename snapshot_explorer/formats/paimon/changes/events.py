@@ -60,7 +60,6 @@ class Difference:
     after: Plan | None
     """The files of the later version only."""
     rules: Rules
-    """The merge rules."""
 
     @property
     def identity(self) -> Hashable:
@@ -77,8 +76,6 @@ def read_events(
     Events are streamed in the order of files and rows. A difference loads all columns of both versions of its bucket
     into memory. It returns the rows of the later version first, then those that it lacks. Last events are merged in
     memory, and have `_SEQUENCE_NUMBER` in a table with a primary key.
-
-    Raises: as `read.read`.
     """
     match detail:
         case Events(plan=plan):
@@ -141,13 +138,10 @@ class _State:
     rows: pa.Table
     """All columns of the read schema."""
     kinds: npt.NDArray[np.int8]
-    """The kind of each."""
     sequence: Codes
-    """The sequence number of each."""
 
     @property
     def adds(self) -> Mask:
-        """A mask of the rows that are not deleted."""
         return ~np.isin(self.kinds, RETRACTS)
 
 
@@ -199,7 +193,6 @@ def _check_order(before: _State, after: _State, at_old: Codes, at_new: Codes, de
 
 
 def _deleted(state: _State, chosen: Mask) -> pa.Table:
-    """Return the live rows of a state as -D."""
     rows = state.rows.filter(pa.array(chosen & state.adds))
     return _with_kinds(rows, np.full(rows.num_rows, DELETE, np.int8))
 

@@ -55,13 +55,7 @@ def producer_of(options: Mapping[str, str]) -> str:
 def changelog_splits(
     storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
 ) -> list[Split]:
-    """Return splits of the changelog rows of a version, under its own schema, without files that cannot match.
-
-    Raises:
-        InvalidArgumentError: Its commit wrote no changelog.
-        SnapshotNotFoundError: The changelog has expired.
-        UnsupportedFeatureError: The format of a file is not supported.
-    """
+    """Return splits of the changelog rows of a version, under its own schema, without files that cannot match."""
     options = schemas.newest().options
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)
@@ -87,15 +81,9 @@ def splits_between(
     """Return splits of the rows that versions changed, under the newest schema.
 
     Args:
-        storage: The table's storage.
-        schemas: The branch's schemas.
         snapshots: For `diff` the earlier and the later one, otherwise those of the range, ascending.
         mode: The mode; `auto` is changelog if the table has a changelog producer, otherwise delta.
         predicate: The condition on the rows. Files without matching rows are left out.
-
-    Raises:
-        SnapshotNotFoundError: The files that the mode reads have expired.
-        UnsupportedFeatureError: The mode needs a feature that is not supported.
     """
     schema = schemas.newest()
     if mode == "auto":
@@ -169,7 +157,6 @@ def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, o
 
 
 def _files(schemas: Schemas, entries: pa.Table, schema: Schema) -> Files:
-    """Return entries with the metadata for data skipping."""
     return Files(
         entries=entries,
         partitions=partitions_of(entries.column("partition"), schema),
@@ -314,7 +301,6 @@ def _bucket(split: Split) -> tuple[object, ...]:
 
 
 def _only_in(entries: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the entries whose file, at its level, is not among the others."""
     present = set(zip(*(others.column(name).to_pylist() for name in _KEY), strict=True))
     keys = zip(*(entries.column(name).to_pylist() for name in _KEY), strict=True)
     kept = np.fromiter((key not in present for key in keys), bool, len(entries))

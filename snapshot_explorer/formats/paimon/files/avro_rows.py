@@ -98,7 +98,6 @@ def _same(value: Any) -> Any:
 
 
 def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
-    """Return the function that converts a stored value to the type of `_stored`."""
     found = resolved(node, named)
     if kind.root == "DECIMAL":
         return lambda value: None if value is None else _decimal(value, kind.scale or 0)

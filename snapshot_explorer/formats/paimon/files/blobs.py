@@ -41,7 +41,6 @@ class BlobFile:
     """A blob file in memory."""
 
     content: bytes
-    """All its bytes."""
     lengths: npt.NDArray[np.int64]
     """For each row, the length of its entry; -1 for null, -2 if an older file contains the value."""
     starts: npt.NDArray[np.int64]
@@ -70,7 +69,6 @@ class BlobPlaces:
     """The locations of the values in a blob file."""
 
     uri: str
-    """The file."""
     lengths: npt.NDArray[np.int64]
     """As in `BlobFile`."""
     starts: npt.NDArray[np.int64]
@@ -123,9 +121,6 @@ def check_limit(total: int) -> None:
 
     Args:
         total: Size of all blob files of the requested columns.
-
-    Raises:
-        UnsupportedFeatureError: The blobs exceed the limit; the message says how to read less.
     """
     if total > LIMIT_BYTES:
         raise refusal(features.BLOBS_OVER_LIMIT, total=total, most=LIMIT_BYTES)
@@ -136,7 +131,6 @@ def parse(content: bytes, rows: int) -> BlobFile:
 
     Args:
         content: All its bytes.
-        rows: The expected number of rows.
 
     Raises:
         CorruptBytesError: The bytes violate the format, or contain another number of rows.
@@ -149,7 +143,6 @@ def parse(content: bytes, rows: int) -> BlobFile:
 
 
 def _index_bytes(tail: bytes, size: int) -> int:
-    """Return the size of the index, from the last bytes of the file."""
     if len(tail) < _TAIL or tail[-1] != _VERSION:
         raise CorruptBytesError(f"its version is {tail[-1:].hex() or 'missing'}, not {_VERSION}")
     found = int.from_bytes(tail[:-1], "little", signed=True)
@@ -159,7 +152,6 @@ def _index_bytes(tail: bytes, size: int) -> int:
 
 
 def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the length of each entry, and where it begins."""
     lengths = _deltas(index, rows)
     sizes = np.where(lengths > 0, lengths, 0)
     if np.any((lengths < _FRAME) & (lengths != _NULL) & (lengths != _PLACEHOLDER)) or int(sizes.sum()) != begin:
@@ -194,11 +186,7 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
 
 
 def read(storage: Storage, file: DataFile) -> BlobFile:
-    """Return a blob file, read whole. At most two requests.
-
-    Raises:
-        CorruptTableError: It is missing or damaged; the message names it.
-    """
+    """Return a blob file, read whole. At most two requests."""
     with _translated(file):
         with opened(storage, file) as source:
             content = source.read(file.size_bytes)
@@ -206,11 +194,7 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
 
 
 def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
-    """Return the locations of the values in a blob file. Reads only its index, in two ranges.
-
-    Raises:
-        CorruptTableError: It is missing or damaged; the message names it.
-    """
+    """Return the locations of the values in a blob file. Reads only its index, in two ranges."""
     with _translated(file), opened(storage, file) as source:
         end = source.size()
         source.seek(max(0, end - _TAIL))
@@ -224,7 +208,6 @@ def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
 
 @contextmanager
 def _translated(file: DataFile) -> Iterator[None]:
-    """Convert errors to errors that name the file."""
     try:
         yield
     except MissingFileError as error:
@@ -257,15 +240,9 @@ def column(
     The newest file that contains a row determines its value, except for placeholders. All values are in memory.
 
     Args:
-        storage: The table's storage.
         files: Files of the column, the newest first; empty for a column of nulls.
         first_row_id: The id of the first row.
-        rows: The number of rows.
-        kind: The Arrow type of the column.
         described: Whether to return descriptors. Then only the indexes of the files are read.
-
-    Raises:
-        CorruptTableError: A file is missing or damaged, or no file contains the value of a row.
 
     Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.
     """

@@ -51,9 +51,6 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
 
     Files without a first row id, which contain whole rows, come first.
 
-    Raises:
-        CorruptTableError: Two files of a group, other than blob files, have different rows; the message names both.
-
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """
     unplaced: list[ColumnGroup] = []

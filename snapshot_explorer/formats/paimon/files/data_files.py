@@ -50,11 +50,9 @@ class DataFile(NamedTuple):
     format: str
     """parquet, orc or avro; blob for a blob file, which `blobs` reads."""
     schema_id: int
-    """The schema that it was written with."""
     rows: int
     """Physical rows."""
     size_bytes: int
-    """Size of the file."""
     level: int
     """Level of the merge tree."""
     min_sequence: int
@@ -103,11 +101,7 @@ class Columns:
         self._batch: tuple[pa.Schema, bool] | None = None
 
     def check_parquet(self, file: DataFile, schema: pa.Schema) -> bool:
-        """Return whether a column of a Parquet file might be INT96.
-
-        Raises:
-            CorruptTableError: The file lacks a column.
-        """
+        """Return whether a column of a Parquet file might be INT96."""
         last = self._parquet
         if last is None or not schema.equals(last[0]):
             _check_names(file, schema.names, self.fields)
@@ -125,7 +119,6 @@ class Columns:
         return pa.RecordBatch.from_arrays(_conformed(batch, file, self.fields), schema=self.schema)
 
     def _are_exact(self, there: pa.Schema) -> bool:
-        """Return whether these are the columns, in order, and `conform` returns each of a Parquet file as it is."""
         last = self._batch
         if last is not None and there.equals(last[0]):
             return last[1]
@@ -145,8 +138,6 @@ def batches(
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
     Args:
-        storage: The table's storage.
-        file: The file.
         columns: The columns, from the file's own schema. Other columns are not read, except in Avro files.
         legacy_zones: Whether ORC files store TIMESTAMP_LTZ in the writer's local time
             (`orc.timestamp-ltz.legacy.type`). Then a zone other than UTC logs a warning.
@@ -154,11 +145,6 @@ def batches(
 
     Yields:
         Batches with the schema of the columns; without fields, batches of rows without columns.
-
-    Raises:
-        CorruptTableError: The file is missing, damaged, lacks a column, or its number of rows differs from its
-            manifest's; the message names it.
-        UnsupportedFeatureError: The file is encrypted, or a value does not fit its Arrow type.
     """
     log.debug("reading %s of %s (%s bytes)", columns.names, file.path, file.size_bytes)
     with _translated(file):
@@ -174,11 +160,7 @@ def batches(
 def _placed(
     found: Iterator[pa.RecordBatch], file: DataFile, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield consecutive rows of a file, each batch after the position of its first row.
-
-    Raises:
-        CorruptTableError: There are more or fewer rows than up to the end.
-    """
+    """Yield consecutive rows of a file, each batch after the position of its first row."""
     end = file.rows if end is None else end
     for batch in found:
         yield start, batch
@@ -188,11 +170,7 @@ def _placed(
 
 
 def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> None:
-    """Raise for a file that contains columns, but none of its own schema. Opens the file.
-
-    Raises:
-        CorruptTableError: The columns do not match, or the file is missing or damaged; the message names it.
-    """
+    """Raise for a file that contains columns, but none of its own schema. Opens the file."""
     with _translated(file):
         there = _names(storage, file)
     own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
@@ -205,7 +183,6 @@ def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> N
 
 
 def _names(storage: Storage, file: DataFile) -> Sequence[str]:
-    """Return the names of the columns in a file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
@@ -224,12 +201,7 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
 
 @contextmanager
 def opened(storage: Storage, file: DataFile) -> Iterator[pa.NativeFile]:
-    """Open a data file or a blob file until the end of the block.
-
-    Raises:
-        MissingFileError: It does not exist.
-        CorruptTableError: It has another size than its manifest records.
-    """
+    """Open a data file or a blob file until the end of the block."""
     with storage.open(file.path, size_bytes=file.size_bytes) as source:
         check_size(f"The data file {file.path}", source.size(), file.size_bytes, by="its manifest")
         yield source
@@ -295,7 +267,6 @@ def _parquet(
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
-    """Return whether a column might be INT96, which pyarrow reads as nanoseconds."""
     return any(
         isinstance(kind, pa.BaseExtensionType)
         or pa.types.is_nested(kind)
@@ -309,7 +280,6 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
 
 
 def _runs(reader: "pq.ParquetFile", columns: Columns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
-    """Yield the row groups to read."""
     if chosen is None or chosen.predicate is None:
         yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
         return
@@ -368,7 +338,6 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
 
 
 def _has_zone(kind: DataType) -> bool:
-    """Return whether a type contains a TIMESTAMP_LTZ."""
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
     return kind.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
 
@@ -410,8 +379,6 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
     """Return physical values in the Arrow type of a Paimon type. Struct fields are matched by name.
 
     Args:
-        values: The values from the file's reader.
-        kind: The type in the file's schema.
         is_orc: Whether they are from an ORC file: trailing blanks of a CHAR are padding then.
 
     Raises:

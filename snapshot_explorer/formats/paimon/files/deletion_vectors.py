@@ -61,10 +61,6 @@ def vectors_of(
         storage: The table's storage, which resolves files at full locations.
         strict: Raise for a location on another storage; otherwise it is returned as stored.
 
-    Raises:
-        UnsupportedFeatureError: With `strict`, an index file is on another storage.
-        CorruptTableError: A data file has two vectors.
-
     Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
     """
     vectors: dict[tuple[bytes, int, str], Vector] = {}
@@ -94,12 +90,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     Reads each index file once, whole: writers keep them at a few MB.
 
     Args:
-        storage: The table's storage.
         vectors: Path, vector and number of rows of each data file that has a vector.
-
-    Raises:
-        CorruptTableError: An index file is missing or damaged, or a vector does not match its data file; the message
-            names both.
 
     Source: paimon docs, "Table Index", "Deletion Vectors"; paimon DeletionVectorsIndexFile.
     """
@@ -136,7 +127,6 @@ def positions(content: bytes, vector: Vector, rows: int) -> Positions:
 
     Raises:
         CorruptBytesError: The vector does not match the format, its checksum or the index manifest.
-        UnsupportedFeatureError: The data file has more rows, or the vector more positions, than supported.
 
     Source: paimon BitmapDeletionVector, Bitmap64DeletionVector, DeletionVector.read.
     """

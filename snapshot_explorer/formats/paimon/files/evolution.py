@@ -34,12 +34,8 @@ def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequ
     """Return the mapping from the columns of a file to requested columns.
 
     Args:
-        wanted: Columns of the read schema.
         there: All columns of the file's own schema.
         write_columns: Names of the columns in the file; None for all.
-
-    Raises:
-        UnsupportedFeatureError: The cast for a change of type is not supported; the message names the column.
     """
     by_id = {field.id: field for field in there if write_columns is None or field.name in write_columns}
     targets = tuple((field, by_id.get(field.id)) for field in wanted)
@@ -109,11 +105,6 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
 
     Args:
         batch: Rows with the columns of `how.sources`.
-        how: The mapping of the file.
-        path: The file, for messages.
-
-    Raises:
-        UnsupportedFeatureError: The cast of a value is not supported; the message names file, column and value.
     """
     columns = []
     for target, source in how.targets:

@@ -20,11 +20,7 @@ def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
     """Return the hidden columns among the names.
 
     Args:
-        names: The requested columns.
         tracked: Whether the table has row tracking.
-
-    Raises:
-        InvalidArgumentError: A hidden column is requested, but the table has no row tracking.
 
     Source: paimon docs, "Row Tracking".
     """
@@ -51,11 +47,7 @@ def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> p
     Args:
         field: One of `HIDDEN`.
         batch: Rows of the file, with the columns from `stored`.
-        file: The file.
         start: The position of the first row in the file.
-
-    Raises:
-        CorruptTableError: A row has no id.
 
     Source: paimon docs, "Row Tracking".
     """

@@ -63,7 +63,6 @@ class RetentionState:
     earliest: int
     """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
     tags: Mapping[str, Snapshot]
-    """The tags by name."""
     changelogs: Mapping[int, Snapshot]
     """Versions whose long-lived changelog is all that is left."""
     consumers: Mapping[str, int]
@@ -88,7 +87,6 @@ class _Rule:
     by_next: bool
     """Whether the age of a snapshot is the age of the next one, as in Paimon 2.0, or its own, as in older releases."""
     rules: tuple[tuple[str, str], ...]
-    """The rules as text."""
 
     def end(self, held: RetentionState, consumers: Mapping[str, int]) -> int:
         """Return the version before which all snapshots expire; the earliest if none does.
@@ -110,11 +108,6 @@ def read_retention_state(
 
     Five listings, two hints, and a small file for each tag, consumer, and each snapshot and the newest schema where
     they are not cached; concurrently.
-
-    Raises:
-        CorruptTableError: A file is damaged; the message names it.
-        StorageError: The listing of the snapshots lacks some that an earlier one had.
-        TableNotFoundError: All snapshots have disappeared.
     """
     schema, hints, waiting, stored = storage.together(
         schemas.newest,
@@ -151,14 +144,9 @@ def expiry(
     Args:
         rule: The rule. Its missing parts come from the table's settings or Paimon's defaults.
         lifetimes: LIFETIMES of the table.
-        held: The snapshots, tags and consumers.
         changelogs: Returns the CHANGES of the changelogs of some snapshots.
         branches: The paths that every other branch uses, or the reason why they are unknown.
         name: The table's name in SQL.
-
-    Raises:
-        UnsupportedFeatureError: Snapshots are missing among those that would expire.
-        CorruptTableError: A setting of the table is not a number or a duration.
     """
     arguments = _rule(rule, held)
     if not held.snapshots:
@@ -287,7 +275,6 @@ def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapsho
 
 
 def _of_changelogs(changes: pa.Table) -> pa.Table:
-    """Return the FREED frame of changelog files."""
     rows = changes.filter(pc.equal(changes.column("change"), "add"))
     columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
     columns |= {"what": pa.repeat("changelog", len(rows)), "removed_version": pa.nulls(len(rows), pa.int64())}
@@ -295,7 +282,6 @@ def _of_changelogs(changes: pa.Table) -> pa.Table:
 
 
 def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
-    """Return the RETAINED frame."""
     otherwise = rule.end(held, {}) if held.snapshots else 0
     tagged: dict[int, list[str]] = {}
     for name, tag in held.tags.items():
@@ -422,7 +408,6 @@ def expire_commands(
     Args:
         name: The table in SQL.
         retain_max: The most versions to keep; None for the table's setting.
-        retain_min: The fewest versions to keep.
         older_than: Only older snapshots expire; written in UTC.
         max_deletes: The most snapshots that expire in one call.
     """

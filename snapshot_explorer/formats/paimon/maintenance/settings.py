@@ -112,7 +112,6 @@ class _Options:
     def of(
         self, name: str, default: T, parse: Callable[[str], T | None], default_source: str = "Paimon's default"
     ) -> tuple[T, str]:
-        """Return the value of an option, and its origin."""
         text = self._options.get(name)
         if text is None:
             return default, f"{default_source}; the option {name} is not set"

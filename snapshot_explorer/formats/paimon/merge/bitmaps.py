@@ -44,7 +44,6 @@ def parse(content: bytes) -> Bitmap:
 
     Raises:
         CorruptBytesError: The bytes are not a bitmap.
-        UnsupportedFeatureError: It contains too many numbers.
     """
     numbers, _ = decode(content, 0, _LIMIT)
     upper, starts = np.unique(numbers >> _CONTAINER_BITS, return_index=True)
@@ -62,9 +61,6 @@ def parse(content: bytes) -> Bitmap:
 
 def union(left: Bitmap, right: Bitmap) -> Bitmap:
     """Return the union, with containers in the forms that Java writes.
-
-    Raises:
-        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 0.9 and newer, RoaringBitmap.or, runOptimize.
     """

@@ -109,7 +109,6 @@ def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> t
 
 
 def _byte_swapped(kind: int, body: bytes) -> bytes:
-    """Return a body with the bytes of each word reversed."""
     size = _WORD_BYTES[kind]
     return b"".join(body[start : start + size][::-1] for start in range(0, len(body), size))
 
@@ -174,7 +173,6 @@ def _with_child(branch: Branch, byte: int, child: Tree) -> Branch:
 
 
 def _grown(kind: int, body: bytearray) -> bytearray:
-    """Return the body of a full node as that of the next kind."""
     if kind + 1 == _BY_BITS:
         return bytearray(np.packbits(np.frombuffer(body, np.uint8) != _NO_CHILD, bitorder="little").tobytes())
     if kind + 1 < _BY_POSITION:
@@ -220,7 +218,6 @@ def parse(content: bytes) -> Bitmap64:
 
     Raises:
         CorruptBytesError: The bytes are not a bitmap.
-        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 1.2, HighLowContainer.deserialize, Containers.deserialize.
     """
@@ -239,7 +236,6 @@ def parse(content: bytes) -> Bitmap64:
 
 
 def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
-    """Return the slots, and the last allocated one."""
     arrays, mark, size = _SLOTS.unpack_from(content, place)
     place += _SLOTS.size
     if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - place:
@@ -262,7 +258,6 @@ def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
 
 
 def _container(content: bytes, place: int) -> tuple[Container, int]:
-    """Return the container of a slot, and its end."""
     mark, kind, count = _SLOT.unpack_from(content, place)
     place += _SLOT.size
     is_run = kind == _RUNS
@@ -284,9 +279,6 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
     """Return the union, with tree, slots and containers in the forms that Java writes.
 
     Containers only in the right bitmap come after those of the left, in the order of their keys.
-
-    Raises:
-        UnsupportedFeatureError: It contains too many numbers.
 
     Source: RoaringBitmap 1.2, Roaring64Bitmap.or, Roaring64Bitmap.runOptimize, Containers.addContainer.
     """

@@ -14,7 +14,6 @@ class Function:
     name: str
     """As in the option `fields.<c>.aggregate-function`; `primary_key` for columns of the key."""
     ignore_retract: bool = False
-    """Whether retracts are ignored."""
     distinct: bool = False
     """Whether listagg and collect include each token or element once."""
     delimiter: str = ","
@@ -36,7 +35,6 @@ class SequenceGroup:
     """Columns that are updated together, if the sequence fields of a row are not older than the current ones."""
 
     order: tuple[str, ...]
-    """The sequence fields."""
     fields: tuple[str, ...]
     """The other columns of the group."""
     removes: bool = False

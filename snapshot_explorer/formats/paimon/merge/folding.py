@@ -48,13 +48,11 @@ def fold_column(values: pa.ChunkedArray, key_groups: KeyGroups, steps: ColumnSte
 
     Args:
         values: The column's values, in the order of the key groups.
-        key_groups: The rows.
         steps: The actions of the rows on the column.
 
     Raises:
         CorruptBytesError: A null in a column without nulls, a number out of range, or a retract that the function does
             not support. Paimon also fails on these.
-        UnsupportedFeatureError: The result of Paimon is undefined.
     """
     array = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     if not len(key_groups.starts):
@@ -140,14 +138,12 @@ def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups
 
 
 def _chosen(rows: Codes, key_groups: KeyGroups) -> Codes:
-    """Return the last of these rows per key, -1 for none."""
     chosen = np.full(len(key_groups.starts), -1, np.int64)
     chosen[key_groups.groups[rows]] = rows  # the last of several is kept
     return chosen
 
 
 def _by_key(array: pa.Array, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array:
-    """Return the result of the function, key by key."""
     function = steps.function
     if function is None:
         raise CorruptBytesError("steps without a function")
@@ -333,7 +329,6 @@ def maps(array: pa.Array, rows: Codes, key_groups: KeyGroups) -> pa.Array:
 
 
 def _counts(rows: Codes, key_groups: KeyGroups) -> Codes:
-    """Return the number of these rows per key."""
     return np.bincount(key_groups.groups[rows], minlength=len(key_groups.starts))
 
 

@@ -88,7 +88,6 @@ def _refined(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
 
 
 def _are_equal(columns: Sequence[pa.ChunkedArray], left: Codes, right: Codes) -> npt.NDArray[np.bool_]:
-    """Return for pairs of rows whether their keys are equal."""
     found = np.ones(len(left), bool)
     for column in columns:
         whole = _numbers(column)
@@ -101,7 +100,6 @@ def _are_equal(columns: Sequence[pa.ChunkedArray], left: Codes, right: Codes) ->
 
 
 def _first_bits(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, bool]:
-    """Return the first bits in which the keys differ, and whether these are all such bits."""
     codes = np.zeros(len(columns[0]), np.uint64)
     room = _CODE_BITS
     for column in columns:
@@ -239,7 +237,6 @@ def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
 
 
 def _integers(values: pa.ChunkedArray) -> Codes:
-    """Return integers, 0 for null."""
     whole = values.cast(pa.int64())
     return np.asarray(whole.fill_null(0) if whole.null_count else whole).astype(np.int64, copy=False)
 

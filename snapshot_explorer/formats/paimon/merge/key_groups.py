@@ -56,7 +56,6 @@ class Rules:
     lookup: bool = False
     """Whether only the row of the lowest level above 0 is merged with a key's rows of level 0."""
     engine: Engine = field(default_factory=Deduplicate)
-    """The merge engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,6 @@ class FileSequences:
     rows: Codes
     """The number of rows read from each file."""
     least: Codes
-    """The least sequence number in each file."""
     most: Codes
     """The greatest sequence number in each file."""
 
@@ -110,14 +108,12 @@ def merge(
     Args:
         rows: The columns of `columns_needed`, in the read schema.
         names: The requested columns, at least one.
-        rules: The merge rules.
         sequence: The `_SEQUENCE_NUMBER` of each row.
         kinds: The `_VALUE_KIND` of each row.
         levels: The level of each row's file.
 
     Raises:
         CorruptBytesError: The rows cannot be merged. Paimon also fails.
-        UnsupportedFeatureError: The result of Paimon is undefined.
 
     Source: paimon SortMergeReader, ReducerMergeFunctionWrapper, LookupMergeFunction.
     """
@@ -254,7 +250,6 @@ def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, leas
 
 
 def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:
-    """Return the rows that are adds and not replaced."""
     kept = adds.copy()
     kept[replaced] = False
     return rows.filter(pa.array(kept))

@@ -100,7 +100,6 @@ def _is_uncomparable(kind: pa.DataType) -> bool:
 
 
 def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:
-    """Return the function that adds missing elements."""
     nested, is_rows = pa.types.is_nested(elements.type), pa.types.is_struct(elements.type)
     absent = np.asarray(elements.is_null()).tolist()
 
@@ -187,12 +186,9 @@ def merge_timed_map(array: pa.Array, function: Function) -> Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """The rows of all values, by position."""
-
     items: list[tuple[int, ...] | None]
     """The positions of each value's rows."""
     absent: list[bool]
-    """Whether a row is null."""
     keys: list[tuple[int, ...]]
     """The key codes of each row; empty without a key."""
     keyless: list[bool]
@@ -203,7 +199,6 @@ class _Rows:
     """How to handle rows whose key contains null: merge, ignore or error."""
 
     def present(self, item: Iterable[int]) -> list[int]:
-        """Return the rows that are not null."""
         return [place for place in item if not self.absent[place]]
 
     def keyed(self, item: Iterable[int]) -> list[int]:

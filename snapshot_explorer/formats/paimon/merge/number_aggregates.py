@@ -68,11 +68,9 @@ class _Numbers:
 
     @property
     def is_decimal(self) -> bool:
-        """Whether they are decimals."""
         return bool(pa.types.is_decimal(self.kind))
 
     def items(self, array: pa.Array) -> list[Any]:
-        """Return the value of each row."""
         if self.is_decimal:
             return _unscaled(array)
         if self.limit:
@@ -98,7 +96,6 @@ class _Numbers:
         return self.in_range(value)
 
     def result(self, values: Iterable[Any]) -> pa.Array:
-        """Return values as a column."""
         if not self.is_decimal:
             plain = [None if value is None else value if self.limit else value.item() for value in values]
             return pa.array(plain, self.kind)

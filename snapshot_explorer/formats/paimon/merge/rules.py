@@ -39,11 +39,6 @@ def merge_rules(schema: Schema, options: Mapping[str, str], version: int) -> Rul
     Args:
         schema: The version's schema, with a primary key.
         options: The newest options.
-        version: For messages.
-
-    Raises:
-        UnsupportedFeatureError: An engine, a function or a combination is unknown or not supported; the message names
-            the option.
 
     Source: paimon docs, "Merge Engine"; paimon PartialUpdateMergeFunction, AggregateMergeFunction.
     """
@@ -172,8 +167,6 @@ def _aggregation(schema: Schema, options: Mapping[str, str], version: int, seque
 
 
 def _function(column: str, name: str, options: Mapping[str, str], version: int) -> Function:
-    """Return a function with the options of its column."""
-
     def of(option: str, default: str = "") -> str:
         return options.get(f"fields.{column}.{option}", default)
 
@@ -202,11 +195,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
 
 
 def check_function(function: Function, column: str, kind: DataType, version: int) -> None:
-    """Raise for an unknown function, or one that is not defined for the column's type.
-
-    Raises:
-        UnsupportedFeatureError: The message names function, column and type.
-    """
+    """Raise for an unknown function, or one that is not defined for the column's type."""
     reads = function.name in _ANY or {
         "sum": kind.root in _NUMBERS,
         "product": kind.root in _NUMBERS,

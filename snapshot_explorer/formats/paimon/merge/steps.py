@@ -40,7 +40,6 @@ class KeyGroups:
     groups: Codes
     """The key code of each row, ascending from 0 without gaps."""
     kinds: npt.NDArray[np.int8]
-    """Their row kinds."""
 
     @cached_property
     def adds(self) -> npt.NDArray[np.bool_]:
@@ -79,7 +78,6 @@ class Steps:
     """The actions of the rows on all columns, and the keys that remain."""
 
     columns: Mapping[str, ColumnSteps]
-    """The steps by column name."""
     left: npt.NDArray[np.bool_]
     """For each key, whether it has a row after merging."""
 

@@ -45,18 +45,15 @@ class _Rows:
     starts: Places
     """The start of each row, after its arity."""
     ends: Places
-    """The end of each row."""
     slots: int
     """The offset of slot 0 from the start of a row."""
 
     def gather(self, at: Places, width: int) -> Bytes:
-        """Return `width` bytes at an offset per row, as a matrix."""
         if not len(self.content):
             return np.zeros((len(at), width), np.uint8)
         return np.asarray(self.content[at[:, None] + np.arange(width)])
 
     def slot(self, index: int) -> Places:
-        """Return the offset of a field's slot in each row."""
         return self.starts + self.slots + 8 * index
 
 
@@ -71,11 +68,6 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, l
         fields: The fields of the rows, in order.
         lenient: Return null for a time that does not fit its Arrow type, instead of raising. For statistics, where null
             means unknown.
-
-    Raises:
-        CorruptTableError: A row has another number of fields, or points outside of itself.
-        UnsupportedFeatureError: A TIMESTAMP(7..9) is outside of the years 1677 to 2262, or a TIMESTAMP(4..6) outside of
-            64 bits of microseconds.
 
     Source: paimon BinaryRow, BinaryRowSerializer.
     """
@@ -107,7 +99,6 @@ def _broken(found: str) -> CorruptTableError:
 
 
 def _open(rows: pa.BinaryArray, arity: int) -> _Rows:
-    """Check the arity and the fixed part of every row."""
     content = np.frombuffer(rows.buffers()[2] or b"", np.uint8)
     bounds = np.frombuffer(rows.buffers()[1] or bytes(4), np.int32)[rows.offset : rows.offset + len(rows) + 1]
     begins, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)

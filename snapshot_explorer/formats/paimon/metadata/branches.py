@@ -40,7 +40,6 @@ def read_branches(storage: Storage, history: History, here: str | None) -> list[
     only the names are read.
 
     Args:
-        storage: The table.
         history: The history to search for the first versions of the branches.
         here: The branch of `history`, which is not its own origin; None for the main one.
 
@@ -84,9 +83,6 @@ def check_field_ids(first: Schema, last: Schema, common: Schema | None) -> None:
     """Raise if a field id means different columns in the schemas of two branches.
 
     Each branch goes on counting ids from the newest common schema.
-
-    Raises:
-        UnsupportedFeatureError: The message names the columns.
     """
     known = set(_fields_by_id(common.fields)) if common else set()
     own, others = _fields_by_id(first.fields), _fields_by_id(last.fields)

@@ -47,7 +47,6 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable | None:
     """Return whether a version can be loaded; None if that was not checked, as no data file is looked for.
 
     Args:
-        snapshot: The version.
         known: Whether its delta manifest list (for a changelog, the changelog list) and the manifests in it exist.
     """
     if not known:
@@ -87,7 +86,6 @@ def commits_frame(
     """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
 
     Args:
-        snapshots: The snapshots.
         delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
         readable: Whether each can be loaded.
         states: The deletion vectors before and after each; None where there are none.

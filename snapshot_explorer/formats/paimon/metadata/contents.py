@@ -77,7 +77,6 @@ class Lists:
     names: tuple[str, ...]
     """base, delta or changelog, for each existing list."""
     paths: tuple[str, ...]
-    """The list files."""
     manifests: pa.Table
     """LIST rows of all lists, one after another."""
     counts: tuple[int, ...]
@@ -100,10 +99,6 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
     """Return the manifest lists of these kinds (base, delta, changelog) of a version. One concurrent request each.
 
     For a version kept only by a tag or a changelog, the lists that Paimon has removed are left out.
-
-    Raises:
-        CorruptTableError: A list is missing or cut short; the message names it.
-        SnapshotNotFoundError: The version expired during the read.
     """
     _check_readable(snapshot)
     chosen = [(kind, *named) for kind in kinds if (named := _list_of(snapshot, kind)) is not None]
@@ -135,11 +130,6 @@ def read_state(
     With `lists`, the version's `state_lists`, only the manifests are read. With `keep`, files of partitions in the
     skipped manifests may be missing, or included although deleted. With `columns`, which contain `FILE_COLUMNS`, the
     entries have only these columns.
-
-    Raises:
-        CorruptTableError: A file is missing, cut short or damaged; the message names it.
-        SnapshotNotFoundError: The version expired during the read, or only its changelog is left.
-        UnsupportedFeatureError: A newer Paimon release wrote a feature that is not supported.
 
     Source: paimon docs, "Manifest"; paimon AbstractFileStoreScan.
     """
@@ -180,10 +170,7 @@ def read_written(
 
 
 def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
-    """Return the base and delta lists of a version, which name all manifests of its files. Two concurrent requests.
-
-    Raises: as `read_state`, except for manifests.
-    """
+    """Return the base and delta lists of a version, which name all manifests of its files. Two concurrent requests."""
     if snapshot.file_kind == "changelog":
         raise SnapshotNotFoundError(
             f"Version {snapshot.id} has expired. Only its changelog is left, in {snapshot.path}: "
@@ -197,10 +184,7 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
 
 
 def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_path: str) -> tuple[pa.Table, list[int]]:
-    """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each.
-
-    Raises: as `read_state`.
-    """
+    """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each."""
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
     _check_sizes(listed, files)
@@ -210,10 +194,7 @@ def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_pat
 
 
 def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
-    """Return the INDEX_ENTRIES of a version.
-
-    Raises: as `read_state`.
-    """
+    """Return the INDEX_ENTRIES of a version."""
     if not snapshot.index_manifest:
         return INDEX_ENTRIES.empty_table()
     path = manifest_path(snapshot.index_manifest, snapshot.path)
@@ -232,9 +213,6 @@ def read_changes(
 
     Manifests for which `keep` returns False are not read. A commit whose files are missing, also at a second request,
     is marked as unknown and has no entries. With `columns` the entries have only these columns.
-
-    Raises:
-        CorruptTableError: A file is cut short or damaged; the message names it.
     """
     known = [True] * len(snapshots)
     chosen = [(index, *named) for index, one in enumerate(snapshots) if (named := _list_of(one, kind)) is not None]
@@ -263,9 +241,6 @@ def read_changes(
 def _check_changed_rows(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
     """Check the rows that commits changed against the counts in their snapshots.
 
-    Raises:
-        CorruptTableError: They differ; the message names the snapshot.
-
     Source: paimon Snapshot, deltaRecordCount and changelogRecordCount.
     """
     signed = changes.entries.column("rows").to_numpy() * (1 - 2 * changes.entries.column("kind").to_numpy())
@@ -285,8 +260,6 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
     """Return the contents of files, None for missing ones. Those that should exist are requested a second time.
 
     Args:
-        storage: The table's storage.
-        paths: The files.
         kept: For each file whether it should exist; by default all should.
     """
     contents = list(storage.read_present(paths))
@@ -297,11 +270,7 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
 
 
 def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
-    """Raise if changes lack a commit whose files should exist.
-
-    Raises:
-        SnapshotNotFoundError: A commit's files have vanished: it expired, or the table has lost them.
-    """
+    """Raise if changes lack a commit whose files should exist."""
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known and kind in _KEPT[snapshot.file_kind]:
             raise SnapshotNotFoundError(
@@ -334,12 +303,7 @@ def _entries_of(
 
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence[pa.Table]:
-    """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left.
-
-    Raises:
-        SnapshotNotFoundError: A version expired during the read.
-        CorruptTableError: An index manifest is missing, cut short or damaged; the message names it.
-    """
+    """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left."""
     found = read_index_manifests(storage, {one.index_manifest: one.path for one in snapshots if one.index_manifest})
     empty = INDEX_ENTRIES.empty_table()
     indexes = []
@@ -356,11 +320,7 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
     """Return the INDEX_ENTRIES of index manifests by name, None for one that has vanished. A request each, at once.
 
     Args:
-        storage: The table's storage.
         names: The index manifests, and for each the file that names it, for messages.
-
-    Raises:
-        CorruptTableError: One is cut short or damaged; the message names it.
     """
     paths = [manifest_path(name, named_by) for name, named_by in names.items()]
     contents = _read_present(storage, paths)
@@ -402,11 +362,7 @@ def _check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
 
 
 def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
-    """Check the number of entries of manifests against the counts in their lists.
-
-    Raises:
-        CorruptTableError: They differ; the message names the manifest.
-    """
+    """Check the number of entries of manifests against the counts in their lists."""
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
         if total is not None and total != count:
@@ -427,17 +383,11 @@ def _check_total(snapshot: Snapshot, alive: pa.Table) -> None:
 
 
 def _read(storage: Storage, snapshot: Snapshot, paths: Sequence[str]) -> list[bytes]:
-    """Return the content of files that a snapshot references."""
     return guarded(storage, snapshot, lambda: storage.read_many(paths))
 
 
 def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
-    """Return the result of `read`. Explain a missing file.
-
-    Raises:
-        SnapshotNotFoundError: The version has expired meanwhile.
-        CorruptTableError: The version exists, but its file does not.
-    """
+    """Return the result of `read`. Explain a missing file."""
     try:
         return read()
     except MissingFileError as error:
@@ -463,15 +413,8 @@ def entries_of(
     """Return the ENTRIES of a manifest of a version. Reads the version's manifest lists and the manifest.
 
     Args:
-        storage: The table's storage.
-        snapshot: The version.
         path: The manifest, as in the column `path` of MANIFESTS.
-        schema: The version's schema.
         options: The newest options, which define the names of folders.
-
-    Raises:
-        InvalidArgumentError: It is not a manifest of the version, or it is an index manifest.
-        CorruptTableError: It is missing, cut short or damaged.
     """
     if snapshot.index_manifest and path == manifest_path(snapshot.index_manifest, snapshot.path):
         raise InvalidArgumentError(

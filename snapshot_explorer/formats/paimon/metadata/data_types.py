@@ -43,9 +43,7 @@ class Field:
     id: int
     """The id, which renames keep; never reused after a drop."""
     name: str
-    """The name in this schema."""
     type: DataType
-    """The type in this schema."""
     description: str | None = None
     """The column's comment."""
 
@@ -114,7 +112,6 @@ def parse_type(raw: object) -> DataType:
 
     Raises:
         ValueError: The text is not a type.
-        UnsupportedFeatureError: The type is not supported.
 
     Source: paimon docs, "Data Types"; paimon DataTypeJsonParser.
     """
@@ -136,7 +133,6 @@ def parse_type(raw: object) -> DataType:
 
 
 def _within(number: int, least: int, greatest: int) -> int:
-    """Return the number if it is in the allowed range."""
     if not least <= number <= greatest:
         raise ValueError(f"{number} is not in the allowed range of {least} to {greatest}")
     return number

@@ -47,7 +47,6 @@ class Stored:
     tags: Mapping[str, Snapshot]
     """The readable tags by name, sorted."""
     damaged_tags: tuple[CorruptTableError, ...]
-    """The errors of the others."""
     notes: tuple[str, ...]
     """Tolerated problems, a sentence each."""
     newest_note: str | None
@@ -71,7 +70,6 @@ class History:
     """
 
     def __init__(self, storage: Storage, layout: Layout) -> None:
-        """Bind to a branch. Reads nothing."""
         self._storage = storage
         self._layout = layout
         self._lock = threading.Lock()
@@ -90,10 +88,6 @@ class History:
         """Return a listing of only the newest version, by the hint where it is valid.
 
         Three requests, and one more listing where the hint is missing or wrong.
-
-        Raises:
-            TableNotFoundError: All snapshots have disappeared.
-            StorageError: Snapshots other than the oldest ones have disappeared.
 
         Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; in addition, the hinted file must exist.
         """
@@ -169,8 +163,6 @@ class History:
         """Return a listing of every version from `start` on: snapshots, versions kept only by a tag, and changelogs.
 
         Two rounds of concurrent requests: three listings; then the hint, the newest snapshot and a small file per tag.
-
-        Raises: as `newest`.
         """
         stored = self.stored()
         found = {*stored.snapshots, *stored.tagged, *stored.changelogs}
@@ -183,10 +175,7 @@ class History:
         )
 
     def stored(self) -> Stored:
-        """Return every version by the kind of its file. Reads the same as `all_from`.
-
-        Raises: as `newest`.
-        """
+        """Return every version by the kind of its file. Reads the same as `all_from`."""
         return self._checked(self._stored)
 
     def _stored(self) -> Stored:
@@ -274,12 +263,7 @@ class History:
         return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
 
     def snapshots(self, versions: Sequence[int]) -> list[Snapshot]:
-        """Return the snapshots of these versions, in order. Reads a small file for each that is not cached.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist; the message lists the available ones.
-            CorruptTableError: A file is cut short; the message names it.
-        """
+        """Return the snapshots of these versions, in order. Reads a small file for each that is not cached."""
         found = self.present(versions)
         missing = [version for version in versions if version not in found]
         if missing:
@@ -287,11 +271,7 @@ class History:
         return [found[version] for version in versions]
 
     def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
-        """Return the existing ones of these versions. Reads a small file for each that is not cached.
-
-        Raises:
-            CorruptTableError: A file is cut short; the message names it.
-        """
+        """Return the existing ones of these versions. Reads a small file for each that is not cached."""
         with self._lock:
             found = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
@@ -314,17 +294,12 @@ class History:
         return found | self._expired([version for version in versions if version not in found])
 
     def tags(self) -> dict[str, Snapshot]:
-        """Return the tags by name, sorted. One listing and a small file per tag.
-
-        Raises:
-            CorruptTableError: A tag cannot be read; the message names it.
-        """
+        """Return the tags by name, sorted. One listing and a small file per tag."""
         names = self._tag_names([entry.name for entry in self._storage.list(self._layout.folder("tag"))])
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
     def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[CorruptTableError]]:
-        """Return the readable tags, sorted by name, and the error of each unreadable one."""
         names = self._tag_names(files)
         paths = [self._layout.tag(name) for name in names]
         tags: dict[str, Snapshot] = {}
@@ -417,7 +392,6 @@ class History:
             newest: The newest snapshot now.
             before: The newest snapshot of the previous check.
             before_now: The current content of its file; None if the file is missing, or it is still the newest.
-            hint: The version in the hint file.
             versions: All listed snapshots, ascending; empty without a listing.
 
         Raises:

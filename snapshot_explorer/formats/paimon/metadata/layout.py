@@ -58,11 +58,7 @@ def parse_hint(content: bytes | None) -> int | None:
 
 
 def safe_name(name: str, source: str) -> str:
-    """Return a file name from the metadata if it cannot lead out of its folder.
-
-    Raises:
-        CorruptTableError: The name contains a separator or two dots.
-    """
+    """Return a file name from the metadata if it cannot lead out of its folder."""
     if not name or re.search(_UNSAFE, name):
         raise CorruptTableError(
             f"{source} names the file {name!r}, which could lead out of the table's folder; it is not followed. "
@@ -72,11 +68,7 @@ def safe_name(name: str, source: str) -> str:
 
 
 def check_names(names: pa.ChunkedArray, source: str) -> None:
-    """Raise if a column of file names contains an unsafe one; see `safe_name`.
-
-    Raises:
-        CorruptTableError: A name contains a separator or two dots.
-    """
+    """Raise if a column of file names contains an unsafe one; see `safe_name`."""
     unsafe = pc.equal(pc.binary_length(names), 0)
     # Search all names as one text first: this is faster than matching a pattern on each.
     text = b"".join(chunk.buffers()[2] or b"" for chunk in names.chunks)
@@ -87,11 +79,7 @@ def check_names(names: pa.ChunkedArray, source: str) -> None:
 
 
 def manifest_path(name: str, source: str) -> str:
-    """Return the path of a manifest list, manifest or index manifest named in `source`.
-
-    Raises:
-        CorruptTableError: The name could lead out of the folder.
-    """
+    """Return the path of a manifest list, manifest or index manifest named in `source`."""
     return f"{MANIFESTS}/{safe_name(name, source)}"
 
 
@@ -109,10 +97,6 @@ def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, opti
     Args:
         partition: Partition columns, outermost first, with the text of their values in paths.
         bucket: The bucket; -2 is `bucket-postpone`.
-        options: The table's options.
-
-    Raises:
-        CorruptTableError: The option `data-file.path-directory` leads out of the table.
 
     Source: paimon docs, "File Layouts"; paimon FileStorePathFactory.
     """
@@ -140,12 +124,6 @@ def data_path(folder: str, name: str, external: str | None) -> str:
 
 def index_path(folder: str, name: str, external: str | None, options: Mapping[str, str]) -> str:
     """Return the location of an index file: its path under the root, or the full location in its entry.
-
-    Args:
-        folder: The folder of its partition's bucket.
-        name: Its name.
-        external: The location in its entry.
-        options: The table's options.
 
     Source: paimon docs, "Table Index"; paimon IndexFilePathFactories.
     """

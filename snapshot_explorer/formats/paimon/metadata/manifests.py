@@ -239,10 +239,6 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
         files: Path, for messages, and content of each manifest list.
         limits: Limits on the size of a file.
 
-    Raises:
-        CorruptTableError: A file is cut short or violates the format; the message names it.
-        LimitError: One decompresses to more than the limits allow.
-
     Source: paimon docs, "Manifest".
     """
     raw, counts = avro.rows(files, _LIST, limits=limits)
@@ -263,10 +259,6 @@ def read_entries(
         columns: The columns to decode and return, in the order of ENTRIES; None for all. `kind` and `file_name` are
             always included.
 
-    Raises:
-        CorruptTableError: A file is cut short or violates the format; the message names it.
-        LimitError: One decompresses to more than the limits allow.
-
     Source: paimon docs, "Manifest".
     """
     wanted = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
@@ -283,8 +275,6 @@ def _size(file: tuple[str, bytes]) -> int:
 
 
 def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:
-    """Return only the nested fields of these paths."""
-
     def kept(field: pa.Field, path: str) -> pa.Field | None:
         if path in paths:
             return field
@@ -315,10 +305,6 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
     Args:
         files: Path, for messages, and content of each index manifest.
         limits: Limits on the size of a file.
-
-    Raises:
-        CorruptTableError: A file is cut short or violates the format; the message names it.
-        LimitError: One decompresses to more than the limits allow.
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """

@@ -42,11 +42,7 @@ class Partitions:
 
 
 def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: Schema) -> Partitions:
-    """Return the partitions of a column of BinaryRows.
-
-    Raises:
-        CorruptTableError: A partition does not fit the schema.
-    """
+    """Return the partitions of a column of BinaryRows."""
     encoded = single_chunk(rows).dictionary_encode()
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(encoded.dictionary, fields)
@@ -67,9 +63,6 @@ def folders_of(
     """Return the folder of each entry's partition and bucket.
 
     Args:
-        partitions: The entries' partitions.
-        buckets: The entries' buckets.
-        schema: The schema of the partition columns.
         options: The newest options, which define the names of folders.
 
     Source: paimon docs, "File Layouts".
@@ -102,9 +95,6 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
         folders: The folder of each.
         storage: The table's storage, which resolves files at full locations.
         strict: Raise for a location on another storage; otherwise it is returned as stored.
-
-    Raises:
-        UnsupportedFeatureError: With `strict`, a file is on another storage.
     """
     names = single_chunk(entries.column("file_name"))
     paths = pc.binary_join_element_wise(folders, names, "/")
@@ -154,9 +144,6 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str 
     DATE as days since 1970, TIME as milliseconds of the day, TIMESTAMP `2026-01-01T12:00:00.123` with seconds left
     out when zero and 0, 3, 6 or 9 digits, FLOAT and DOUBLE as `1.0E20`.
 
-    Raises:
-        UnsupportedFeatureError: The values are bytes, which have no text form.
-
     Source: paimon docs, "partition.legacy-name"; java.time.LocalDateTime.toString, java.lang.Double.toString.
     """
     return _text(values, kind, _LEGACY)
@@ -165,7 +152,6 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str 
 def _text(
     values: pa.Array | pa.ChunkedArray, kind: DataType, formatters: "dict[str, Callable[[Any, DataType], str]]"
 ) -> list[str | None]:
-    """Return the text of each value. Temporal values are formatted from their integers."""
     if pa.types.is_temporal(values.type):
         width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
         values = values.cast(width)

@@ -42,13 +42,6 @@ def rows(
     Args:
         files: Path, for messages, and content of each.
         schema: The fields to read, nested as in the files. A field that is not nullable is required.
-        limits: What a file may cost.
-
-    Raises:
-        CorruptTableError: A file is cut short, has none of the three formats, lacks a required field, or contains a
-            value of another type; the message names it.
-        UnsupportedFeatureError: A codec is not supported.
-        LimitError: A file has too many rows, or decompresses to too many bytes.
 
     Source: paimon docs, "Manifest"; Avro specification.
     """
@@ -79,7 +72,6 @@ def _size(one: tuple[int, Container]) -> int:
 
 
 def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
-    """Return the rows of Avro files of one shape."""
     wanted = pa.struct(list(schema))
     blocks = [block for file in files for block in file.blocks]
     try:
@@ -110,7 +102,6 @@ def _broken(path: str, found: str) -> CorruptTableError:
 
 
 def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int], schema: pa.Schema) -> pa.Table:
-    """Return the rows of all files in the order of the files."""
     if not tables:
         return schema.empty_table()
     if len(tables) == 1:
@@ -159,7 +150,6 @@ def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, na
 
 
 def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> pa.Table:
-    """Return the rows of an ORC or Parquet file."""
     if not (content[:3] == b"ORC" or content[:4] == b"PAR1"):
         raise _broken(
             path, f"it begins with {content[:4]!r}, which is not Avro, ORC or Parquet" if content else "it is empty"
@@ -210,7 +200,6 @@ def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a column as the type wanted, structs by field name."""
     if not pa.types.is_struct(wanted):
         return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))
     if not pa.types.is_struct(column.type):

@@ -63,11 +63,7 @@ class Schema:
         return tuple(name for name in self.primary_keys if name not in self.partition_keys)
 
     def field(self, name: str) -> Field:
-        """Return the column of that name.
-
-        Raises:
-            CorruptTableError: The schema has no column of that name.
-        """
+        """Return the column of that name."""
         for column in self.fields:
             if column.name == name:
                 return column
@@ -82,10 +78,6 @@ class Schema:
 
 def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Schema:
     """Return the schema in a schema file.
-
-    Raises:
-        CorruptTableError: The file is not a schema; the message names it.
-        UnsupportedFeatureError: The type of a column is not supported; the message names it.
 
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
     """
@@ -178,11 +170,7 @@ _TYPES = ("table", "materialized-table")
 
 
 def checked_schema(schema: Schema, number: int, path: str) -> Schema:
-    """Return a schema if its id is the number in its file name.
-
-    Raises:
-        CorruptTableError: The file contains another schema.
-    """
+    """Return a schema if its id is the number in its file name."""
     if schema.id != number:
         raise CorruptTableError(
             f"{path} contains schema {schema.id}. It was copied or damaged; compare it with a copy."
@@ -204,8 +192,6 @@ class Schemas:
         """Bind to a branch. Reads nothing.
 
         Args:
-            storage: The table's storage.
-            layout: Where the branch's files are.
             hidden_options: Options that are removed from the newest schema.
             is_pinned: Whether the newest schema is read once, at first use, so that a writer cannot change it.
         """
@@ -234,11 +220,6 @@ class Schemas:
     def newest(self) -> Schema:
         """Return the newest schema, whose options apply to every version. One listing, one small file; once if pinned.
 
-        Raises:
-            TableNotFoundError: There is no schema file.
-            StorageError: The listing lacks a schema that was read before.
-            UnsupportedFeatureError: The type of the table is not supported, such as `format-table`.
-
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
         return self._without_hidden(self._newest) if self._newest else self._with_number(self._newest_number())
@@ -265,10 +246,7 @@ class Schemas:
         return replace(schema, options=kept)
 
     def with_newest(self, number: int) -> tuple[Schema, Schema]:
-        """Return a schema by id, and the newest one. The requests of both are concurrent.
-
-        Raises: as `by_id` and `newest`.
-        """
+        """Return a schema by id, and the newest one. The requests of both are concurrent."""
         if self._newest is not None:
             return self.by_id([number])[number], self.newest()
         found, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
@@ -292,11 +270,7 @@ class Schemas:
         return max(numbers)
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:
-        """Return schemas by id. Reads a small file for each that is not cached, all concurrently.
-
-        Raises:
-            CorruptTableError: A schema file is missing or unreadable; the message names it.
-        """
+        """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
         wanted = sorted(set(ids))
         with self._lock:
             found = {number: self._known[number] for number in wanted if number in self._known}

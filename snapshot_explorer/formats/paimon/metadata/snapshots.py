@@ -44,7 +44,6 @@ class Snapshot:
     delta_manifest_list_bytes: int | None
     """Its size; null before Paimon 1.1."""
     changelog_manifest_list: str | None
-    """Manifest list of changelog files."""
     changelog_manifest_list_bytes: int | None
     """Its size; null before Paimon 1.1."""
     index_manifest: str | None
@@ -62,7 +61,6 @@ class Snapshot:
     delta_rows: int | None
     """Rows in added less rows in removed files."""
     changelog_rows: int | None
-    """Rows in changelog files."""
     watermark: int | None
     """Milliseconds since 1970; null without a watermark."""
     statistics: str | None
@@ -86,7 +84,6 @@ class Snapshot:
     digest: str
     """A hash of the content, to detect another file under the same name."""
     path: str
-    """The file."""
     file_kind: FileKind
     """The kind of file. For a changelog, the version's data files are no longer known."""
 
@@ -95,9 +92,6 @@ def parse_snapshot(
     content: bytes, path: str, file_kind: FileKind = "snapshot", *, limits: Limits = DEFAULT
 ) -> Snapshot:
     """Return the record of a snapshot, tag or changelog file. Unknown fields are kept in `stored`.
-
-    Raises:
-        CorruptTableError: The file is cut short or contradicts the format; the message names it.
 
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
     """
@@ -201,11 +195,7 @@ def _duration(seconds: Any) -> timedelta | None:
 
 
 def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> Snapshot:
-    """Return the record of a file whose name, unless it is a tag's, contains its id.
-
-    Raises:
-        CorruptTableError: The file is damaged, or is that of another version.
-    """
+    """Return the record of a file whose name, unless it is a tag's, contains its id."""
     snapshot = parse_snapshot(content, path, file_kind, limits=limits)
     if file_kind != "tag" and snapshot.id != number_of(path.rpartition("/")[2], file_kind):
         raise CorruptTableError(
@@ -218,9 +208,6 @@ def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind =
     """Return the records in these files, None for a missing file. One concurrent request each.
 
     A file that does not parse is read again a few times: some object stores expose partly written files.
-
-    Raises:
-        CorruptTableError: A file remains unreadable; the message names it.
     """
     return reparse(storage, paths, storage.read_present(paths), file_kind)
 

@@ -73,11 +73,7 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
 
     Args:
         entries: ENTRIES of files, with the rows of each.
-        fields: The columns, of the version's schema.
         file_schemas: The schemas that the files were written with, by id.
-
-    Raises:
-        CorruptTableError: Statistics do not match the schema of their file.
     """
     lower, upper, nulls = _values(entries, fields, file_schemas)
     types = [arrow_type(field.type) for field in fields]
@@ -95,9 +91,6 @@ def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Sch
 
     The least and greatest whole keys bound only the first column. Bounds are unknown for a file written with another
     key or with other key types.
-
-    Raises:
-        CorruptTableError: A key does not match the schema.
 
     Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
     """

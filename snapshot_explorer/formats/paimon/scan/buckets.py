@@ -128,7 +128,6 @@ def _decimal(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
 
 
 def _width(number: int) -> int:
-    """Return the number of bytes of a number as a Java BigInteger."""
     return (number if number >= 0 else ~number).bit_length() // 8 + 1
 
 

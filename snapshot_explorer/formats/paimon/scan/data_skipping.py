@@ -43,7 +43,6 @@ class Files:
     entries: pa.Table
     """ENTRIES."""
     partitions: Partitions
-    """The partition of each."""
     schema: Schema
     """The version's schema."""
     file_schemas: Mapping[int, Schema]
@@ -213,7 +212,6 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
 
 
 def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
-    """Return the reasons to skip files by their column statistics."""
     fields = [field for field in files.schema.fields if field.name in predicate.columns]
     if not len(files.entries):
         return []

@@ -77,7 +77,6 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
     """Return for each single-file split the positions of its deleted rows. Reads the deletion vectors.
 
     Args:
-        storage: The table's storage.
         parts: Results of `split_by_file`, for splits with `native_files`.
         rows: The number of rows of each file.
     """

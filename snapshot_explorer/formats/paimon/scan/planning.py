@@ -64,8 +64,6 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
-    """The live entries as columns."""
-
     fields: Sequence[npt.NDArray[Any] | None]
     """For each field of DataFile the values of all files; None for nulls."""
     paths: npt.NDArray[np.object_]
@@ -90,7 +88,6 @@ class _Group:
     """The files of one partition and bucket."""
 
     places: Numbers
-    """Their entries."""
     values: pa.Table | None
     partition: Mapping[str, str | None]
     bucket: int
@@ -116,18 +113,10 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     of the split's detail, or files with only some columns of their rows.
 
     Args:
-        schema: The version's schema.
         options: The newest options, which Paimon applies to every version.
-        entries: The live manifest entries.
-        vectors: The deletion vectors of the version.
         partitions: For each entry, its partition as text.
         paths: For each entry, the path of its data file.
         file_schemas: Each schema that an entry names.
-        version: For messages.
-
-    Raises:
-        UnsupportedFeatureError: The rows need a feature that is not supported; the message names it.
-        CorruptTableError: The schema of an entry does not exist.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
@@ -177,10 +166,6 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
 
     A split contains the files of all entries, in their order, to be read one by one. Arguments as `splits`, except that
     `vectors` are those to apply.
-
-    Raises:
-        UnsupportedFeatureError: The format of a file is not supported, or a file has only some columns.
-        CorruptTableError: The schema of an entry does not exist.
     """
     table = _Table(
         schema=_bare(schema),
@@ -234,7 +219,6 @@ def _partition_values(partitions: pa.BinaryArray, schema: Schema) -> pa.Table | 
 
 
 def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns:
-    """Return the entries as columns. Raise for files that cannot be read."""
     numbers = {
         name: entries.column(name).to_numpy().astype(np.int64)
         for name in ("schema_id", "rows", "size_bytes", "level", "min_sequence", "max_sequence")
@@ -330,7 +314,6 @@ def _values(column: pa.ChunkedArray) -> Iterable[Any]:
 
 
 def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[Vector | None]:
-    """Return the deletion vector of each entry's file."""
     if not vectors:
         return repeat(None, len(entries))
     names = (entries.column(name).to_pylist() for name in ("partition", "bucket", "file_name"))

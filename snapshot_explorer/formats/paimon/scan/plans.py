@@ -78,7 +78,6 @@ class Plan:
     legacy_zones: bool
     """Whether ORC files store TIMESTAMP_LTZ in the writer's local time."""
     row_tracking: bool
-    """Whether the rows have ids."""
     groups: tuple[ColumnGroup, ...]
     """The files by row id range, where the columns of a row are in several files. Empty where files have whole rows."""
     blob_bytes: Mapping[int, int]
@@ -105,8 +104,6 @@ def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bo
     The result is the same for all files with the same schema, format and written columns.
 
     Args:
-        file: The file.
-        schema: The version's schema.
         file_schema: The schema that the file was written with.
     """
     if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):

@@ -52,17 +52,10 @@ def read(
     the requested columns and those of the key, are in memory at once.
 
     Args:
-        storage: The table's storage.
         split: A split from `splits`, on this or another machine.
         columns: Names of the version's columns, and of hidden columns if the table has row tracking. Without names the
             batches have rows but no columns.
         predicate: Row groups of files that need no merge may be left out if no row in them matches it.
-
-    Raises:
-        InvalidArgumentError: A column is not in the version's schema.
-        CorruptTableError: A file is missing or damaged; the message names it.
-        UnsupportedFeatureError: A value cannot be converted to the type in the schema; the message names file and
-            column.
     """
     plan = split.detail
     if not isinstance(plan, Plan):
@@ -92,7 +85,6 @@ def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positi
 
 
 def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
-    """Return the requested columns."""
     known = {field.name: field for field in plan.schema.fields}
     known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
@@ -115,13 +107,6 @@ class _Target:
     """
 
     def __init__(self, plan: Plan, fields: Sequence[Field], system: Sequence[Field] = ()) -> None:
-        """Start without a file.
-
-        Args:
-            plan: The plan of the files.
-            fields: The requested columns.
-            system: System columns to read as well.
-        """
         values = plan.partition
         self.plan = plan
         self.fields = fields
@@ -134,7 +119,6 @@ class _Target:
         self._found: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
 
     def sources(self, file: DataFile) -> "_Sources":
-        """Return where the columns are in a file."""
         kind = file.schema_id, file.write_columns
         found = self._found.get(kind)
         if found is None:
@@ -161,7 +145,6 @@ class _Sources:
     unchanged: Mapping[str, str]
     """The names in the file of the columns whose values are those in the file."""
     columns: data_files.Columns
-    """The columns to read."""
     is_exact: bool
     """Whether the columns to read begin with those that the mapping results in."""
     are_requested: bool
@@ -265,7 +248,6 @@ def _evolved(
 
 
 def _requested(batch: pa.RecordBatch, file: DataFile, target: _Target, start: int) -> pa.RecordBatch:
-    """Return the requested columns of rows of a file."""
     there = target.sources(file)
     stored = iter((batch if there.is_exact else evolution.evolve(batch, there.how, file.path)).columns)
     arrays = [
@@ -323,7 +305,7 @@ def last_events(
 ) -> tuple[Merged | None, npt.NDArray[np.int64]]:
     """Return the last row per key, deleted keys included, and the sequence number of each; None without rows.
 
-    All rows are in memory at once. Raises: as `read`.
+    All rows are in memory at once.
     """
     deleted_positions = deleted(storage, ((file.path, file.vector, file.rows) for file in plan.files if file.vector))
     rows = _read_rows(storage, plan, columns_needed(rules, names), (_SEQUENCE, _KIND), deleted_positions)
@@ -344,23 +326,19 @@ class _Rows:
     """The system columns that were read."""
     files: FileSequences
     file_levels: npt.NDArray[np.int32]
-    """The level of each file."""
 
     @property
     def sequence(self) -> npt.NDArray[np.int64]:
-        """The sequence number of each row, which must have been read."""
         found: npt.NDArray[np.int64] = self.system.column(_SEQUENCE.name).to_numpy()
         return found
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
-        """The kind of each row, which must have been read."""
         found: npt.NDArray[np.int8] = self.system.column(_KIND.name).to_numpy()
         return found
 
     @property
     def levels(self) -> npt.NDArray[np.int32]:
-        """The level of each row's file."""
         return np.repeat(self.file_levels, self.files.rows)
 
 
@@ -398,7 +376,6 @@ def _read_rows(
 
 @contextmanager
 def _naming_files(plan: Plan) -> Iterator[None]:
-    """Add the names of the files to errors of a merge."""
     try:
         yield
     except CorruptBytesError as error:
@@ -436,8 +413,6 @@ def unmerged(
 
     Each batch comes with another of the columns `_SEQUENCE_NUMBER` and `_VALUE_KIND`, None for a table without a
     primary key. Rows in the file's deletion vector are left out.
-
-    Raises: as `read`.
     """
     fields = [plan.schema.field(name) for name in columns]
     keyed = bool(plan.schema.primary_keys)

@@ -51,14 +51,8 @@ def scan(
     in which no partition can match are not read; all files skipped by partition are then one row of SKIPPED.
 
     Args:
-        storage: The table's storage.
-        schemas: The branch's schemas.
-        snapshot: The version.
         predicate: The condition on the rows; None for all rows.
         level: Read only the files of this level, as if there were no others.
-
-    Raises:
-        UnsupportedFeatureError: The version needs a feature that is not supported; no data file has been opened.
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
@@ -176,15 +170,7 @@ def changes_of(
 def changes_with_statistics(
     storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], columns: Sequence[str], schema: Schema
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the CHANGES of the deltas of commits, and of the added files path, level, deletion_vector and statistics.
-
-    Args:
-        storage: The table's storage.
-        schemas: The branch's schemas.
-        snapshots: The versions.
-        columns: The columns whose statistics are returned.
-        schema: The schema that has these columns.
-    """
+    """Return CHANGES of the deltas of commits, and path, level, deletion_vector and statistics of the added files."""
     changes, entries = _changes(storage, schemas, snapshots, "delta", STATISTICS_COLUMNS)
     is_added = pc.equal(changes.column("change"), "add")
     added, entries = changes.filter(is_added), entries.filter(is_added)

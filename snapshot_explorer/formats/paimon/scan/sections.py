@@ -22,7 +22,6 @@ def sections(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schem
 
     Args:
         entries: The manifest entries of the files of a bucket, at least one: min_key, max_key and schema_id.
-        schema: The version's schema.
         file_schemas: The schemas that the files were written with, by id.
 
     Returns:

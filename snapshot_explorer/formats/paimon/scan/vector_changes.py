@@ -93,10 +93,7 @@ def _only_file(split: Split) -> DataFile | None:
 
 
 def read_difference(storage: Storage, detail: VectorDifference, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out.
-
-    Raises: as `read.read`.
-    """
+    """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out."""
     (file,) = detail.plan.files
     gone = deleted(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]
     if detail.not_deleted_by is not None:

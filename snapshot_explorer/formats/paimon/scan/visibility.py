@@ -31,14 +31,8 @@ def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], versi
     included once a compaction moves them to a real bucket.
 
     Args:
-        entries: The live manifest entries.
         schema: The version's schema, with its own options.
         options: The newest options.
-        version: For messages.
-
-    Raises:
-        UnsupportedFeatureError: The table has a postponed bucket without the option for it, or the version is older
-            than the deletion vectors that the newest options turn on.
 
     Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
     """
@@ -75,14 +69,7 @@ def applied_vectors(
     same result, and an append table would return deleted rows, which raises.
 
     Args:
-        vectors: The deletion vectors of the version.
-        entries: The entries whose files are read.
-        schema: The version's schema.
         options: The newest options.
-        version: For messages.
-
-    Raises:
-        UnsupportedFeatureError: Deleted rows of an append table would reappear.
 
     Source: paimon docs, "Deletion Vectors"; paimon SnapshotReaderImpl.
     """

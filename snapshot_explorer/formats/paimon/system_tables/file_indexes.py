@@ -31,7 +31,6 @@ class FileIndex:
     """An index of one column, in a container."""
 
     column: str
-    """The column."""
     kind: str
     """The index type: bloom-filter, bitmap, bsi and others."""
     begin: int
@@ -42,10 +41,6 @@ class FileIndex:
 
 def parse_container(content: bytes, path: str) -> list[FileIndex]:
     """Return the indexes in a container, in its order. Does not read their bodies.
-
-    Raises:
-        CorruptTableError: The header is cut short or inconsistent; the message names the file.
-        UnsupportedFeatureError: Its version is not supported.
 
     Source: paimon docs, "File Index"; paimon FileIndexFormat.
     """
@@ -59,7 +54,6 @@ def parse_container(content: bytes, path: str) -> list[FileIndex]:
 
 
 def _head(content: bytes, path: str) -> bytes:
-    """Return the header of a container."""
     magic, version, length = _FIXED.unpack_from(content)
     if magic != _MAGIC:
         raise ValueError("it does not begin as one")
@@ -71,7 +65,6 @@ def _head(content: bytes, path: str) -> bytes:
 
 
 def _indexes(head: bytes, size: int) -> Iterator[FileIndex]:
-    """Yield the indexes in a header."""
     at = _FIXED.size
     (columns,) = _INT.unpack_from(head, at)
     at += _INT.size
@@ -105,15 +98,9 @@ def file_indexes(
     """Return a row per index of a live file, in the order of the manifests. One concurrent request per index file.
 
     Args:
-        storage: The table's storage.
-        entries: The live entries.
         partitions: Their partitions.
         paths: The path of each file, for the storage.
         locations: The full location of each, for display.
-
-    Raises:
-        CorruptTableError: An index file is missing or damaged; the message names it.
-        UnsupportedFeatureError: An index file has a newer version, or is on another storage.
 
     Source: paimon FileIndexesTable.
     """
@@ -155,7 +142,6 @@ def file_indexes(
 
 
 def _index_name(extra: Sequence[str], name: str) -> str:
-    """Return the name of a data file's index file."""
     found = [other for other in extra if other.endswith(_SUFFIX)]
     if len(found) > 1:
         raise CorruptTableError(

@@ -24,9 +24,6 @@ def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
     """Return a row per snapshot file, ascending. A listing, the hint, and a small file each.
 
     Tags and long-lived changelogs are not included. The watermark is in milliseconds, as stored.
-
-    Raises:
-        StorageError: The listing lacks the newest snapshot.
     """
     newest, numbers = history.newest().latest, _numbers(storage, layout, "snapshot")
     if newest is not None and newest not in numbers:
@@ -60,11 +57,7 @@ def _snapshot(one: Snapshot) -> dict[str, Any]:
 
 
 def schemas(storage: Storage, layout: Layout) -> pa.Table:
-    """Return a row per schema file, ascending; Paimon's order is undefined. A listing, and a small file each.
-
-    Raises:
-        CorruptTableError: A schema file cannot be read; the message names it.
-    """
+    """Return a row per schema file, ascending; Paimon's order is undefined. A listing, and a small file each."""
     paths = [layout.numbered("schema", number) for number in _numbers(storage, layout, "schema")]
     contents = zip(paths, storage.read_present(paths), strict=True)
     return _rows("schemas", [_schema(path, content) for path, content in contents if content is not None])
@@ -129,11 +122,7 @@ def branches(storage: Storage) -> pa.Table:
 
 
 def consumers(storage: Storage, layout: Layout) -> pa.Table:
-    """Return a row per consumer, sorted. A listing, and a small file each.
-
-    Raises:
-        CorruptTableError: A consumer file cannot be read; the message names it.
-    """
+    """Return a row per consumer, sorted. A listing, and a small file each."""
     folder = layout.folder("consumer")
     names = sorted(entry.name for entry in storage.list(folder) if entry.name.startswith("consumer-"))
     contents = storage.read_present([f"{folder}/{name}" for name in names])
@@ -177,11 +166,7 @@ def aggregation_fields(newest: Schema) -> pa.Table:
 
 
 def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return the result of `take` for the content of a small JSON file.
-
-    Raises:
-        CorruptTableError: The file is not JSON, or a field is missing; the message names it.
-    """
+    """Return the result of `take` for the content of a small JSON file."""
     try:
         return take(orjson.loads(content))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -28,19 +28,13 @@ class Inspector:
     """Reads the system tables of a branch."""
 
     def __init__(self, storage: Storage, layout: Layout, history: History, schemas: Schemas) -> None:
-        """Bind to a branch. Reads nothing."""
         self._storage = storage
         self._layout = layout
         self._history = history
         self._schemas = schemas
 
     def of_table(self, name: str) -> pa.Table:
-        """Return a system table of the whole table.
-
-        Raises:
-            InvalidArgumentError: There is no system table of that name.
-            CorruptTableError: A file is missing or damaged; the message names it.
-        """
+        """Return a system table of the whole table."""
         match name:
             case "snapshots":
                 return system_tables.snapshots(self._storage, self._layout, self._history)
@@ -59,14 +53,7 @@ class Inspector:
         raise _unknown(name)
 
     def of_version(self, name: str, snapshot: Snapshot | None) -> pa.Table:
-        """Return a system table of a version; no rows without a snapshot.
-
-        Raises:
-            InvalidArgumentError: The table has no row tracking.
-            SnapshotNotFoundError: The version expired meanwhile, or only its changelog is left.
-            UnsupportedFeatureError: Its rows need a feature that is not supported; no row has been read.
-            CorruptTableError: A file is missing or damaged; the message names it.
-        """
+        """Return a system table of a version; no rows without a snapshot."""
         if any(one.name == name and one.of_rows for one in INSPECTIONS):
             return system_rows(self._storage, self._schemas, name, snapshot)
         if snapshot is None:

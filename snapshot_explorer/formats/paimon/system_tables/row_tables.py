@@ -34,11 +34,6 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapsho
     files that a full compaction wrote, for a table without a primary key of all files. row_tracking: the rows with
     their ids.
 
-    Raises:
-        InvalidArgumentError: `row_tracking` of a table without row tracking.
-        UnsupportedFeatureError: The version needs a feature that is not supported; no row has been read.
-        CorruptTableError: A file is missing or damaged; the message names it.
-
     Source: paimon docs, "System Tables"; paimon AuditLogTable, BinlogTable, ReadOptimizedTable, RowTrackingTable.
     """
     newest = schemas.newest()
@@ -54,7 +49,6 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapsho
 
 
 def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
-    """Return the columns to read."""
     fields = [arrow_field(field) for field in schema.fields]
     match name:
         case "ro":
@@ -91,8 +85,6 @@ def _top_level(newest: Schema) -> int:
 
 
 def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, with_kinds: bool) -> pa.Table:
-    """Return the rows of splits, read in threads, in the order of the splits."""
-
     def part(split: Split) -> pa.Table:
         batches = (
             read_events(storage, LastEvents(split=split), columns.names)

@@ -48,7 +48,6 @@ def key_texts(keys: pa.ChunkedArray, schema: Schema) -> list[str | None]:
     """Return a column of least or greatest keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
 
     Args:
-        keys: BinaryRows of the trimmed primary key.
         schema: The schema that the files were written with.
 
     Source: paimon FilesTable; java.util.Arrays.toString.

@@ -87,7 +87,6 @@ def files(
     """Return a row per live file, in the order of the manifests; Paimon's order is undefined.
 
     Args:
-        entries: The live entries.
         partitions: Their partitions.
         locations: The full location of each file.
         schema: The version's schema, which defines the columns of the statistics. Without a version, Paimon uses the
@@ -217,9 +216,6 @@ def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapp
     `deleted_record_count` is null if a deletion vector has no recorded count.
 
     Args:
-        state: The live entries, and the indexes.
-        written: All entries.
-        parts: The partitions of the live entries.
         options: The newest options.
 
     Source: paimon PartitionsTable, PartitionEntry.
@@ -290,11 +286,7 @@ def _totals(sums: pa.Table) -> dict[str, Column]:
 
 
 def statistics(content: bytes, path: str) -> pa.Table:
-    """Return the row of a statistics file; `colstat` is JSON in Paimon's layout.
-
-    Raises:
-        CorruptTableError: The file cannot be read; the message names it.
-    """
+    """Return the row of a statistics file; `colstat` is JSON in Paimon's layout."""
 
     def row(raw: Mapping[str, Any]) -> pa.Table:
         columns = raw.get("colStats")
@@ -315,9 +307,6 @@ def statistics(content: bytes, path: str) -> pa.Table:
 
 def table_indexes(content: bytes, path: str, schema: Schema) -> pa.Table:
     """Return a row per index file of an index manifest, in its order.
-
-    Raises:
-        CorruptTableError: The manifest cannot be read; the message names it.
 
     Source: paimon TableIndexesTable.
     """
@@ -352,7 +341,6 @@ def _indexed(index: Mapping[str, Any], names: Mapping[int, str]) -> str | None:
 
 
 def _table(name: str, columns: Mapping[str, Column]) -> pa.Table:
-    """Return columns as a system table."""
     schema = schema_of(name)
     arrays = []
     for field in schema:
