@@ -11,12 +11,13 @@ from collections import Counter
 
 import fsspec
 import hypothesis
-import nbval.kernel
+import jupyter_client
 import pytest
 from fsspec.registry import _registry
 
 from snapshot_explorer.storage import retries
 from tests.support import filesystems, spark_clusters
+from tests.support.refusals import RefusalRecorder
 
 # The processes that tests start import the package hundreds of times: it is compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -97,17 +98,10 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def pytest_configure():
-    """Start the kernel of a notebook once more where it dies: a process may take a port that was chosen for it."""
-    start = nbval.kernel.start_new_kernel
-
-    def started(*args, **options):
-        try:
-            return start(*args, **options)
-        except RuntimeError:
-            return start(*args, **options)
-
-    nbval.kernel.start_new_kernel = started
+def pytest_configure(config):
+    """Record refusals. Kernels of notebooks use sockets in files, because another process may take a port first."""
+    jupyter_client.KernelManager.class_traits()["transport"].default_value = "ipc"
+    config.pluginmanager.register(RefusalRecorder())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,9 +3,8 @@
 Each format declares its features in `FEATURES`; those that several formats share are here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from snapshot_explorer.errors import UnsupportedFeatureError
@@ -21,18 +20,31 @@ class Feature:
     """The row of README's table that lists it."""
     status: Literal["read", "refused"]
     """Whether rows that need it are read, or refused with an error that names it."""
-    since: str
-    """The version of this package that reads it, or first refuses it by name."""
     condition: str
     """When rows need it: an option, a metadata field or an argument."""
-    checked: tuple[str, ...]
-    """Where the condition is checked: modules or functions below `snapshot_explorer.formats`, or below the package."""
+    since: str = "0.1.0"
+    """The version of this package that reads it, or first refuses it by name."""
     keyword: str = ""
     """The option or protocol feature that enables it, if there is one."""
     note: str = ""
     """Limits of the support; empty if there are none."""
     message: str = ""
     """The message of its refusal, with fields in braces; empty for a feature that is read."""
+
+
+def read(name: str, condition: str, *, area: str, keyword: str = "", note: str = "") -> Feature:
+    """Declare a feature that is read."""
+    return Feature(name=name, condition=condition, area=area, status="read", keyword=keyword, note=note)
+
+
+def refused(name: str, condition: str, *, area: str, message: str = "", keyword: str = "") -> Feature:
+    """Declare a feature that is refused; without a message, a lower layer refuses it with its own."""
+    return Feature(name=name, condition=condition, area=area, status="refused", keyword=keyword, message=message)
+
+
+def declared(names: Mapping[str, object]) -> tuple[Feature, ...]:
+    """Return the features among the names of a module, in its order."""
+    return tuple(value for value in names.values() if isinstance(value, Feature))
 
 
 def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
@@ -56,10 +68,17 @@ def summary(features: Sequence[Feature]) -> str:
     return "\n".join(lines)
 
 
-def listing(features: Sequence[Feature]) -> str:
-    """Return a Markdown table with one row per feature."""
-    lines = ["| feature | since | needed by | checked in |", "|---|---|---|---|"]
-    lines.extend(_row(_cells(feature)) for feature in features)
+def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]) -> str:
+    """Return a Markdown table with one row per feature.
+
+    Args:
+        places: Where the code refuses each.
+    """
+    lines = ["| feature | since | needed by | refused in |", "|---|---|---|---|"]
+    for feature in features:
+        name = feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
+        checked = ", ".join(f"`{place}`" for place in places.get(feature, ()))
+        lines.append(_row([name, f"{feature.status}, {feature.since}", feature.condition, checked]))
     return "\n".join(lines)
 
 
@@ -68,73 +87,56 @@ def _brief(feature: Feature) -> str:
     return f"{shown} ({feature.note})" if feature.note else shown
 
 
-def _cells(feature: Feature) -> Iterator[str]:
-    yield feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
-    yield f"{feature.status}, {feature.since}"
-    yield feature.condition
-    yield ", ".join(f"`{place}`" for place in feature.checked)
-
-
-def _row(cells: Sequence[str] | Iterator[str]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-_refused = partial(Feature, status="refused", since="0.1.0")
-
-ENCRYPTED_FILES = _refused(
-    name="encrypted files",
+ENCRYPTED_FILES = refused(
+    "encrypted files",
+    "a parquet or ORC file is encrypted",
     area="data files",
-    condition="a parquet or ORC file is encrypted",
-    checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} is encrypted, which is not supported. The table's history and list of files are "
         "available."
     ),
 )
-DISTANT_TIMES_IN_FILES = _refused(
-    name="timestamps in ORC files outside the years 1677 to 2262",
+DISTANT_TIMES_IN_FILES = refused(
+    "timestamps in ORC files outside the years 1677 to 2262",
+    "a file contains such a timestamp, and its reader returns nanoseconds",
     area="data files",
-    condition="a file contains such a timestamp, and its reader returns nanoseconds",
-    checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
         "{file_format}: {reason}. Leave the column out with columns=[...]."
     ),
 )
-UNKNOWN_ZONES_IN_FILES = _refused(
-    name="ORC files whose writer's time zone is not in the system's database",
+UNKNOWN_ZONES_IN_FILES = refused(
+    "ORC files whose writer's time zone is not in the system's database",
+    "an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
     area="data files",
-    condition="an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
-    checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} was written in a time zone that the system's database does not have: {reason} Install "
         "the database (in many systems the package tzdata)."
     ),
 )
-UNKNOWN_PARQUET_TYPES = _refused(
-    name="parquet types that the installed pyarrow does not support",
+UNKNOWN_PARQUET_TYPES = refused(
+    "parquet types that the installed pyarrow does not support",
+    "a parquet file has a column of a logical type newer than pyarrow",
     area="data files",
-    condition="a parquet file has a column of a logical type newer than pyarrow",
-    checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade pyarrow."
     ),
 )
-OPTIONAL_MAP_KEYS = _refused(
-    name="parquet maps whose keys are optional",
+OPTIONAL_MAP_KEYS = refused(
+    "parquet maps whose keys are optional",
+    "the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
     area="data files",
-    condition="the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
-    checked=("corrupt_files.unreadable",),
     message=(
         "The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. pyarrow "
         "does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon."
     ),
 )
-OTHER_STORAGES = _refused(
-    name="files on a storage other than the table's",
-    area="storages",
-    condition="metadata names a file by a URL of another storage",
-    checked=("storage.location.resolve_location",),
+OTHER_STORAGES = refused(
+    "files on a storage other than the table's", "metadata names a file by a URL of another storage", area="storages"
 )
 
 SHARED: tuple[Feature, ...] = (
@@ -147,43 +149,39 @@ SHARED: tuple[Feature, ...] = (
 )
 """The features of every format."""
 
-AVRO_CODECS = _refused(
-    name="Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
+AVRO_CODECS = refused(
+    "Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
+    "the codec of an Avro manifest or data file",
     area="metadata",
-    condition="the codec of an Avro manifest or data file",
-    checked=("avro.container._unpacked",),
     message=(
         "A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
         "zstandard, bzip2 and xz are."
     ),
 )
-RECURSIVE_AVRO = _refused(
-    name="Avro schemas that refer to themselves",
+RECURSIVE_AVRO = refused(
+    "Avro schemas that refer to themselves",
+    "a record of an Avro file contains itself",
     area="metadata",
-    condition="a record of an Avro file contains itself",
-    checked=("avro.container._Shapes._word",),
     message="An Avro schema refers to itself in {word!r}, which is not supported.",
 )
 
 AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)
 """The features of formats with metadata in Avro."""
 
-COLLATED_CONDITIONS = _refused(
-    name="conditions on columns with a collation",
+COLLATED_CONDITIONS = refused(
+    "conditions on columns with a collation",
+    "a field of the schema has __COLLATIONS, and a condition reads its column",
     area="rows",
-    condition="a field of the schema has __COLLATIONS, and a condition reads its column",
-    checked=("engines.collations.check_condition",),
     message=(
         "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
         "their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
         "them then, or filter them with the format's own engines."
     ),
 )
-COLLATED_QUERIES = _refused(
-    name="SQL that computes with columns with a collation",
+COLLATED_QUERIES = refused(
+    "SQL that computes with columns with a collation",
+    "a field of the schema has __COLLATIONS, and a query does more with its column than return it",
     area="rows",
-    condition="a field of the schema has __COLLATIONS, and a query does more with its column than return it",
-    checked=("engines.collations.check_query",),
     message=(
         "The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
         "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands "
