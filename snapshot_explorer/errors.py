@@ -19,8 +19,6 @@ A message names the request, what was found and what to do next. It never contai
 invisible characters in a table's names and values are escaped.
 """
 
-import warnings
-
 from snapshot_explorer.visible import visible
 
 
@@ -92,15 +90,3 @@ class MissingFileError(StorageError, FileNotFoundError):
 
 class MissingDependencyError(SnapshotExplorerError, ImportError):
     """An optional package is not installed, or Spark finds no Java to start with. The message names what to install."""
-
-
-_RENAMED = {"BadReferenceError": InvalidArgumentError, "BrokenTableError": CorruptTableError}
-"""Names from before the first release, kept until the second."""
-
-
-def __getattr__(name: str) -> type[SnapshotExplorerError]:
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warnings.warn(f"errors.{name} is now errors.{new.__name__}.", DeprecationWarning, stacklevel=2)
-        return new
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -349,12 +348,6 @@ class Snapshot:
         """
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
-
-    def changes(self, **options: Any) -> Frame | DataFrame:
-        """Return `file_changes`; deprecated."""
-        warnings.warn("Snapshot.changes is now Snapshot.file_changes.", DeprecationWarning, stacklevel=2)
-        found: Frame | DataFrame = self.file_changes(**options)
-        return found
 
     def uncache(self) -> None:
         """Drop the cached metadata. From now on it is read at each use."""

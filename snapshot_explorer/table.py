@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.branch_refs import (
@@ -900,22 +899,6 @@ class Table:
         """
         return self.bound.committed_at(_checked_versions(versions))
 
-    def changes(self, *args: Any, **options: Any) -> Frame | DataFrame:
-        """Return `file_changes`; deprecated."""
-        _renamed("changes", "file_changes")
-        found: Frame | DataFrame = self.file_changes(*args, **options)
-        return found
-
-    def changes_between(self, *args: Any, **options: Any) -> pa.Table:
-        """Return `row_changes`; deprecated."""
-        _renamed("changes_between", "row_changes")
-        return self.row_changes(*args, **options)
-
-    def health_over(self, between: str | None = None) -> Frame:
-        """Return `health_history`; deprecated."""
-        _renamed("health_over", "health_history")
-        return self.health_history(between)
-
     @property
     def cached(self) -> Known:
         """Return the metadata that is in memory. No request."""
@@ -1031,7 +1014,3 @@ def _checked_versions(versions: object) -> Sequence[int]:
     if wrong:
         raise InvalidArgumentError(f"versions must be whole numbers, got {wrong[0]!r}. at(ref).version resolves a ref.")
     return found
-
-
-def _renamed(old: str, new: str) -> None:
-    warnings.warn(f"Table.{old} is now Table.{new}.", DeprecationWarning, stacklevel=3)
