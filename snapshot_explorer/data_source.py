@@ -45,7 +45,7 @@ _PARALLELISM = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Described:
+class _TableDescription:
     """A version of a table, pickled for Spark's Python workers."""
 
     version: TableVersion
@@ -88,7 +88,7 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     if unknown := [name for name in columns if name not in known]:
         schema = pa.schema([*schema, *version.metadata_columns(unknown)])
     scan = scan_of(schema, columns, given.get("where"))
-    described = _Described(
+    described = _TableDescription(
         version=version,
         schema=schema,
         where=scan.condition,
@@ -148,7 +148,7 @@ def _type_text(column: Any) -> str:
 
 def reading(described: bytes, columns: StructType) -> bytes:
     """Return the pickled function that executors run for each task. It yields rows with these columns."""
-    source: _Described = unpacked(described)
+    source: _TableDescription = unpacked(described)
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
     found = Reading(
@@ -163,12 +163,12 @@ def reading(described: bytes, columns: StructType) -> bytes:
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:
     """Return the pickled tasks that read the rows that may match Spark's filters."""
-    source: _Described = unpacked(described)
+    source: _TableDescription = unpacked(described)
     splits = _splits(source, pushed_condition(filters, source.schema, source.where))
     return [packed(task) for task in packs(splits, _PARALLELISM, source.version.split_by_file)]
 
 
-def _splits(source: _Described, condition: Condition | None) -> Sequence[Split]:
+def _splits(source: _TableDescription, condition: Condition | None) -> Sequence[Split]:
     try:
         return source.version.plan(condition).splits
     except InvalidArgumentError:

@@ -50,7 +50,7 @@ _ANOMALIES = pa.field("anomalies", pa.string(), metadata={"meaning": "what jumps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class CachedMetadata:
     """The metadata of a table that is in memory, for completion and status lines."""
 
     versions: tuple[int, ...]

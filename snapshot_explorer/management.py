@@ -20,7 +20,7 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 
-class Managed(Protocol):
+class ManagedSnapshot(Protocol):
     """A snapshot that `SnapshotManagement` accepts."""
 
     @property
@@ -38,7 +38,7 @@ class Managed(Protocol):
         ...
 
 
-S = TypeVar("S", bound=Managed)
+S = TypeVar("S", bound=ManagedSnapshot)
 
 
 _NOT_VALIDATED = Validation(table_id=None, notes=())

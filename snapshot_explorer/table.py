@@ -27,8 +27,8 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
+    CachedMetadata,
     CommitFilter,
-    Known,
     copied_note,
     history_frame,
     missing_notes,
@@ -900,13 +900,13 @@ class Table:
         return self.bound.committed_at(_checked_versions(versions))
 
     @property
-    def cached(self) -> Known:
+    def cached(self) -> CachedMetadata:
         """Return the metadata that is in memory. No request."""
         current = self.current
         versions = self._versions or ((current.version,) if current.version is not None else ())
         if schema := current.cached_schema():
             self._columns = tuple(column.name for column in schema.columns)
-        return Known(
+        return CachedMetadata(
             versions=versions,
             commits=self._commits,
             tags=tuple(self._tags),

@@ -14,7 +14,7 @@ from snapshot_explorer import queries
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.frames import PandasTypes
-from snapshot_explorer.history import Known
+from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
@@ -295,7 +295,7 @@ def _refs_of(table: Table | None) -> Iterator[tuple[str, str]]:
     yield "earliest", "oldest"
 
 
-def _commits(known: Known) -> Mapping[int, str]:
+def _commits(known: CachedMetadata) -> Mapping[int, str]:
     """Return the kind and time of versions whose commits have been read."""
     rows = known.commits.slice(0, _SHOWN_VERSIONS).select(["version", "kind", "committed_at"]).to_pylist()
     return {

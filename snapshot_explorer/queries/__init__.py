@@ -29,7 +29,7 @@ from snapshot_explorer.engines import sql as duckdb_sql
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
-from snapshot_explorer.queries.rewrite import Dialect, Rewritten, name, restore_column, restore_names, rewrite
+from snapshot_explorer.queries.rewrite import Dialect, RewrittenQuery, name, restore_column, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
 from snapshot_explorer.refs import BranchHead, Latest, Ref, Tag, Version
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
 
-__all__ = ["ENGINES", "Before", "Engine", "Reading", "Versioned", "sql", "to_arrow"]
+__all__ = ["ENGINES", "Before", "Engine", "Reading", "VersionedTable", "sql", "to_arrow"]
 
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
-class Versioned(Protocol):
+class VersionedTable(Protocol):
     """A table with versions."""
 
     def at(self, ref: Ref) -> Snapshot:
@@ -86,7 +86,7 @@ Before: TypeAlias = "Callable[[Sequence[Reading]], object]"
 
 def sql(
     query: str,
-    tables: Mapping[str, Versioned],
+    tables: Mapping[str, VersionedTable],
     *,
     engine: str = "duckdb",
     spark: SparkSession | None = None,
@@ -121,7 +121,7 @@ def sql(
     raise InvalidArgumentError(f"{engine!r} is not an engine for SQL. {hint}Engines: {', '.join(ENGINES)}.")
 
 
-def to_arrow(query: str, tables: Mapping[str, Versioned], *, before: Before | None = None) -> pa.Table:
+def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before | None = None) -> pa.Table:
     """Return the result of a query from DuckDB as an Arrow table. Arguments and errors as for `sql`."""
     found = _Query.of(query, tables)
     rewritten = found.rewritten("duckdb", name)
@@ -149,7 +149,7 @@ def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> S
     ]
 
 
-def _on_spark(query: str, tables: Mapping[str, Versioned], spark: SparkSession | None) -> DataFrame:
+def _on_spark(query: str, tables: Mapping[str, VersionedTable], spark: SparkSession | None) -> DataFrame:
     from snapshot_explorer.engines.spark import sql as spark_sql  # noqa: PLC0415 - only for Spark
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
 
@@ -201,7 +201,7 @@ class _Query:
     sources: Sequence[_Source]
 
     @classmethod
-    def of(cls, text: str, tables: Mapping[str, Versioned]) -> _Query:
+    def of(cls, text: str, tables: Mapping[str, VersionedTable]) -> _Query:
         if not isinstance(text, str):
             raise InvalidArgumentError(f"A query must be a str, got {type(text).__name__}. Write it in quotes.")
         if not isinstance(tables, Mapping):
@@ -235,7 +235,7 @@ class _Query:
     def first(self) -> str:
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
 
-    def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> Rewritten:
+    def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> RewrittenQuery:
         return rewrite(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:
@@ -244,7 +244,7 @@ class _Query:
         return f"The query fails{near(self.text, at)}: {message}{'' if message.endswith('?') else '.'}"
 
 
-def _snapshot(table: Versioned, reference: Reference, newest: dict[int, int | None]) -> Snapshot:
+def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int | None]) -> Snapshot:
     """Return the snapshot of a reference. All references to the newest version in a query use the same one."""
     ref = reference.ref
     if reference.number_as_text is not None and isinstance(ref, Version):

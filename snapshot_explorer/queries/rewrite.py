@@ -19,7 +19,7 @@ _GENERATED = re.compile(r"`?\bsnapshot__(\d+)\b`?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
+class RewrittenQuery:
     """A rewritten query."""
 
     query: str
@@ -62,7 +62,7 @@ def restore_column(column: str, query: str, written: Mapping[int, str]) -> str:
 
 def rewrite(
     query: str, tokens: Sequence[Token], tables: Sequence[tuple[Reference, str]], dialect: Dialect = "duckdb"
-) -> Rewritten:
+) -> RewrittenQuery:
     """Return the query with the given texts in place of tables, without comments; all else is unchanged.
 
     For Spark, quoted names are converted to backquotes, and backslashes in strings are escaped.
@@ -86,7 +86,7 @@ def rewrite(
     for text, _ in parts:
         starts.append(at)
         at += len(text)
-    return Rewritten(
+    return RewrittenQuery(
         query=query,
         text="".join(text for text, _ in parts),
         starts=tuple(starts),

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
@@ -100,7 +100,7 @@ def timed(task: Callable[[], object]) -> float:
 
 def measure(name: str, folder: Path, columns: list[str], python: str | None) -> None:
     reader = Reader(str(folder))
-    state = Log(reader.storage).state(FILES)
+    state = DeltaLog(reader.storage).state(FILES)
     schema = arrow_schema(state.metadata)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
 

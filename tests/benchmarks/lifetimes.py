@@ -29,7 +29,7 @@ from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.paimon.maintenance.settings import settings_of
 from snapshot_explorer.formats.paimon.metadata import manifests
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health.over_time import over_frame
 from snapshot_explorer.lifetimes import FileLifetimes, read_lifetimes
 from snapshot_explorer.storage import Storage
@@ -43,7 +43,7 @@ from tests.benchmarks.report import record
 PARTS = ("paimon", "manifest", "delta", "questions")
 LARGE = 100_000
 KEYED = settings_of(
-    Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
+    PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
 )
 TIMED = """
 import io, sys, time

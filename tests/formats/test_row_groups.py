@@ -17,7 +17,7 @@ import snapshot_explorer
 from snapshot_explorer.engines.conditions import condition, passing
 from snapshot_explorer.formats.delta.scan import read as delta
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.scan import read as paimon
 from snapshot_explorer.storage import Storage
 from tests.support import vector_bytes
@@ -128,7 +128,7 @@ def in_paimon(folder, rows, gone, **options):
     content = paimon_files.parquet(rows, **WIDE | options)
     files = paimon_files.Files({"bucket-0/a.parquet": content, "i": body})
     entry = paimon_files.entry("a.parquet", len(rows), size_bytes=len(content), first_row_id=100)
-    vector = Vector(path="i", offset=1, length=None, cardinality=len(gone))
+    vector = PaimonVector(path="i", offset=1, length=None, cardinality=len(gone))
     schema = paimon_files.schema([(name, kind) for name, (_, kind, _, _) in TYPES.items()])
     (split,) = paimon_files.splits(
         schema,

@@ -10,7 +10,7 @@ from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureEr
 from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health import Health, read_health
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.partitions import levels_frame, partitions_frame
@@ -29,7 +29,7 @@ MB = 1024 * 1024
 WHOLE = {"readable": "yes", "reason": None, "missing_files": 0}
 DELTA = delta_upkeep({}, "s3://lake/orders")
 KEYED = paimon_upkeep(
-    Schema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
+    PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=("id",), options={}, comment=None), "shop.orders"
 )
 MEASURED = frames.FILES.append(pa.field("delete_records", pa.int64()))
 
@@ -310,7 +310,9 @@ def test_a_health_is_data():
 
 
 def test_notes_stand_where_something_is_to_be_done():
-    schema = Schema(id=0, fields=(), partition_keys=(), primary_keys=(), options={"write-only": "true"}, comment=None)
+    schema = PaimonSchema(
+        id=0, fields=(), partition_keys=(), primary_keys=(), options={"write-only": "true"}, comment=None
+    )
     settings = paimon_upkeep(schema, "shop.orders")
 
     assert "write-only=true: its writers never compact" in str(health_of([{"bucket": 0, "level": 0}] * 60, settings))

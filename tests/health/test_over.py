@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.medians import medians
 from snapshot_explorer.health.over_time import over_frame
@@ -21,7 +21,7 @@ from tests.support.health_by_hand import by_group, group_by_hand, version_by_han
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 KEYED = paimon_upkeep(
-    Schema(
+    PaimonSchema(
         id=0, fields=(), partition_keys=(), primary_keys=("id",), options={"target-file-size": "1 kb"}, comment=None
     ),
     "shop.orders",

@@ -87,10 +87,10 @@ def test_the_reader_features_of_delta_are_listed_as_they_are_read():
 
 @pytest.mark.parametrize("option", [name for row in ("rows", "wide rows") for name in names(cells(PAIMON, row)[1])])
 def test_the_options_of_paimon_that_are_called_refused_are_refused_by_name(option):
-    from snapshot_explorer.formats.paimon.metadata.schema import Schema
+    from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
     from snapshot_explorer.formats.paimon.readable import check_table
 
-    schema = Schema(id=0, fields=(), partition_keys=(), primary_keys=(), options={}, comment=None)
+    schema = PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=(), options={}, comment=None)
     with pytest.raises(errors.UnsupportedFeatureError, match=re.escape(option)):
         check_table(schema, {option: "true"}, 1)
 

@@ -13,7 +13,7 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, Li
 from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.paimon.files import avro_rows
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField
 from snapshot_explorer.limits import parse_limits
 from snapshot_explorer.storage import Storage
 from tests.support.delta import table_builder
@@ -127,7 +127,7 @@ def test_an_avro_file_of_more_rows_than_it_may_have_is_refused():
 def rows_of(schema, blocks, **limits):
     """Return the rows of an Avro data file with a column `a`."""
     file = read_container(container(schema, blocks, "deflate"), "bucket-0/d", {}, limits=Limits(**limits))
-    field = Field(id=0, name="a", type=DataType(root="ARRAY", element=DataType(root="INT")))
+    field = PaimonField(id=0, name="a", type=PaimonDataType(root="ARRAY", element=PaimonDataType(root="INT")))
     return list(avro_rows.batches(file, [field], 1024))
 
 

@@ -92,7 +92,7 @@ class Container:
         return sum(rows for rows, _ in self.blocks)
 
 
-class Cut(Exception):  # noqa: N818 - internal to the Avro modules
+class TruncatedError(Exception):
     """The bytes end too early or violate the format. The message describes how."""
 
 
@@ -109,14 +109,14 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
             if number >= 2**64:
                 break
             return (number >> 1) ^ -(number & 1), at + shift // 7
-    raise Cut(f"invalid number at byte {at}")
+    raise TruncatedError(f"invalid number at byte {at}")
 
 
 def counted(content: bytes, at: int) -> tuple[bytes, int]:
     """Return the length-prefixed bytes at a position, and the position after them."""
     size, at = varint(content, at)
     if size < 0 or size > len(content) - at:
-        raise Cut(f"{size} bytes expected at byte {at}, found {len(content) - at}")
+        raise TruncatedError(f"{size} bytes expected at byte {at}, found {len(content) - at}")
     return content[at : at + size], at + size
 
 
@@ -144,7 +144,16 @@ def read_container(
             shapes[schema_text] = (parse or parse_shape)(json.loads(schema_text))
         codec = header.get("avro.codec", b"null").decode()
         blocks = _blocks(content, path, (at, sync), _Packing(codec=codec, limits=limits))
-    except (Cut, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, zlib.error) as error:
+    except (
+        TruncatedError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+        RecursionError,
+        zlib.error,
+    ) as error:
         if isinstance(error, UnsupportedFeatureError | LimitError):
             raise
         raise CorruptTableError(
@@ -156,7 +165,7 @@ def read_container(
 
 def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
     if content[:4] != MAGIC:
-        raise Cut("it does not begin with Obj")
+        raise TruncatedError("it does not begin with Obj")
     header: dict[str, bytes] = {}
     at = len(MAGIC)
     while True:
@@ -170,7 +179,7 @@ def _header(content: bytes) -> tuple[dict[str, bytes], bytes, int]:
             header[key.decode()], at = counted(content, at)
     sync = content[at : at + 16]
     if len(sync) < 16:  # noqa: PLR2004 - the size of the sync marker
-        raise Cut("the header is cut short")
+        raise TruncatedError("the header is cut short")
     return header, sync, at + 16
 
 
@@ -199,16 +208,16 @@ def _blocks(content: bytes, path: str, start: tuple[int, bytes], packing: _Packi
         count, at = varint(content, at)
         packed, at = counted(content, at)
         if content[at : at + 16] != sync:
-            raise Cut(f"the block that ends at byte {at} is not followed by the file's marker")
+            raise TruncatedError(f"the block that ends at byte {at} is not followed by the file's marker")
         at += 16
         try:
             block = _unpacked(packed, packing)
         except _LongBlockError:
             limits.check_value(path, len(content), limits.value_bytes + 1, "a block")
-            raise Cut("a block is too long") from None
+            raise TruncatedError("a block is too long") from None
         total, rows = total + len(block), rows + count
         if count < 0 or count > len(block):
-            raise Cut(f"implausible: {rows} rows in {total} bytes")
+            raise TruncatedError(f"implausible: {rows} rows in {total} bytes")
         limits.check_rows(path, len(content), rows)
         limits.check_bytes(path, len(content), total)
         blocks.append((count, block))
@@ -227,7 +236,7 @@ def _unpacked(packed: bytes, packing: _Packing) -> bytes:
         stream = zlib.decompressobj(-15)
         block = stream.decompress(packed, most + 1)
         if not stream.eof and len(block) <= most:
-            raise Cut("a deflate block is cut short")
+            raise TruncatedError("a deflate block is cut short")
     elif codec == "snappy":
         block = _unsnapped(packed, packing)
     elif codec == "zstandard":
@@ -251,9 +260,9 @@ def _streamed(packed: bytes, codec: str, most: int) -> bytes:
     try:
         block: bytes = stream.decompress(packed, most + 1)
     except lzma.LZMAError as error:
-        raise Cut(f"an xz block is damaged ({error})") from error
+        raise TruncatedError(f"an xz block is damaged ({error})") from error
     if not stream.eof and len(block) <= most:
-        raise Cut(f"a {codec} block is cut short")
+        raise TruncatedError(f"a {codec} block is cut short")
     return block
 
 
@@ -269,7 +278,7 @@ def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     packing.check(size)
     block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):
-        raise Cut("the checksum of a snappy block does not match")
+        raise TruncatedError("the checksum of a snappy block does not match")
     return block
 
 

@@ -56,7 +56,7 @@ class Lanes:
         if some is not self:
             self.at[where] = some.at
 
-    def lose(self, where: npt.NDArray[np.bool_]) -> None:
+    def invalidate(self, where: npt.NDArray[np.bool_]) -> None:
         """Move the rows with impossible values past the end."""
         if where.any():
             self.at[where] = self.size + 1
@@ -100,7 +100,7 @@ class Lanes:
         impossible = (sizes < 0) | (sizes > self.size)
         if impossible.any():
             sizes[impossible] = 0
-            self.lose(impossible)
+            self.invalidate(impossible)
         starts = self.at.copy()
         self.at += sizes
         return starts, sizes
@@ -159,7 +159,7 @@ def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) 
     if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
         raise Unproven
     chosen = lanes.varint()
-    lanes.lose((chosen < 0) | (chosen >= len(branches)))
+    lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
     valid = chosen == parts[0]
     if valid.all():
         return read_column(branches[parts[0]], lanes, wanted)
@@ -271,7 +271,7 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
         of_size.varint()
         some.follow(sized, of_size)
         counts = np.abs(counts)
-    some.lose((counts < 0) | (counts > _MOST_ITEMS))
+    some.invalidate((counts < 0) | (counts > _MOST_ITEMS))
     counts[some.at > lanes.size] = 0
     lanes.follow(rows, some)
     return counts

@@ -16,11 +16,11 @@ from snapshot_explorer.formats.avro.arrow_values import as_map, pair_type
 from snapshot_explorer.formats.avro.container import (
     Atom,
     Choice,
-    Cut,
     Fixed,
     Items,
     Record,
     Shape,
+    TruncatedError,
     Union,
     counted,
     varint,
@@ -42,7 +42,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
             row, at = _value(shape, block, at)
             rows.append(row)
         if at != len(block):
-            raise Cut(f"{count} rows end at byte {at} of a block of {len(block)}")
+            raise TruncatedError(f"{count} rows end at byte {at} of a block of {len(block)}")
     return _with_maps(pa.array(rows, _without_maps(wanted)), wanted)
 
 
@@ -66,7 +66,7 @@ def _with_maps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
     if pa.types.is_map(wanted):
         return as_map(array.offsets, array.values, wanted, mask)
-    raise Cut(f"{wanted} is not read from lists of lists")
+    raise TruncatedError(f"{wanted} is not read from lists of lists")
 
 
 def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:
@@ -81,14 +81,14 @@ def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:
         case Union(branches):
             branch, at = varint(block, at)
             if not 0 <= branch < len(branches):
-                raise Cut(f"unknown branch {branch} at byte {at}")
+                raise TruncatedError(f"unknown branch {branch} at byte {at}")
             return _value(branches[branch], block, at)
         case Items():
             return _items(shape, block, at)
         case Choice(symbols):
             index, at = varint(block, at)
             if not 0 <= index < len(symbols):
-                raise Cut(f"unknown symbol {index} at byte {at}")
+                raise TruncatedError(f"unknown symbol {index} at byte {at}")
             return symbols[index], at
         case Fixed(size):
             return _exactly(block, at, size), at + size
@@ -107,7 +107,7 @@ def _atom(name: str, block: bytes, at: int) -> tuple[Any, int]:
             try:
                 return text.decode(), at
             except UnicodeDecodeError as error:
-                raise Cut(f"text before byte {at} is not UTF-8") from error
+                raise TruncatedError(f"text before byte {at} is not UTF-8") from error
         case "boolean":
             return _exactly(block, at, 1) != b"\0", at + 1
         case "float":
@@ -118,7 +118,7 @@ def _atom(name: str, block: bytes, at: int) -> tuple[Any, int]:
 
 def _exactly(block: bytes, at: int, size: int) -> bytes:
     if at + size > len(block):
-        raise Cut(f"{size} bytes expected at byte {at}, found {len(block) - at}")
+        raise TruncatedError(f"{size} bytes expected at byte {at}, found {len(block) - at}")
     return block[at : at + size]
 
 
@@ -133,7 +133,7 @@ def _items(shape: Items, block: bytes, at: int) -> tuple[Any, int]:
             _, at = varint(block, at)
             count = -count
         if count > len(block) - at or len(items) + count > _MOST_ITEMS:
-            raise Cut(f"{count} items expected at byte {at}, found {len(block) - at} bytes")
+            raise TruncatedError(f"{count} items expected at byte {at}, found {len(block) - at} bytes")
         for _ in range(count):
             key = None
             if shape.keyed:

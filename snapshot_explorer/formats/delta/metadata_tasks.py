@@ -21,7 +21,7 @@ from snapshot_explorer.formats.delta.log.batches import check_size, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import read_adds
 from snapshot_explorer.formats.delta.log.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.delta.log.layout import LogFile
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
 from snapshot_explorer.formats.delta.log.replay import (
     ADD_RANK,
@@ -32,8 +32,8 @@ from snapshot_explorer.formats.delta.log.replay import (
     keys,
     ranks,
 )
-from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
-from snapshot_explorer.formats.delta.log.times import Listed
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.delta.log.times import ListedTimes
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts
 from snapshot_explorer.formats.metadata_tasks import (
@@ -88,7 +88,7 @@ class StateCommits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commits:
+class CommitsTask:
     """Commits whose changes are read."""
 
     version: int
@@ -97,12 +97,12 @@ class Commits:
     """Their files, ascending, without a gap."""
     metadata: Metadata
     """In force at the first of them."""
-    times: Listed | None
+    times: ListedTimes | None
     """Their commit times, as far as the listing contains them; None if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SettingsTask:
     """Commits that are searched for protocol and metaData."""
 
     version: int
@@ -129,7 +129,7 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
 
 
 def statistics_of(
-    adds: pa.Table, in_force: Sequence[tuple[int, Metadata]], columns: Sequence[str], schema: Schema
+    adds: pa.Table, in_force: Sequence[tuple[int, Metadata]], columns: Sequence[str], schema: DeltaSchema
 ) -> pa.Table:
     """Return path, level, deletion_vector and statistics of added files; see `ChangesWithStatistics`.
 
@@ -145,7 +145,7 @@ def statistics_of(
     return pa.concat_tables(parts)
 
 
-def state_tasks(storage: Storage, log: Log, version: int, prefetch: Prefetch) -> list[MetadataTask]:
+def state_tasks(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetch) -> list[MetadataTask]:
     """Return the tasks for the live files of a version.
 
     Reads the actions of its checkpoint that are not files, and searches the commits after it for metaData.
@@ -166,7 +166,7 @@ def state_tasks(storage: Storage, log: Log, version: int, prefetch: Prefetch) ->
 
 
 def change_tasks(
-    storage: Storage, log: Log, versions: Sequence[int], prefetch: Prefetch, times: Listed | None
+    storage: Storage, log: DeltaLog, versions: Sequence[int], prefetch: Prefetch, times: ListedTimes | None
 ) -> list[MetadataTask]:
     """Return the tasks for the changes of commits.
 
@@ -187,7 +187,7 @@ def change_tasks(
             first, last = commits[0].version, commits[-1].version
             metadata = later.get(first, metadata)
             listed = times.only(range(first, last + 1)) if times is not None else None
-            units.append(Commits(version=first, commits=commits, metadata=metadata, times=listed))
+            units.append(CommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
             metadata = next((later[one.version] for one in reversed(commits) if one.version in later), metadata)
     return units
 
@@ -206,7 +206,7 @@ def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[
     return pieces
 
 
-def _metadata_near(storage: Storage, log: Log, version: int, prefetch: Prefetch) -> Metadata:
+def _metadata_near(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetch) -> Metadata:
     """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""
     try:
         segment, checkpoint = log.outline(version)
@@ -228,7 +228,7 @@ def _in_force(
 
 def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
-    pieces = [Settings(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
+    pieces = [SettingsTask(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = PREFETCHED.empty_table()
     elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
@@ -248,9 +248,9 @@ def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[in
 
 def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
     match unit:
-        case Settings():
+        case SettingsTask():
             yield _of_settings(storage, unit)
-        case Commits():
+        case CommitsTask():
             yield _of_commits(storage, unit)
         case CheckpointPart():
             for adds in read_adds(storage, unit.path, unit.size_bytes, part=unit.part, parts=unit.parts):
@@ -261,7 +261,7 @@ def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
             yield _of_state(actions.removes, unit.version, unit.metadata, "remove", REMOVE_RANK)
 
 
-def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
+def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
     """Return the lines that may contain protocol or metaData; others become empty, to keep line numbers."""
     found = []
     for version, path, content in _contents(storage, unit.commits):
@@ -273,7 +273,7 @@ def _of_settings(storage: Storage, unit: Settings) -> pa.Table:
     return pa.Table.from_pylist(found, PREFETCHED)
 
 
-def _of_commits(storage: Storage, unit: Commits) -> pa.Table:
+def _of_commits(storage: Storage, unit: CommitsTask) -> pa.Table:
     versions = [one.version for one in unit.commits]
     reads_infos = unit.times is not None and any(map(unit.times.reads_commit_file, versions))
     actions = parse_commits(_contents(storage, unit.commits), infos=reads_infos, limits=storage.limits)

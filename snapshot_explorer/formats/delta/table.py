@@ -12,11 +12,11 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, T
 from snapshot_explorer.formats.delta import metadata_tasks as units
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
-from snapshot_explorer.formats.delta.history.commits import History
-from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, Inspector
+from snapshot_explorer.formats.delta.history.commits import DeltaHistory
+from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, DeltaInspector
 from snapshot_explorer.formats.delta.log.hints import CheckpointHint, read_hint
 from snapshot_explorer.formats.delta.log.layout import LOG
-from snapshot_explorer.formats.delta.log.log import Log, check_published
+from snapshot_explorer.formats.delta.log.log import DeltaLog, check_published
 from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata
 from snapshot_explorer.formats.delta.log.schema import schema_of, table_schema
@@ -55,9 +55,9 @@ class Delta(TableFormat):
                 f"{storage.root} has no branch {branch!r}: Delta tables have no branches. Open it without a branch."
             )
         self._storage = storage
-        self._log = Log(storage)
+        self._log = DeltaLog(storage)
         self._times = Times(storage, self._log)
-        self._history = History(storage, self._log, self._times)
+        self._history = DeltaHistory(storage, self._log, self._times)
         self._vacuum = Vacuum(storage, self._log, self._times.committed_at)
         self._last_metadata: tuple[int, int, Metadata] | None = None  # generation, version, its metadata
 
@@ -137,7 +137,7 @@ class Delta(TableFormat):
 
     def inspect(self, name: str) -> pa.Table:
         """Return DESCRIBE HISTORY, with the columns of Delta's own."""
-        return Inspector(self._storage, self._log, self._times).of_table(name)
+        return DeltaInspector(self._storage, self._log, self._times).of_table(name)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
         """Return what VACUUM with a rule would delete; see `Vacuum.expiry`."""

@@ -10,15 +10,15 @@ import pyarrow as pa
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.formats.delta.changes import vector_changes
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
-from snapshot_explorer.formats.delta.changes.events import HIDDEN, Events, read_events
+from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, read_events
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.history.entries import entries_of
-from snapshot_explorer.formats.delta.history.inspections import Inspector
+from snapshot_explorer.formats.delta.history.inspections import DeltaInspector
 from snapshot_explorer.formats.delta.log import schema as schemas
 from snapshot_explorer.formats.delta.log.data_types import field_ids
 from snapshot_explorer.formats.delta.log.file_frames import files_frame, manifests_frame
-from snapshot_explorer.formats.delta.log.log import Log
-from snapshot_explorer.formats.delta.log.records import Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.log import DeltaLog
+from snapshot_explorer.formats.delta.log.records import DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.maintenance.settings import settings_of
 from snapshot_explorer.formats.delta.scan import planning
@@ -47,7 +47,7 @@ class DeltaVersion(TableVersion):
     The log caches the live files of the last few versions.
     """
 
-    def __init__(self, storage: Storage, number: int, *, log: Log, times: Times) -> None:
+    def __init__(self, storage: Storage, number: int, *, log: DeltaLog, times: Times) -> None:
         self._storage = storage
         self._number = number
         self._log = log
@@ -136,7 +136,7 @@ class DeltaVersion(TableVersion):
 
     def inspect(self, name: str) -> pa.Table:
         """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own."""
-        return Inspector(self._storage, self._log, self._times).of_version(name, self._number)
+        return DeltaInspector(self._storage, self._log, self._times).of_version(name, self._number)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
@@ -161,7 +161,7 @@ class DeltaVersion(TableVersion):
 
         Row groups in which no row matches the predicate may be left out.
         """
-        if isinstance(split.detail, Events):
+        if isinstance(split.detail, DeltaEvents):
             return read_events(self._storage, split.detail, columns, self._removals(split.detail.version))
         return rows.read(self._storage, split, columns, predicate, removals=self._removals(self._number))
 
@@ -196,14 +196,14 @@ class DeltaVersion(TableVersion):
 
 
 def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:
-    log = Log(storage)
+    log = DeltaLog(storage)
     found = DeltaVersion(storage, number, log=log, times=Times(storage, log))
     if definition is not None:
         vars(found)["_definition"] = definition
     return found
 
 
-def _in_partitions(state: State, predicate: Predicate | None) -> pa.Table:
+def _in_partitions(state: DeltaState, predicate: Predicate | None) -> pa.Table:
     names = frozenset(state.metadata.partition_columns)
     part = predicate.on(names) if predicate is not None and names else None
     if part is None:

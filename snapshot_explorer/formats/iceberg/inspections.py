@@ -21,11 +21,11 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
 from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of, readable_metrics
-from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
@@ -203,7 +203,7 @@ _OF_FILES = {"files": (True, True), "data_files": (True, False), "delete_files":
 _ALL = "all_"
 
 
-def inspect_table(source: Source, history: History, name: str) -> pa.Table:
+def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Table:
     """Return a metadata table of the whole table.
 
     Reads nothing, as all of it is in the metadata file; but for `all_...` the manifest lists of all snapshots and, but
@@ -234,7 +234,7 @@ def inspect_table(source: Source, history: History, name: str) -> pa.Table:
         ) from error
 
 
-def inspect_version(source: Source, snapshot: Snapshot | None, name: str) -> pa.Table:
+def inspect_version(source: Source, snapshot: IcebergSnapshot | None, name: str) -> pa.Table:
     """Return a metadata table of a version. Reads its manifest list and, but for `manifests`, its manifests."""
     if name == "manifests":
         return _manifest_table(manifests_of(source, [] if snapshot is None else [snapshot]))
@@ -272,7 +272,7 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
     return _with_metrics(rows, source, None)
 
 
-def _with_metrics(rows: pa.Table, source: Source, snapshot: Snapshot | None) -> pa.Table:
+def _with_metrics(rows: pa.Table, source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
     """Return rows of files with `readable_metrics`, by the columns of a snapshot; of the current schema for None."""
     schema = parse_schema(source.metadata.schema_of(snapshot))
     return rows.append_column("readable_metrics", readable_metrics(rows, schema.fields))
@@ -294,7 +294,7 @@ def _snapshots(source: Source) -> list[dict[str, Any]]:
     ]
 
 
-def _history(history: History) -> list[dict[str, Any]]:
+def _history(history: IcebergHistory) -> list[dict[str, Any]]:
     metadata = history.metadata
     return [
         {
@@ -425,7 +425,7 @@ def _manifest_table(found: pa.Table) -> pa.Table:
     return pa.table([columns[name] for name in _MANIFESTS.names], schema=_MANIFESTS)
 
 
-def _entry_table(source: Source, manifests: pa.Table, snapshot: Snapshot | None) -> pa.Table:
+def _entry_table(source: Source, manifests: pa.Table, snapshot: IcebergSnapshot | None) -> pa.Table:
     found = entries_of(source, manifests, statistics=True)
     rows = _file_table(found.rows, partition_maps(source.metadata, found.partitions.arrays()), _ENTRIES)
     return _with_metrics(rows, source, snapshot)
@@ -444,7 +444,7 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
     return pa.table(arrays, schema=schema)
 
 
-def _partitions(source: Source, snapshot: Snapshot | None) -> pa.Table:
+def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
     """Return a row per partition, with the counts of its live files and delete files."""
     found = live_files(source, snapshot, statistics=False)
     maps = partition_maps(source.metadata, found.partitions)

@@ -12,10 +12,10 @@ from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
-from snapshot_explorer.formats.iceberg.metadata.history import History
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.manifests import needed
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, SnapshotLog, Snapshots
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, SnapshotLog, Snapshots
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
 
 _COMMITS = 100
@@ -27,7 +27,7 @@ _BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifests:
+class ManifestsTask:
     """A task: some manifests of a version."""
 
     version: int
@@ -38,17 +38,17 @@ class Manifests:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commits:
+class CommitsTask:
     """A task: consecutive commits."""
 
     version: int
     """The first."""
-    snapshots: tuple[tuple[int, Snapshot], ...]
+    snapshots: tuple[tuple[int, IcebergSnapshot], ...]
     for_lifetimes: bool
     """Whether commit times are requested."""
 
 
-def state_tasks(source: Source, snapshot: Snapshot, version: int, *, deletes: bool) -> list[MetadataTask]:
+def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, deletes: bool) -> list[MetadataTask]:
     """Return the tasks that read the live files of a version. Reads its manifest list.
 
     Each task also reads the manifests of delete files, if requested: any of them may apply to its data files.
@@ -59,12 +59,12 @@ def state_tasks(source: Source, snapshot: Snapshot, version: int, *, deletes: bo
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     sizes = pc.fill_null(data.column("length"), _BYTES).to_pylist()
     return [
-        Manifests(version=version, data=data.slice(places[0], len(places)), deletes=rest)
+        ManifestsTask(version=version, data=data.slice(places[0], len(places)), deletes=rest)
         for places in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
     ]
 
 
-def change_tasks(history: History, versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
+def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
     """Return the tasks that read the changes of commits. Reads nothing.
 
     Args:
@@ -84,12 +84,12 @@ def change_tasks(history: History, versions: Sequence[int], *, lifetimes: bool) 
     return [*units, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
 
 
-def _commits(history: History, run: Sequence[int], *, lifetimes: bool) -> Commits:
+def _commits(history: IcebergHistory, run: Sequence[int], *, lifetimes: bool) -> CommitsTask:
     snapshots = tuple((version, history.snapshots[version]) for version in run)
-    return Commits(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
+    return CommitsTask(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
 
 
-def task_reader(source: Source, history: History) -> Reader:
+def task_reader(source: Source, history: IcebergHistory) -> Reader:
     """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
     metadata = replace(
         source.metadata,
@@ -103,8 +103,8 @@ def task_reader(source: Source, history: History) -> Reader:
     return partial(_read, replace(source, metadata=metadata), bare)
 
 
-def _read(source: Source, history: History, unit: MetadataTask) -> Iterator[pa.Table]:
-    if isinstance(unit, Manifests):
+def _read(source: Source, history: IcebergHistory, unit: MetadataTask) -> Iterator[pa.Table]:
+    if isinstance(unit, ManifestsTask):
         frame = files_frame(source.metadata, live_of(source, unit.data, unit.deletes, statistics=False))
         yield of_state(
             frame,
@@ -113,11 +113,11 @@ def _read(source: Source, history: History, unit: MetadataTask) -> Iterator[pa.T
             identity=single_chunk(frame.column("path")).cast(pa.binary()),
             rank=pa.repeat(pa.scalar(0, pa.int64()), len(frame)),
         )
-    elif isinstance(unit, Commits):
+    elif isinstance(unit, CommitsTask):
         yield _of_commits(source, history, unit)
 
 
-def _of_commits(source: Source, history: History, unit: Commits) -> pa.Table:
+def _of_commits(source: Source, history: IcebergHistory, unit: CommitsTask) -> pa.Table:
     snapshots = dict(unit.snapshots)
     some = replace(history, snapshots=snapshots)
     changes = changes_frame(some, changed_files(source, list(snapshots.values()), deletes=False))

@@ -31,7 +31,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 )
 from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.metadata.history import (
-    History,
+    IcebergHistory,
     current_at,
     history_of,
     not_in_history,
@@ -90,7 +90,7 @@ class Iceberg(TableFormat):
         self._files = MetadataFiles(storage, metadata_file)
         self._lock = threading.Lock()
         self._numbers = dict(numbers or {})
-        self._known: tuple[Source, History, tuple[str, ...]] | None = None
+        self._known: tuple[Source, IcebergHistory, tuple[str, ...]] | None = None
         if branch not in (None, MAIN):
             self._read()
 
@@ -175,7 +175,7 @@ class Iceberg(TableFormat):
             tags.setdefault(version, []).append(name)
         return commits_frame(history, versions, self._readable(source, history, versions), tags)
 
-    def _readable(self, source: Source, history: History, versions: Sequence[int]) -> list[Readable | None]:
+    def _readable(self, source: Source, history: IcebergHistory, versions: Sequence[int]) -> list[Readable | None]:
         if self._storage.local_address("") is None:
             return [None] * len(versions)
         ids = map(history.ids.__getitem__, versions)
@@ -245,7 +245,7 @@ class Iceberg(TableFormat):
         _, history, _ = self._read()
         return self._tags(history)
 
-    def _tags(self, history: History) -> Mapping[str, int]:
+    def _tags(self, history: IcebergHistory) -> Mapping[str, int]:
         snapshots = history.metadata.snapshots
         numbers = {
             name: history.numbers.get(ref.snapshot_id, snapshots.numbers[ref.snapshot_id] or None)
@@ -335,7 +335,7 @@ class Iceberg(TableFormat):
         source, history = self._current()
         return units.task_reader(source, history)
 
-    def _current(self) -> tuple[Source, History]:
+    def _current(self) -> tuple[Source, IcebergHistory]:
         """Return the history that was read last; reads it the first time."""
         known = self._known
         if known is None:
@@ -343,7 +343,7 @@ class Iceberg(TableFormat):
             return source, history
         return known[0], known[1]
 
-    def _history(self, versions: Sequence[int]) -> History:
+    def _history(self, versions: Sequence[int]) -> IcebergHistory:
         _, history = self._current()
         if not all(map(history.ids.__contains__, versions)):
             _, history, _ = self._read()
@@ -352,7 +352,7 @@ class Iceberg(TableFormat):
                 raise self._not_found(history, missing)
         return history
 
-    def _read(self) -> tuple[Source, History, tuple[str, ...]]:
+    def _read(self) -> tuple[Source, IcebergHistory, tuple[str, ...]]:
         """Return the current history, and notes on it. Reads the current metadata file."""
         found = self._files.current()
         with self._lock:
@@ -372,7 +372,7 @@ class Iceberg(TableFormat):
         locations = locations_of(self._storage.root, metadata.location, chain(earlier, lists), self._relocate)
         return Source(storage=self._storage, metadata=metadata, locations=locations)
 
-    def _not_found(self, history: History, number: int) -> SnapshotNotFoundError:
+    def _not_found(self, history: IcebergHistory, number: int) -> SnapshotNotFoundError:
         snapshots = history.metadata.snapshots
         other = snapshots.get(number) or next(
             (one for one in snapshots.values() if one.sequence_number == number and number), None
@@ -420,7 +420,7 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
     return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 
 
-def _fork(history: History, head: int) -> int | None:
+def _fork(history: IcebergHistory, head: int) -> int | None:
     """Return the newest version of a history that is an ancestor of a snapshot, or the snapshot itself."""
     parents = history.metadata.snapshots.parents
     seen: set[int] = set()

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.formats.iceberg.changes.events import Events, Part, read_events, read_part
+from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.file_changes import identity_in, identity_without_deletes, rows_deleted
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.inspections import inspect_version
@@ -27,8 +27,8 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame, files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, SnapshotLog, Snapshots
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema, table_schema
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, SnapshotLog, Snapshots
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
@@ -53,13 +53,13 @@ from snapshot_explorer.storage import Storage
 class IcebergVersion(TableVersion):
     """One version of a branch. Immutable and picklable."""
 
-    def __init__(self, source: Source, snapshot: Snapshot | None, number: int | None) -> None:
+    def __init__(self, source: Source, snapshot: IcebergSnapshot | None, number: int | None) -> None:
         """Bind to a snapshot; None is a table without one. Reads nothing."""
         self._source = source
         self._snapshot = snapshot
         self._number = number
 
-    def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, Snapshot | None, int | None]]:
+    def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, IcebergSnapshot | None, int | None]]:
         kept = Snapshots.of(() if self._snapshot is None else (self._snapshot,))
         metadata = replace(
             self._source.metadata,
@@ -81,7 +81,7 @@ class IcebergVersion(TableVersion):
         return self._number
 
     @cached_property
-    def _schema(self) -> Schema:
+    def _schema(self) -> IcebergSchema:
         return parse_schema(self._source.metadata.schema_of(self._snapshot))
 
     @cached_property
@@ -197,7 +197,7 @@ class IcebergVersion(TableVersion):
 
         Row groups in which no row matches the predicate may be left out.
         """
-        if isinstance(split.detail, Events):
+        if isinstance(split.detail, IcebergEvents):
             return read_events(self._reader, split.detail, columns)
         if isinstance(split.detail, Part):
             return read_part(self._reader, split.detail, columns)

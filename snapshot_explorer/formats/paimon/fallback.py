@@ -15,13 +15,13 @@ import pyarrow as pa
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
-from snapshot_explorer.formats.paimon.metadata.data_types import DataType
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.model import ReadPlan, Split
 from snapshot_explorer.storage import Storage
@@ -50,10 +50,10 @@ class BranchReader:
 
     branch: str | None
     """Its name; None for the main one."""
-    history: History
+    history: PaimonHistory
     schemas: Schemas
 
-    def schema(self, snapshot: Snapshot) -> Schema:
+    def schema(self, snapshot: PaimonSnapshot) -> PaimonSchema:
         """Return the schema of a version."""
         return self.schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
 
@@ -70,7 +70,10 @@ class ClaimedPartitions:
 
 
 def plan(
-    storage: Storage, here: BranchReader, snapshot: Snapshot, plan_branch: Callable[[Schemas, Snapshot], ReadPlan]
+    storage: Storage,
+    here: BranchReader,
+    snapshot: PaimonSnapshot,
+    plan_branch: Callable[[Schemas, PaimonSnapshot], ReadPlan],
 ) -> ReadPlan:
     """Return the plan of a version, combined with the branch in its newest options.
 
@@ -124,10 +127,12 @@ def _open_branch(storage: Storage, link: FallbackLink, version: int) -> BranchRe
     if link.branch != MAIN and f"branch-{link.branch}" not in folders:
         raise refusal(features.ABSENT_BRANCH, version=version, branch=link.branch, option=link.option)
     layout = Layout(link.branch)
-    return BranchReader(branch=layout.branch, history=History(storage, layout), schemas=Schemas(storage, layout))
+    return BranchReader(branch=layout.branch, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout))
 
 
-def fallback_version(snapshot: Snapshot, history: History, other: History, link: FallbackLink) -> int | None:
+def fallback_version(
+    snapshot: PaimonSnapshot, history: PaimonHistory, other: PaimonHistory, link: FallbackLink
+) -> int | None:
     """Return the version of the other branch to combine with a version; None if the other has no versions.
 
     The newest version is combined with the other's newest. An older one is combined with the other's version at its
@@ -153,7 +158,7 @@ def fallback_version(snapshot: Snapshot, history: History, other: History, link:
     return before[-1] if before else 1
 
 
-def check_same_columns(schema: Schema, other: Schema, version: int, link: FallbackLink) -> None:
+def check_same_columns(schema: PaimonSchema, other: PaimonSchema, version: int, link: FallbackLink) -> None:
     """Raise if the columns of two branches differ: Paimon matches them by position, whatever their names."""
     if schema.partition_keys != other.partition_keys or len(schema.fields) != len(other.fields):
         raise refusal(features.OTHER_BRANCH_COLUMNS, version=version, option=link.option, what=" or partition keys")
@@ -164,21 +169,21 @@ def check_same_columns(schema: Schema, other: Schema, version: int, link: Fallba
             )
 
 
-def _same_type(left: DataType, right: DataType) -> bool:
+def _same_type(left: PaimonDataType, right: PaimonDataType) -> bool:
     """Return whether two types are equal, ignoring nullability and field ids."""
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = [(left.key, right.key), (left.element, right.element)]
     if any((one is None) != (other is None) or (one and other and not _same_type(one, other)) for one, other in parts):
         return False
-    pairs: list[tuple[Field, Field]] = list(zip(left.fields, right.fields, strict=False))
+    pairs: list[tuple[PaimonField, PaimonField]] = list(zip(left.fields, right.fields, strict=False))
     return len(left.fields) == len(right.fields) and all(
         one.name == other.name and _same_type(one.type, other.type) for one, other in pairs
     )
 
 
 def claimed_partitions(
-    entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int
+    entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int
 ) -> ClaimedPartitions:
     """Return the partitions of live files."""
     keys, texts = _partitions(entries, schema)
@@ -187,7 +192,7 @@ def claimed_partitions(
 
 
 def _partitions(
-    entries: pa.Table, schema: Schema
+    entries: pa.Table, schema: PaimonSchema
 ) -> tuple[frozenset[str], frozenset[tuple[tuple[str, str | None], ...]]]:
     found = partitions_of(entries.column("partition"), schema)
     values = found.values.to_pylist() if schema.partition_keys else [{}] * min(len(entries), 1)
@@ -221,6 +226,6 @@ def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, versio
 
 def _of_split(split: Split) -> str:
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.partition is None:
+    if not isinstance(plan, PaimonPlan) or plan.partition is None:
         return _key({})
     return _key(plan.partition.to_pylist()[0])

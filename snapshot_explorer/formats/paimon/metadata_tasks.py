@@ -12,13 +12,13 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, contiguous_runs, of_changes, of_state
-from snapshot_explorer.formats.paimon.metadata.contents import State, index_of, read_listed, state_lists
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, index_of, read_listed, state_lists
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, vectors_in
 from snapshot_explorer.storage import Storage
@@ -32,11 +32,11 @@ _BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifests:
+class ManifestsTask:
     """A task: some manifests of a version."""
 
     version: int
-    snapshot: Snapshot
+    snapshot: PaimonSnapshot
     listed: pa.Table
     """LIST rows of the manifests."""
     list_path: str
@@ -45,7 +45,7 @@ class Manifests:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commits:
+class CommitsTask:
     """A task: consecutive commits."""
 
     version: int
@@ -56,7 +56,7 @@ class Commits:
     """Whether to read commit times instead of changelogs."""
 
 
-def state_tasks(storage: Storage, snapshot: Snapshot) -> list[MetadataTask]:
+def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask]:
     """Return the tasks that read the live files of a version. Reads its base and delta lists."""
     lists = state_lists(storage, snapshot)
     listed = lists.manifests
@@ -66,7 +66,9 @@ def state_tasks(storage: Storage, snapshot: Snapshot) -> list[MetadataTask]:
     for places in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
         some = listed.slice(places[0], len(places))
         ours = max(0, min(len(some), places[-1] + 1 - (len(listed) - own)))
-        units.append(Manifests(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours))
+        units.append(
+            ManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
+        )
     return units
 
 
@@ -79,7 +81,7 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
-        Commits(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
+        CommitsTask(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
         for run in contiguous_runs(versions)
         for begin in range(0, len(run), each)
     ]
@@ -92,14 +94,14 @@ def task_reader(storage: Storage, layout: Layout) -> Reader:
 
 def _read(storage: Storage, layout: Layout, unit: MetadataTask) -> Iterator[pa.Table]:
     schemas = Schemas(storage, layout)
-    if isinstance(unit, Manifests):
+    if isinstance(unit, ManifestsTask):
         yield _of_state(storage, schemas, unit)
-    elif isinstance(unit, Commits):
+    elif isinstance(unit, CommitsTask):
         yield _of_commits(storage, layout, schemas, unit)
 
 
-def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commits) -> pa.Table:
-    snapshots = History(storage, layout).snapshots(range(unit.version, unit.last + 1))
+def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: CommitsTask) -> pa.Table:
+    snapshots = PaimonHistory(storage, layout).snapshots(range(unit.version, unit.last + 1))
     changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
     if not unit.for_lifetimes:
         return of_changes(changes)
@@ -108,7 +110,7 @@ def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commit
     return of_changes(changes, times.take(single_chunk(places)))
 
 
-def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
+def _of_state(storage: Storage, schemas: Schemas, unit: ManifestsTask) -> pa.Table:
     snapshot, options = unit.snapshot, schemas.newest().options
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     entries, counts = read_listed(storage, snapshot, unit.listed, unit.list_path)
@@ -119,7 +121,7 @@ def _of_state(storage: Storage, schemas: Schemas, unit: Manifests) -> pa.Table:
     indexes = indexes.filter(pc.is_in(indexes.column("data_file"), single_chunk(entries.column("file_name"))))
     partitions = partitions_of(entries.column("partition"), schema)
     frame = files_frame(
-        State(entries=entries, indexes=indexes),
+        PaimonState(entries=entries, indexes=indexes),
         version=snapshot.id,
         partitions=partitions,
         paths=paths_of(storage, entries, partitions, schema, options, strict=False),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshot_explorer.formats.features import Feature, refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, type_text
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
@@ -32,7 +32,7 @@ def flag(options: Mapping[str, str], name: str) -> bool:
     return options.get(name, "false").strip().lower() == "true"
 
 
-def check_table(schema: Schema, options: Mapping[str, str], version: int) -> None:
+def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) -> None:
     """Raise if the options or types of a table need a feature that is not supported."""
     for name, feature in _unread_options(options):
         raise refusal(feature, version=version, option=name, value=options[name])
@@ -55,7 +55,7 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
             yield name, features.MAP_LAYOUTS
 
 
-def _unread(kind: DataType) -> DataType | None:
+def _unread(kind: PaimonDataType) -> PaimonDataType | None:
     """Return the first unsupported type in a type, None if there is none."""
     if kind.root in _TYPES:
         return kind
@@ -72,7 +72,7 @@ def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], f
         raise refusal(features.PARTIAL_FILES, version=version, file=file_name, column=absent[0])
 
 
-def check_no_blobs(written: Sequence[str] | None, columns: Iterable[Field], file_name: str, version: int) -> None:
+def check_no_blobs(written: Sequence[str] | None, columns: Iterable[PaimonField], file_name: str, version: int) -> None:
     """Raise if a data file contains a blob column: its contents need not be the values."""
     for column in columns:
         if column.type.root == "BLOB" and (written is None or column.name in written):

@@ -31,12 +31,12 @@ from snapshot_explorer.formats.paimon.metadata.branches import (
 )
 from snapshot_explorer.formats.paimon.metadata.commit_frames import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
-from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
+from snapshot_explorer.formats.paimon.system_tables.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.model import (
@@ -75,7 +75,7 @@ class Paimon(TableFormat):
             there = ", ".join([MAIN, *branch_names(storage)])
             raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
         layout = self._layout = Layout(branch)
-        self._history = History(storage, layout)
+        self._history = PaimonHistory(storage, layout)
         self._schemas = Schemas(storage, layout)
 
     @property
@@ -260,7 +260,7 @@ class Paimon(TableFormat):
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Paimon's system tables of the whole table. Their columns are in `system_tables.types`."""
-        return Inspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
+        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, under the newest schema.

@@ -10,7 +10,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
-from snapshot_explorer.formats.paimon.changes.events import Difference, Events, read_events
+from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents, read_events
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
@@ -18,11 +18,11 @@ from snapshot_explorer.formats.paimon.maintenance.settings import features_in_us
 from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
 from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of, state_lists
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, table_schema
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, table_schema
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
@@ -30,7 +30,7 @@ from snapshot_explorer.formats.paimon.scan import vector_changes
 from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, filtered_state, paths_of, scan, vectors_in
-from snapshot_explorer.formats.paimon.system_tables.inspections import Inspector
+from snapshot_explorer.formats.paimon.system_tables.inspections import PaimonInspector
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -47,7 +47,13 @@ class PaimonVersion(TableVersion):
     """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
 
     def __init__(
-        self, storage: Storage, snapshot: Snapshot | None, *, layout: Layout, history: History, schemas: Schemas
+        self,
+        storage: Storage,
+        snapshot: PaimonSnapshot | None,
+        *,
+        layout: Layout,
+        history: PaimonHistory,
+        schemas: Schemas,
     ) -> None:
         """Bind to a snapshot; None is the table before its first commit. Reads nothing."""
         self._storage = storage
@@ -56,7 +62,7 @@ class PaimonVersion(TableVersion):
         self._history = history
         self._schemas = schemas.pinned()
 
-    def __reduce__(self) -> tuple[object, tuple[Storage, Snapshot | None, str | None, dict[str, Schema]]]:
+    def __reduce__(self) -> tuple[object, tuple[Storage, PaimonSnapshot | None, str | None, dict[str, PaimonSchema]]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
         return _restored, (self._storage, self._snapshot, self._layout.branch, resolved)
 
@@ -70,12 +76,12 @@ class PaimonVersion(TableVersion):
         return None if self._snapshot is None else self._snapshot.id
 
     @cached_property
-    def _newest_schema(self) -> Schema:
+    def _newest_schema(self) -> PaimonSchema:
         """Return the newest schema of the branch, whose options apply to every version."""
         return self._schemas.newest()
 
     @cached_property
-    def _schema(self) -> Schema:
+    def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
         return self._schemas.by_id([self._snapshot.schema_id])[self._snapshot.schema_id]
@@ -182,7 +188,9 @@ class PaimonVersion(TableVersion):
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Paimon's system tables of a version. Their columns are in `system_tables.types`."""
-        return Inspector(self._storage, self._layout, self._history, self._schemas).of_version(name, self._snapshot)
+        return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(
+            name, self._snapshot
+        )
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
         """Return the splits of the rows, and the files that the predicate skips.
@@ -219,9 +227,9 @@ class PaimonVersion(TableVersion):
 
         Row groups of files that need no merge may be left out if no row in them matches the predicate.
         """
-        if isinstance(split.detail, Events | Difference):
+        if isinstance(split.detail, PaimonEvents | Difference):
             return read_events(self._storage, split.detail, columns)
-        if isinstance(split.detail, vector_changes.VectorDifference):
+        if isinstance(split.detail, vector_changes.PaimonVectorDifference):
             return vector_changes.read_difference(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns, predicate)
 
@@ -250,18 +258,18 @@ class PaimonVersion(TableVersion):
     def _side(self) -> fallback.BranchReader:
         return fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
 
-    def _existing(self) -> Snapshot:
+    def _existing(self) -> PaimonSnapshot:
         if self._snapshot is None:
             raise SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
         return self._snapshot
 
 
 def _restored(
-    storage: Storage, snapshot: Snapshot | None, branch: str | None, resolved: Mapping[str, Schema]
+    storage: Storage, snapshot: PaimonSnapshot | None, branch: str | None, resolved: Mapping[str, PaimonSchema]
 ) -> PaimonVersion:
     layout = Layout(branch)
     found = PaimonVersion(
-        storage, snapshot, layout=layout, history=History(storage, layout), schemas=Schemas(storage, layout)
+        storage, snapshot, layout=layout, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout)
     )
     vars(found).update(resolved)
     return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import (
     ACTIONS,
@@ -52,7 +52,7 @@ def built(root, filesystem=None):
 
 
 def read(table, **options):
-    log = Log(Storage(table.root))
+    log = DeltaLog(Storage(table.root))
     files = log.segment().checkpoint
     return read_checkpoint(Storage(table.root), files, **options)
 
@@ -64,7 +64,7 @@ def rows(adds):
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_every_form_of_a_checkpoint_gives_what_the_commits_give(tmp_path, form):
     table = built(tmp_path)
-    expected = Log(Storage(table.root)).state(2)
+    expected = DeltaLog(Storage(table.root)).state(2)
     table.checkpoint(**form)
 
     found = read(table).replay_state
@@ -74,7 +74,7 @@ def test_every_form_of_a_checkpoint_gives_what_the_commits_give(tmp_path, form):
     assert (found.protocol, found.metadata) == (expected.protocol, expected.metadata)
     assert found.transactions == expected.transactions
     assert {name for name, one in found.domains.items() if not one.removed} == set(expected.domains) == {"kept"}
-    assert Log(Storage(table.root)).segment().checkpoint_version == 2
+    assert DeltaLog(Storage(table.root)).segment().checkpoint_version == 2
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
@@ -113,7 +113,7 @@ def test_statistics_as_a_struct_are_kept_where_there_is_no_text(tmp_path):
     table.checkpoint(actions=actions, columns={"add": pa.struct([*fields, pa.field("stats_parsed", parsed)])})
     table.commit(add("later", rows=8))
 
-    adds = Log(Storage(table.root)).state(3).adds
+    adds = DeltaLog(Storage(table.root)).state(3).adds
 
     assert adds.column("stats_parsed").to_pylist() == [*([{"numRecords": 5, "minValues": {"id": 1}}] * 3), None]
     assert adds.column("stats").to_pylist() == [None, None, None, '{"numRecords": 8}']

@@ -6,14 +6,14 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.delta.log import batches
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, commit_name, metadata, protocol, remove
 
 
 def log_of(table):
-    return Log(Storage(table.url if table.filesystem is not None else table.root))
+    return DeltaLog(Storage(table.url if table.filesystem is not None else table.root))
 
 
 def paths(state):
@@ -232,7 +232,7 @@ def test_with_a_checkpoint_only_it_and_the_commits_after_it_are_read(counted, me
     table = grown(DeltaTable(filesystem, root), 203)
     for version in (100, 200):
         table.checkpoint(version)
-    log = Log(Storage(f"counted://{root}"))
+    log = DeltaLog(Storage(f"counted://{root}"))
 
     requests, state = asked(counted, lambda: log.state(203))
 
@@ -251,7 +251,7 @@ def test_protocol_and_metadata_of_a_large_checkpoint_cost_no_list_of_its_files(c
     filesystem, root = memory_root
     table = grown(DeltaTable(filesystem, root), 3)
     table.checkpoint(form="json", sidecars=2)
-    log = Log(Storage(f"counted://{root}"))
+    log = DeltaLog(Storage(f"counted://{root}"))
 
     requests, (_, found) = asked(counted, lambda: log.protocol_and_metadata(3))
 
@@ -268,7 +268,7 @@ def test_sidecars_are_read_at_the_same_time(register, memory_root):
     table.checkpoint(form="parquet", sidecars=8)
     slow = register(filesystems.counting("slow", latency=0.02))
 
-    state = Log(Storage(f"slow://{root}")).state(41)
+    state = DeltaLog(Storage(f"slow://{root}")).state(41)
 
     assert state.adds.num_rows == 41
     assert slow.most_at_once >= 4
@@ -304,7 +304,7 @@ def dated(register):
 
 def test_the_actions_that_made_a_state_are_not_read_again(dated, memory_root):
     table = grown(DeltaTable(*memory_root), 20)
-    log = Log(Storage(f"dated://{table.root}"))
+    log = DeltaLog(Storage(f"dated://{table.root}"))
     fresh = log_of(table)
     log.state(20)
 
@@ -321,7 +321,7 @@ def test_the_actions_that_made_a_state_are_not_read_again(dated, memory_root):
 def test_actions_that_are_not_all_kept_are_read(dated, memory_root):
     table = grown(DeltaTable(*memory_root), 12)
     table.checkpoint(6)
-    log = Log(Storage(f"dated://{table.root}"))
+    log = DeltaLog(Storage(f"dated://{table.root}"))
     log.state(12)
 
     for versions, reads in ((range(7, 13), 0), (range(6, 13), 7), ([8, 10], 2)):
@@ -343,7 +343,7 @@ def test_of_a_table_that_was_made_anew_nothing_is_kept(tmp_path):
 
 def test_without_times_of_files_nothing_is_kept(counted, memory_root):
     table = grown(DeltaTable(*memory_root), 3)
-    log = Log(Storage(f"counted://{table.root}"))
+    log = DeltaLog(Storage(f"counted://{table.root}"))
     log.state(3)
 
     requests, _ = asked(counted, lambda: log.actions([1, 2], infos=False))
@@ -390,7 +390,7 @@ def test_a_commit_that_is_gone_is_named_with_where_to_go_on(tmp_path, gone, aske
         table.remove_file(commit_name(version))
 
     with pytest.raises(SnapshotNotFoundError) as raised:
-        Log(Storage(str(tmp_path))).actions(asked)
+        DeltaLog(Storage(str(tmp_path))).actions(asked)
 
     missing = min(set(gone).intersection(asked))
     assert str(raised.value) == (

@@ -16,7 +16,7 @@ from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning
-from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.storage import Storage
 from tests.support.delta.log_reader import adds_of, metadata, plan_of, protocol, state, state_of, table_of
 from tests.support.delta.table_builder import DeltaTable, add, inline_vector, schema_json
@@ -112,7 +112,7 @@ def test_a_split_is_raw_where_any_reader_finds_the_columns(fields, is_raw):
     (split,) = planned([{"path": "f"}], table_metadata, protocol(2)).splits
 
     assert split.raw is is_raw
-    assert isinstance(split.detail, Plan)
+    assert isinstance(split.detail, DeltaPlan)
 
 
 def test_what_can_not_be_read_is_refused_before_anything_is_planned():

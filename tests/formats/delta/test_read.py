@@ -23,8 +23,8 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.formats.delta.scan.removals import removed_in
@@ -229,7 +229,7 @@ def test_a_further_column_of_change_data_is_read_by_its_name():
     table = new(fields=[("a", "long", mapped(1, "col-1"))], configuration=NAMED, features=["columnMapping"])
     table.commit(put(table, "f", pa.table({"col-1": [1], "_change_type": ["insert"]})))
     state = state_of(table)
-    change = Field(name="_change_type", type=DataType(root="string"), stored="_change_type")
+    change = DeltaField(name="_change_type", type=DeltaDataType(root="string"), stored="_change_type")
     schema = check_readable(state.protocol, state.metadata).with_columns([change])
 
     (split,) = planning.file_splits(Storage(table.url), state.adds, schema)
@@ -256,7 +256,7 @@ def test_a_file_whose_deletion_vector_was_replaced_was_not_removed():
     table.commit(remove("f"), add("f", rows=9, vector=inline_vector([1])), remove("g"))
     storage = Storage(table.url)
 
-    assert [removed_in(storage, Log(storage), path) for path in ("f", "g")] == [None, 2]
+    assert [removed_in(storage, DeltaLog(storage), path) for path in ("f", "g")] == [None, 2]
 
 
 def test_another_number_of_rows_than_the_log_says_is_damage():

@@ -10,7 +10,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.types import Field, parse_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, parse_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, stored_values
 
 NESTED = {
@@ -138,7 +138,7 @@ def test_a_day_of_a_column_that_became_a_timestamp_is_its_midnight():
     ],
 )
 def test_a_default_is_decoded_by_its_type(text, default, expected):
-    field = Field(id=1, name="a", type=parse_type(text))
+    field = IcebergField(id=1, name="a", type=parse_type(text))
 
     assert default_value(field, json.dumps(default)).as_py() == expected
 
@@ -153,7 +153,7 @@ def test_a_default_is_decoded_by_its_type(text, default, expected):
     ],
 )
 def test_a_default_timestamp_keeps_every_digit(text, default, nanos):
-    found = default_value(Field(id=1, name="a", type=parse_type(text)), json.dumps(default))
+    found = default_value(IcebergField(id=1, name="a", type=parse_type(text)), json.dumps(default))
 
     assert found.value * (1 if text.endswith("_ns") else 1_000) == nanos
 
@@ -170,7 +170,7 @@ def test_a_default_timestamp_keeps_every_digit(text, default, nanos):
 )
 def test_a_default_of_another_type_is_refused(text, default):
     with pytest.raises(CorruptTableError, match="The default of the column 'a'"):
-        default_value(Field(id=1, name="a", type=parse_type(text)), json.dumps(default))
+        default_value(IcebergField(id=1, name="a", type=parse_type(text)), json.dumps(default))
 
 
 def test_partition_values_take_the_type_of_their_field():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.binary_row import decode
-from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, arrow_type, parse_type
 from tests.support.paimon.binary_rows import binary_row
 
 VALUES = {
@@ -39,7 +39,7 @@ VALUES = {
 
 
 def fields(*kinds):
-    return [Field(id=index, name=f"f{index}", type=parse_type(kind)) for index, kind in enumerate(kinds)]
+    return [PaimonField(id=index, name=f"f{index}", type=parse_type(kind)) for index, kind in enumerate(kinds)]
 
 
 def hexadecimal(text):

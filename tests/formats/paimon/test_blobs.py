@@ -14,7 +14,7 @@ import snapshot_explorer
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.splits import Files, entry, parquet, rows, schema, splits
 
@@ -45,7 +45,7 @@ def blob_file(values):
 
 
 def data_file(path, rows, *, first_row_id=0, sequence=1, size=None):
-    return DataFile(
+    return PaimonDataFile(
         path=path,
         format="blob",
         schema_id=0,

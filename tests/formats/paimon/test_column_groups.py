@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.column_groups import side_by_side
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from tests.support.canonical import canonical_rows
 from tests.support.paimon.splits import Files, entry, orc_file, parquet, rows, schema, splits
 from tests.support.vector_bytes import vector_64
@@ -161,7 +161,7 @@ def test_a_part_of_rows_that_have_no_id_is_refused():
 
 
 def test_the_vector_of_the_oldest_file_deletes_rows_in_parts():
-    vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=None, cardinality=1)}
+    vectors = {(entry("x")["partition"], 0, "a.parquet"): PaimonVector(path="i", offset=1, length=None, cardinality=1)}
     options = EVOLVING | {"deletion-vectors.enabled": "true"}
     store = Files(STORE.files | {"i": b"\x01" + vector_64({0})})
     files = [part("a.parquet", None, first=30), part("b.orc", ["v"], first=30, sequence=2)]
@@ -175,7 +175,7 @@ def test_the_vector_of_the_oldest_file_deletes_rows_in_parts():
 
 
 def test_vectors_of_newer_files_of_rows_in_parts_are_refused():
-    vectors = {(entry("x")["partition"], 0, "b.orc"): Vector(path="i", offset=1, length=1, cardinality=1)}
+    vectors = {(entry("x")["partition"], 0, "b.orc"): PaimonVector(path="i", offset=1, length=1, cardinality=1)}
     options = EVOLVING | {"deletion-vectors.enabled": "true"}
     files = [part("a.parquet", None), part("b.orc", ["v"], sequence=2)]
 
@@ -203,7 +203,7 @@ def test_ids_in_the_file_count_before_those_of_its_position():
 
 
 def test_rows_keep_their_ids_where_others_are_deleted():
-    vectors = {(entry("x")["partition"], 0, "a.parquet"): Vector(path="i", offset=1, length=None, cardinality=1)}
+    vectors = {(entry("x")["partition"], 0, "a.parquet"): PaimonVector(path="i", offset=1, length=None, cardinality=1)}
     options = EVOLVING | {"deletion-vectors.enabled": "true"}
     store = Files(STORE.files | {"i": b"\x01" + vector_64({0})})
     (split,) = splits(TABLE, [part("a.parquet", None, first=30)], options=options, vectors=vectors)

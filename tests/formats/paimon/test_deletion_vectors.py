@@ -14,7 +14,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import without
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted, positions, vectors_of
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector, deleted, positions, vectors_of
 from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES
 from snapshot_explorer.storage import Storage
 from tests.scripts.make_vectors import POSITIONS
@@ -27,7 +27,7 @@ BY_PAIMON = sorted((DATA / "vectors").glob("*.bin"))
 
 
 def at(offset, length=None, cardinality=None):
-    return Vector(path="index/index-1", offset=offset, length=length, cardinality=cardinality)
+    return PaimonVector(path="index/index-1", offset=offset, length=length, cardinality=cardinality)
 
 
 def test_a_32_bit_vector_that_paimon_wrote_deletes_the_first_two_rows():
@@ -260,7 +260,7 @@ def test_an_index_file_lies_in_its_folder_beside_the_data_or_elsewhere(tmp_path,
 
     (key,) = found
     assert key == (b"p", 0, "a.parquet")
-    assert found[key] == Vector(path=path, offset=1, length=22, cardinality=1)
+    assert found[key] == PaimonVector(path=path, offset=1, length=22, cardinality=1)
 
 
 def test_an_index_file_on_another_storage_is_shown_but_not_read(tmp_path):

@@ -5,15 +5,15 @@ import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.evolution import evolve, mapping, same
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type, parse_type
 
 
 def field(number, name, kind):
-    return Field(id=number, name=name, type=kind if isinstance(kind, DataType) else parse_type(kind))
+    return PaimonField(id=number, name=name, type=kind if isinstance(kind, PaimonDataType) else parse_type(kind))
 
 
 def row(*fields):
-    return DataType(root="ROW", fields=fields)
+    return PaimonDataType(root="ROW", fields=fields)
 
 
 def read(columns, there, wanted, write_columns=None):
@@ -76,15 +76,15 @@ def test_rows_in_rows_are_matched_by_id_and_cast():
 
 def test_rows_in_arrays_and_map_values_are_matched_by_id():
     old, new = row(field(10, "x", "INT")), row(field(11, "n", "INT"), field(10, "renamed", "STRING"))
-    array = DataType(root="ARRAY", element=old)
+    array = PaimonDataType(root="ARRAY", element=old)
     key = parse_type("STRING NOT NULL")
 
     found = read(
         {"l": [[{"x": 1}, None], None, []], "m": [[("k", {"x": 5})], None, [("n", None)]]},
-        [field(0, "l", array), field(1, "m", DataType(root="MAP", key=key, element=old))],
+        [field(0, "l", array), field(1, "m", PaimonDataType(root="MAP", key=key, element=old))],
         [
-            field(0, "l", DataType(root="ARRAY", element=new)),
-            field(1, "m", DataType(root="MAP", key=key, element=new)),
+            field(0, "l", PaimonDataType(root="ARRAY", element=new)),
+            field(1, "m", PaimonDataType(root="MAP", key=key, element=new)),
         ],
     )
 
@@ -97,8 +97,8 @@ def test_rows_in_arrays_and_map_values_are_matched_by_id():
 def test_a_slice_of_nested_values_is_evolved_as_the_slice():
     old, new = row(field(10, "x", "INT")), row(field(10, "x", "BIGINT"))
     there, wanted = (
-        [field(0, "l", DataType(root="ARRAY", element=old))],
-        [field(0, "l", DataType(root="ARRAY", element=new))],
+        [field(0, "l", PaimonDataType(root="ARRAY", element=old))],
+        [field(0, "l", PaimonDataType(root="ARRAY", element=new))],
     )
     whole = pa.array([[{"x": 1}], None, [{"x": 2}, {"x": 3}], []], arrow_type(there[0].type))
     batch = pa.RecordBatch.from_arrays([whole.slice(1, 2)], names=["l"])
@@ -109,7 +109,7 @@ def test_a_slice_of_nested_values_is_evolved_as_the_slice():
 
 
 def test_only_what_may_be_null_differs():
-    old = DataType(root="ARRAY", element=parse_type("INT NOT NULL"))
+    old = PaimonDataType(root="ARRAY", element=parse_type("INT NOT NULL"))
 
     assert read({"l": [[1], None]}, [field(0, "l", old)], [field(0, "l", "ARRAY<INT>")]) == {"l": [[1], None]}
 

@@ -3,14 +3,14 @@
 import pytest
 
 from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 MB = 1024 * 1024
 
 
 def of(options=(), *, keys=("id",), name="shop.orders"):
     return settings_of(
-        Schema(id=0, fields=(), partition_keys=(), primary_keys=keys, options=dict(options), comment=None), name
+        PaimonSchema(id=0, fields=(), partition_keys=(), primary_keys=keys, options=dict(options), comment=None), name
     )
 
 

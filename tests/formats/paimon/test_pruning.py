@@ -12,7 +12,7 @@ from snapshot_explorer import open_table, samples
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
-from snapshot_explorer.formats.paimon.metadata.data_types import Field, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
 from snapshot_explorer.formats.paimon.scan import buckets
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable
@@ -58,7 +58,7 @@ def test_a_condition_gives_the_rows_that_it_gives_after_reading_all(folder):
 
 @pytest.mark.parametrize(("value", "hashed"), [(0, -300363099), (1, 1465514398), (7, -348168691)])
 def test_hashes_are_those_of_java(value, hashed):
-    field = Field(id=0, name="k", type=parse_type("INT"))
+    field = PaimonField(id=0, name="k", type=parse_type("INT"))
 
     assert buckets.hash_of(buckets.encode([pa.scalar(value, pa.int32())], [field])) == hashed
 
@@ -83,7 +83,7 @@ def test_hashes_are_those_of_java(value, hashed):
 def test_a_key_that_is_written_is_read_back(kind, values):
     from snapshot_explorer.formats.paimon.metadata.schema import arrow_type
 
-    field = Field(id=0, name="k", type=parse_type(kind))
+    field = PaimonField(id=0, name="k", type=parse_type(kind))
     plain = pa.array(values, pa.int32() if kind == "DATE" else None)
     column = plain.cast(arrow_type(field.type))
     encoded = [b"\0\0\0\1" + buckets.encode([value], [field]) for value in column]

@@ -11,8 +11,8 @@ import pytest
 
 from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.data_files import Columns, DataFile, batches
-from snapshot_explorer.formats.paimon.metadata.schema import Field, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.files.data_files import PaimonColumns, PaimonDataFile, batches
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, arrow_type, parse_type
 from tests.support.paimon.avro_bytes import container, encoded, written
 from tests.support.paimon.splits import Files, orc_file, parquet
 
@@ -61,7 +61,7 @@ COLUMNS = {
 
 def columns_of(form):
     return [
-        Field(id=index, name=name, type=parse_type(kind))
+        PaimonField(id=index, name=name, type=parse_type(kind))
         for index, (name, (kind, _)) in enumerate(COLUMNS.items())
         if not (form == "avro" and name.endswith("9"))
     ]
@@ -78,7 +78,7 @@ def expected(field, form):
 
 
 def data_file(name, rows, **values):
-    return DataFile(
+    return PaimonDataFile(
         **{
             "path": name,
             "format": name.rsplit(".", 1)[-1],
@@ -96,14 +96,14 @@ def data_file(name, rows, **values):
 
 
 def read(content, name, rows, fields, **values):
-    found = batches(Files({name: content}), data_file(name, rows, **values), Columns(fields), legacy_zones=True)
+    found = batches(Files({name: content}), data_file(name, rows, **values), PaimonColumns(fields), legacy_zones=True)
     table = pa.Table.from_batches([batch for _, batch in found])
     table.validate(full=True)
     return table
 
 
 def field(name, kind):
-    return Field(id=0, name=name, type=parse_type(kind))
+    return PaimonField(id=0, name=name, type=parse_type(kind))
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
@@ -245,7 +245,7 @@ def test_each_file_is_read_by_its_own_columns_whatever_was_found_in_the_one_befo
         "short.parquet": parquet(alike.drop_columns("n")),
         "group.parquet": parquet(_in_a_required_group(alike, "n")),
     }
-    columns = Columns(fields)
+    columns = PaimonColumns(fields)
 
     def rows(name):
         found = batches(Files(files), data_file(name, 0 if name == "empty.parquet" else 2), columns, legacy_zones=True)

@@ -11,7 +11,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from tests.formats.paimon.test_read_splits import KEYED, keyed, keyed_rows, names
 from tests.support.paimon.splits import Files, entry, int_row, parquet, rows, schema, splits
 from tests.support.vector_bytes import vector_32
@@ -25,7 +25,7 @@ INDEX = b"\x01" + vector_32({0, 2})
 
 
 def deletes(name, rows=2, offset=1):
-    return {(int_row(), 0, name): Vector(path="index/i", offset=offset, length=None, cardinality=rows)}
+    return {(int_row(), 0, name): PaimonVector(path="index/i", offset=offset, length=None, cardinality=rows)}
 
 
 def test_level_0_does_not_show_in_a_table_with_vectors():

@@ -7,8 +7,8 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.delta.log.log import Log
-from snapshot_explorer.formats.delta.log.records import ADDS, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.log import DeltaLog
+from snapshot_explorer.formats.delta.log.records import ADDS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
@@ -23,7 +23,7 @@ def tried(task, *arguments):
 
 
 def state_of(table, version=None):
-    return Log(Storage(table.url)).state(table.version if version is None else version)
+    return DeltaLog(Storage(table.url)).state(table.version if version is None else version)
 
 
 class Reader:
@@ -95,6 +95,6 @@ def adds_of(*adds):
 
 
 def state(adds, table_metadata, said=None):
-    return State(
+    return DeltaState(
         version=0, protocol=said or protocol(), metadata=table_metadata, adds=adds, transactions={}, domains={}
     )

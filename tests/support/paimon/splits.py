@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, parse_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, parse_type
 from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.limits import DEFAULT
 
@@ -59,9 +59,9 @@ def text_row(value):
 def schema(fields, *, keys=(), partitions=(), number=0, options=None):
     """A schema of (name, type) pairs, ids by position, or of (id, name, type)."""
     spelled = [item if len(item) == 3 else (index, *item) for index, item in enumerate(fields)]
-    return Schema(
+    return PaimonSchema(
         id=number,
-        fields=tuple(Field(id=number, name=name, type=parse_type(kind)) for number, name, kind in spelled),
+        fields=tuple(PaimonField(id=number, name=name, type=parse_type(kind)) for number, name, kind in spelled),
         partition_keys=tuple(partitions),
         primary_keys=tuple(keys),
         options=options or {},

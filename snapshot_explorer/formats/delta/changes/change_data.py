@@ -21,16 +21,16 @@ from snapshot_explorer.formats.delta.changes.change_schema import (
     definitions,
     reading_version,
 )
-from snapshot_explorer.formats.delta.changes.events import STORED_CHANGE, Events, VectorDifference
+from snapshot_explorer.formats.delta.changes.events import STORED_CHANGE, DeltaEvents, DeltaVectorDifference
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.data_types import arrow_field
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import STRINGS, Actions
-from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.scan.planning import file_splits
-from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import ChangeMode, Split
 from snapshot_explorer.storage import Storage
@@ -42,7 +42,7 @@ _MERGE_METRICS = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRow
 class ChangeData:
     """Plans splits of changed rows. Thread-safe: it has no state."""
 
-    def __init__(self, storage: Storage, log: Log, times: Times) -> None:
+    def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
         self._storage = storage
         self._log = log
         self._times = times
@@ -85,7 +85,7 @@ class ChangeData:
         check_schemas(defined, schema, reading)
         return self._splits(versions, actions, schema, derived=mode == "delta")
 
-    def _splits(self, versions: Sequence[int], actions: Actions, schema: Schema, *, derived: bool) -> list[Split]:
+    def _splits(self, versions: Sequence[int], actions: Actions, schema: DeltaSchema, *, derived: bool) -> list[Split]:
         times = self._times.commit_times(versions, actions.commit_infos)
         splits: list[Split] = []
         for version, time in zip(versions, times, strict=True):
@@ -100,7 +100,7 @@ class ChangeData:
             splits.extend(self._of_commit(commit, schema, derived=derived))
         return splits
 
-    def _of_commit(self, commit: "_Commit", schema: Schema, *, derived: bool) -> Iterator[Split]:
+    def _of_commit(self, commit: "_Commit", schema: DeltaSchema, *, derived: bool) -> Iterator[Split]:
         if commit.cdc.num_rows and not derived:
             yield from self._events(commit, commit.cdc, schema.with_columns([STORED_CHANGE]), None)
             return
@@ -118,7 +118,7 @@ class ChangeData:
         yield from self._vector_changes(commit, vector_changes, schema, "insert")
         yield from self._events(commit, adds.filter(pc.invert(readded_adds)), schema, "insert")
 
-    def _with_partitions(self, removes: pa.Table, schema: Schema, version: int) -> pa.Table:
+    def _with_partitions(self, removes: pa.Table, schema: DeltaSchema, version: int) -> pa.Table:
         """Return removes with partition values: where an old writer left them out, those of the removed adds."""
         columns = removes["partition_values"].to_pylist()
         if not schema.partition_columns or all(columns):
@@ -136,13 +136,13 @@ class ChangeData:
         place = removes.column_names.index("partition_values")
         return removes.set_column(place, "partition_values", pa.array(values, STRINGS))
 
-    def _events(self, commit: "_Commit", files: pa.Table, schema: Schema, change: str | None) -> Iterator[Split]:
+    def _events(self, commit: "_Commit", files: pa.Table, schema: DeltaSchema, change: str | None) -> Iterator[Split]:
         """Yield splits of files whose rows are all included, with one kind of change or the kinds in the files."""
         _check_partitions(files, schema, commit.version)
         for split in file_splits(self._storage, files, schema):
             yield _with_events(split, commit, change, None)
 
-    def _vector_changes(self, commit: "_Commit", pairs: pa.Table, schema: Schema, change: str) -> Iterator[Split]:
+    def _vector_changes(self, commit: "_Commit", pairs: pa.Table, schema: DeltaSchema, change: str) -> Iterator[Split]:
         """Yield a split per file whose deletion vector changed: of the rows that it deleted or restored.
 
         Args:
@@ -156,7 +156,7 @@ class ChangeData:
                 old, new = vector_of(replaced, self._storage, file.path), file.vector
                 deleted_by, not_deleted_by = (new, old) if change == "delete" else (old, new)
                 if deleted_by is not None:
-                    vector_difference = VectorDifference(
+                    vector_difference = DeltaVectorDifference(
                         path=file.path, rows=file.rows, deleted_by=deleted_by, not_deleted_by=not_deleted_by
                     )
                     yield _with_events(split, commit, change, vector_difference)
@@ -180,10 +180,10 @@ class _Commit:
 
 
 def _with_events(
-    split: Split, commit: _Commit, change: str | None, vector_difference: VectorDifference | None
+    split: Split, commit: _Commit, change: str | None, vector_difference: DeltaVectorDifference | None
 ) -> Split:
     columns = tuple(field.name for field in _plan(split).schema.fields if field != STORED_CHANGE)
-    events = Events(
+    events = DeltaEvents(
         files=split,
         change=change,
         version=commit.version,
@@ -195,8 +195,8 @@ def _with_events(
     return replace(split, raw=False, counted=counted, detail=events)
 
 
-def _plan(split: Split) -> Plan:
-    if not isinstance(split.detail, Plan):
+def _plan(split: Split) -> DeltaPlan:
+    if not isinstance(split.detail, DeltaPlan):
         raise InvalidArgumentError("The split does not belong to a Delta table. Use a split that splits() returned.")
     return split.detail
 
@@ -226,7 +226,7 @@ def _of_version(files: pa.Table, version: int) -> pa.Table:
     return files.filter(pc.equal(files["version"], version))
 
 
-def _check_partitions(files: pa.Table, schema: Schema, version: int) -> None:
+def _check_partitions(files: pa.Table, schema: DeltaSchema, version: int) -> None:
     """Refuse files that were written under other partition columns: their columns are stored differently."""
     stored = {field.stored for field in schema.partition_fields}
     for path, pairs in zip(files["path"].to_pylist(), files["partition_values"].to_pylist(), strict=True):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_widening
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField, is_widening
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.readable import check_readable
 from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol
-from snapshot_explorer.formats.delta.log.schema import Schema, mapping_mode
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, mapping_mode
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import ROW_KIND
 
@@ -33,7 +33,7 @@ class Definition:
     """In force from that version on."""
 
 
-def reading_version(log: Log, start: int, end: int) -> int:
+def reading_version(log: DeltaLog, start: int, end: int) -> int:
     """Return the version whose schema the changes of a range are read under.
 
     It is the newest version; if columns are mapped at the start, the end or the newest version, it is the end.
@@ -46,7 +46,7 @@ def reading_version(log: Log, start: int, end: int) -> int:
     return newest
 
 
-def definitions(log: Log, start: int, actions: Actions) -> list[Definition]:
+def definitions(log: DeltaLog, start: int, actions: Actions) -> list[Definition]:
     """Return the definition at the first version of a range, and at each version that changed it.
 
     Args:
@@ -73,7 +73,7 @@ def check_recorded(defined: Sequence[Definition]) -> None:
             )
 
 
-def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -> None:
+def check_schemas(defined: Sequence[Definition], schema: DeltaSchema, reading: int) -> None:
     """Check that the rows of a range can be read under one schema.
 
     Columns may have been added or widened; any other change is refused.
@@ -88,7 +88,7 @@ def check_schemas(defined: Sequence[Definition], schema: Schema, reading: int) -
             raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=one.version, reading=reading, what=what)
 
 
-def check_names(schema: Schema) -> None:
+def check_names(schema: DeltaSchema) -> None:
     """Refuse a table with a column that has the name of a change column."""
     names = {field.name for field in schema.fields}
     taken = [name for name in (ROW_KIND, *HIDDEN.names[:1]) if name in names]
@@ -96,15 +96,15 @@ def check_names(schema: Schema) -> None:
         raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
 
 
-def _partition_names(schema: Schema) -> list[str]:
+def _partition_names(schema: DeltaSchema) -> list[str]:
     return [field.stored for field in schema.partition_fields]
 
 
 def _incompatible_column(
-    before: Sequence[Field], after: Sequence[Field], *, is_mapped: bool, prefix: str = ""
+    before: Sequence[DeltaField], after: Sequence[DeltaField], *, is_mapped: bool, prefix: str = ""
 ) -> str | None:
     """Return what happened to the first column that the later schema lacks or changes."""
-    known: Mapping[object, Field] = {_key(field, is_mapped=is_mapped): field for field in after}
+    known: Mapping[object, DeltaField] = {_key(field, is_mapped=is_mapped): field for field in after}
     for field in before:
         name = f"{prefix}{field.name}"
         now = known.get(_key(field, is_mapped=is_mapped))
@@ -118,11 +118,11 @@ def _incompatible_column(
     return None
 
 
-def _key(field: Field, *, is_mapped: bool) -> object:
+def _key(field: DeltaField, *, is_mapped: bool) -> object:
     return field.stored if is_mapped else field.name.lower()
 
 
-def _type_change(before: DataType, after: DataType, name: str, *, is_mapped: bool) -> str | None:
+def _type_change(before: DeltaDataType, after: DeltaDataType, name: str, *, is_mapped: bool) -> str | None:
     if before.root == after.root == "struct":
         return _incompatible_column(before.fields, after.fields, is_mapped=is_mapped, prefix=f"{name}.")
     if before.root == after.root and before.root in ("array", "map"):

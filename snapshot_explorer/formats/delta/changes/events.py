@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.files.deletion_vectors import Vector, deleted
+from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, deleted
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
@@ -31,7 +31,7 @@ HIDDEN = pa.schema(
     ]
 )
 """The change columns of Delta's readers."""
-STORED_CHANGE = Field(name="_change_type of the file", type=DataType(root="string"), stored=CHANGE_TYPE)
+STORED_CHANGE = DeltaField(name="_change_type of the file", type=DeltaDataType(root="string"), stored=CHANGE_TYPE)
 """The column of change data files with the kind of change."""
 _CHANGES = pa.array(["insert", "update_preimage", "update_postimage", "delete"])
 _KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
@@ -40,21 +40,21 @@ _UNKNOWN_ROWS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorDifference:
+class DeltaVectorDifference:
     """The rows of a file that are in one deletion vector and not in another."""
 
     path: str
     """The file, for `Storage.open`."""
     rows: int | None
     """Its row count, if the log contains it."""
-    deleted_by: Vector
+    deleted_by: DeltaVector
     """The vector that contains the rows."""
-    not_deleted_by: Vector | None
+    not_deleted_by: DeltaVector | None
     """The vector that does not contain them; None without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class DeltaEvents:
     """Files whose rows are events of one commit. `Split.detail`; picklable."""
 
     files: Split
@@ -66,7 +66,7 @@ class Events:
     """The commit time; None where it is unknown."""
     columns: tuple[str, ...]
     """Names of the schema's columns."""
-    vector_difference: VectorDifference | None = None
+    vector_difference: DeltaVectorDifference | None = None
     """The rows of the single file to return; None for all valid rows."""
 
     @property
@@ -76,7 +76,7 @@ class Events:
 
 
 def read_events(
-    storage: Storage, events: Events, columns: Sequence[str], removals: Removals
+    storage: Storage, events: DeltaEvents, columns: Sequence[str], removals: Removals
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order, streamed in file order.
 
@@ -97,7 +97,7 @@ def read_events(
         yield pa.RecordBatch.from_arrays([columns_by_name[name] for name in columns], names=list(columns))
 
 
-def _rows(storage: Storage, events: Events, names: Sequence[str], removals: Removals) -> Iterator[pa.RecordBatch]:
+def _rows(storage: Storage, events: DeltaEvents, names: Sequence[str], removals: Removals) -> Iterator[pa.RecordBatch]:
     if events.vector_difference is None:
         return read(storage, events.files, names, removals=removals)
     return read_rows(
@@ -109,7 +109,7 @@ def _rows(storage: Storage, events: Events, names: Sequence[str], removals: Remo
     )
 
 
-def _positions(storage: Storage, vector_difference: VectorDifference, removals: Removals) -> Positions:
+def _positions(storage: Storage, vector_difference: DeltaVectorDifference, removals: Removals) -> Positions:
     path = vector_difference.path
     rows = _UNKNOWN_ROWS if vector_difference.rows is None else vector_difference.rows
     deleted_by = deleted(storage, vector_difference.deleted_by, path, rows, removals)
@@ -119,7 +119,7 @@ def _positions(storage: Storage, vector_difference: VectorDifference, removals: 
     return np.setdiff1d(deleted_by, others, assume_unique=True)
 
 
-def _metadata_column(name: str, events: Events, batch: pa.RecordBatch, *, is_stored: bool) -> pa.Array:
+def _metadata_column(name: str, events: DeltaEvents, batch: pa.RecordBatch, *, is_stored: bool) -> pa.Array:
     match name:
         case "_commit_version":
             return pa.repeat(pa.scalar(events.version, pa.int64()), batch.num_rows)

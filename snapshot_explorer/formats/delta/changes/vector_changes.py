@@ -3,16 +3,16 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from snapshot_explorer.formats.delta.changes.events import Events, VectorDifference
-from snapshot_explorer.formats.delta.log.schema import Schema
-from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.changes.events import DeltaEvents, DeltaVectorDifference
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.model import Split
 
 
 def identity_without_vector(split: Split) -> Hashable | None:
     """Return a value that is equal for splits of one file that differ at most in vector and row ids; else None."""
     plan = split.detail
-    if not isinstance(plan, Plan) or len(plan.files) != 1:
+    if not isinstance(plan, DeltaPlan) or len(plan.files) != 1:
         return None
     return tuple(sorted(split.partition.items())), plan.files[0].path, plan.schema
 
@@ -24,7 +24,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     that is None represents nulls.
     """
     plan = split.detail
-    if not isinstance(plan, Plan) or len(plan.files) != 1:
+    if not isinstance(plan, DeltaPlan) or len(plan.files) != 1:
         return None
     read: list[Hashable] = []
     for name in columns:
@@ -40,7 +40,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     return values, plan.files[0].path, plan.files[0].vector, tuple(read)
 
 
-def columns_added_since(schema: Schema, other: Schema) -> frozenset[str]:
+def columns_added_since(schema: DeltaSchema, other: DeltaSchema) -> frozenset[str]:
     """Return the columns whose ids are greater than any that a table had at another version.
 
     None of its files has them: ids are given out once. Empty where column mapping is not enabled in both.
@@ -61,18 +61,18 @@ def rows_deleted(version: int, before: Split, after: Split) -> Split | None:
         version: The version of `before`.
     """
     plan, later = before.detail, after.detail
-    if not (isinstance(plan, Plan) and isinstance(later, Plan)):
+    if not (isinstance(plan, DeltaPlan) and isinstance(later, DeltaPlan)):
         return None
     (file,), (other,) = plan.files, later.files
     if other.vector is None or other.vector == file.vector:
         return None
-    events = Events(
+    events = DeltaEvents(
         files=before,
         change="delete",
         version=version,
         committed_at=None,
         columns=tuple(field.name for field in plan.schema.fields),
-        vector_difference=VectorDifference(
+        vector_difference=DeltaVectorDifference(
             path=file.path, rows=file.rows, deleted_by=other.vector, not_deleted_by=file.vector
         ),
     )

@@ -9,25 +9,31 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.columns import Origin, field_id, found
-from snapshot_explorer.formats.delta.log.data_types import Field
-from snapshot_explorer.formats.delta.log.schema import Schema
+from snapshot_explorer.formats.delta.log.data_types import DeltaField
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema
 
 _MAX_NAMES = 5
 _ADVICE = "It may have been overwritten, or written for another table; compare it with a copy of the table."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedColumns:
     """Expected columns of a data file, from the log."""
 
-    schema: Schema
+    schema: DeltaSchema
     """The version's columns."""
     stats: str | None
     """The file's statistics in the log, JSON; None where the log has none as text."""
 
 
 def check_absent(
-    expected: Expected, absent: Sequence[Field], file_schema: pa.Schema, origin: Origin, *, rows: int, lacks_all: bool
+    expected: ExpectedColumns,
+    absent: Sequence[DeltaField],
+    file_schema: pa.Schema,
+    origin: Origin,
+    *,
+    rows: int,
+    lacks_all: bool,
 ) -> None:
     """Check that a file's absent columns can have been added later.
 
@@ -89,7 +95,7 @@ def present(stats: str | None, names: Sequence[str]) -> frozenset[str]:
 
 
 def _check_others(
-    schema: Schema, statistics: Mapping[str, Any], file_schema: pa.Schema, origin: Origin, rows: int
+    schema: DeltaSchema, statistics: Mapping[str, Any], file_schema: pa.Schema, origin: Origin, rows: int
 ) -> None:
     partitions = {name.lower() for field in schema.partition_fields for name in (field.name, field.stored)}
     data = [field for field in schema.fields if field.name not in schema.partition_columns]
@@ -112,7 +118,7 @@ def _check_others(
         )
 
 
-def _is_unexplained(number: int, ids: set[int | None], schema: Schema) -> bool:
+def _is_unexplained(number: int, ids: set[int | None], schema: DeltaSchema) -> bool:
     return number in ids or (schema.greatest_id is not None and number > schema.greatest_id)
 
 

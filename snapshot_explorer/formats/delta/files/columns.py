@@ -17,7 +17,7 @@ from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_f
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, Mode, arrow_type, type_text
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField, Mode, arrow_type, type_text
 from snapshot_explorer.formats.features import refusal
 
 _FIELD_ID = b"PARQUET:field_id"
@@ -35,7 +35,7 @@ class Origin:
     calendar: Calendar = _TODAYS
 
 
-def found(fields: Sequence[Field], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
+def found(fields: Sequence[DeltaField], file_fields: pa.Schema, origin: Origin) -> list[pa.Field | None]:
     """Return the file's column of each column; None where the file lacks it."""
     every = list(file_fields)
     if origin.mode == "id" and every and fields and not any(field_id(field) is not None for field in every):
@@ -68,7 +68,7 @@ class _FileColumns:
     def _by_folded_name(self) -> Mapping[Hashable, Sequence[int]]:
         return _positions(name.lower() for name in self._names)
 
-    def position(self, field: Field) -> int | None:
+    def position(self, field: DeltaField) -> int | None:
         """Return the position of the field of a column: by id or exact name, or by name ignoring case."""
         if self._origin.mode == "id" and field.id is not None:
             places: Sequence[int] = self._by_id.get(field.id, ())
@@ -89,7 +89,7 @@ def _positions(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
     return positions
 
 
-def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
+def conform(values: pa.Array, kind: DeltaDataType, origin: Origin) -> pa.Array:
     """Return values of a file cast to the Arrow type of a table's type.
 
     Raises:
@@ -121,14 +121,14 @@ def conform(values: pa.Array, kind: DataType, origin: Origin) -> pa.Array:
     return rebased(_ATOMIC[kind.root](values, kind, target), origin.calendar, is_int96=is_int96)
 
 
-def is_exact(stored: pa.Field, field: Field, origin: Origin) -> bool:
+def is_exact(stored: pa.Field, field: DeltaField, origin: Origin) -> bool:
     """Return whether `conform` returns the values of a file's column as they are."""
     kind = field.type
     is_same = kind.root in _ATOMIC and stored.type == arrow_type(kind) and origin.calendar == _TODAYS
     return bool(is_same) and kind.char_length is None
 
 
-def padded(values: pa.Array, kind: DataType) -> pa.Array:
+def padded(values: pa.Array, kind: DeltaDataType) -> pa.Array:
     """Return values of a type, those of a char(n) padded with spaces.
 
     Writers may omit the spaces, and Delta's own reader adds them.
@@ -136,11 +136,11 @@ def padded(values: pa.Array, kind: DataType) -> pa.Array:
     return values if kind.char_length is None else pc.utf8_rpad(values, kind.char_length)
 
 
-def _unsupported_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
+def _unsupported_type(values: pa.Array, kind: DeltaDataType) -> UnsupportedFeatureError:
     return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
 
 
-def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Origin) -> pa.Array:
+def _struct(values: pa.Array, kind: DeltaDataType, target: pa.StructType, origin: Origin) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise _unsupported_type(values, kind)
     columns = _FileColumns(list(values.type), origin)
@@ -155,7 +155,7 @@ def _struct(values: pa.Array, kind: DataType, target: pa.StructType, origin: Ori
     return with_fields(values, target, children)
 
 
-def _array(values: pa.Array, element: DataType, target: pa.ListType, origin: Origin) -> pa.Array:
+def _array(values: pa.Array, element: DeltaDataType, target: pa.ListType, origin: Origin) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=f"array<{type_text(element)}>")
     values = as_list(values)
@@ -190,20 +190,20 @@ _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _number(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _number(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *_INTEGERS[kind.root]):
         raise _unsupported_type(values, kind)
     return values.cast(target)
 
 
-def _float(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _float(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     known = (pa.float16(), pa.float32())
     if not _is(values, *known, *((pa.float64(), *_SMALL) if kind.root == "double" else ())):
         raise _unsupported_type(values, kind)
     return values.cast(target)
 
 
-def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _decimal(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(values.type):
         more = kind.scale - values.type.scale
         if more >= 0 and kind.precision - kind.scale >= values.type.precision - values.type.scale:
@@ -215,25 +215,25 @@ def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     raise _unsupported_type(values, kind)
 
 
-def _boolean(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _boolean(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     if values.type != target:
         raise _unsupported_type(values, kind)
     return values
 
 
-def _text(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _text(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not _is(values, *_TEXTS) and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _unsupported_type(values, kind)
     return padded(values.cast(target), kind)
 
 
-def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _date(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_date(values.type):
         raise _unsupported_type(values, kind)
     return values.cast(target)
 
 
-def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa.Array:
+def _timestamp(values: pa.Array, kind: DeltaDataType, target: pa.TimestampType) -> pa.Array:
     """Return timestamps; one without a zone is read as UTC, and one with a zone as its time in UTC.
 
     Source: spark ParquetVectorUpdaterFactory.
@@ -247,7 +247,7 @@ def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa
     return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)
 
 
-_ATOMIC: Mapping[str, Callable[[pa.Array, DataType, pa.DataType], pa.Array]] = {
+_ATOMIC: Mapping[str, Callable[[pa.Array, DeltaDataType, pa.DataType], pa.Array]] = {
     **dict.fromkeys(_INTEGERS, _number),
     "float": _float,
     "double": _float,

@@ -21,12 +21,12 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import check_size, unreadable
-from snapshot_explorer.formats.delta.files.absent_columns import Expected, check_absent
+from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
-from snapshot_explorer.formats.delta.files.deletion_vectors import Vector
+from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
-from snapshot_explorer.formats.delta.log.data_types import Field, Mode, arrow_field, arrow_type, type_text
+from snapshot_explorer.formats.delta.log.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -41,7 +41,7 @@ _SPARK = b"org.apache.spark."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class DeltaDataFile:
     """A data file to read, from its action. Picklable."""
 
     path: str
@@ -50,7 +50,7 @@ class DataFile:
     """Size of the file; None where an old action omits it."""
     rows: int | None
     """Physical rows; None where its statistics omit them."""
-    vector: Vector | None
+    vector: DeltaVector | None
     """Its deletion vector; None where all its rows are valid."""
     base_row_id: int | None
     """The id of its first row, where rows have ids."""
@@ -59,10 +59,10 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenFile:
+class DeltaOpenFile:
     """An open data file."""
 
-    file: DataFile
+    file: DeltaDataFile
     reader: "pq.ParquetFile"
     schema: pa.Schema
     rows: int
@@ -74,8 +74,8 @@ class OpenFile:
 
 @contextmanager
 def opened(
-    storage: Storage, file: DataFile, mode: Mode, columns: "Columns", removals: Removals | None = None
-) -> Iterator[OpenFile]:
+    storage: Storage, file: DeltaDataFile, mode: Mode, columns: "DeltaColumns", removals: Removals | None = None
+) -> Iterator[DeltaOpenFile]:
     """Open a data file, and name it in errors until it is closed.
 
     Args:
@@ -107,7 +107,7 @@ def opened(
             schema = reader.schema_arrow
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
         another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=metadata)
-        yield OpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
+        yield DeltaOpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
@@ -118,10 +118,10 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
     return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
 
 
-class Columns:
+class DeltaColumns:
     """Columns of the table, found in one file after another. Files with the same columns are compared once."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
+    def __init__(self, fields: Sequence[DeltaField]) -> None:
         self.fields = fields
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
@@ -135,7 +135,7 @@ class Columns:
             last = self._times = schema, _might_have_int96(schema)
         return last[1]
 
-    def of(self, opened_file: OpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
+    def of(self, opened_file: DeltaOpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
         """Return the file's column of each column, and the schema of its batches if they need no conversion."""
         schema, origin = opened_file.schema, opened_file.origin
         last = self._last
@@ -159,9 +159,9 @@ class Columns:
 
 
 def batches(
-    opened_file: OpenFile,
-    columns: Columns,
-    expected: Expected,
+    opened_file: DeltaOpenFile,
+    columns: DeltaColumns,
+    expected: ExpectedColumns,
     keep: Positions | None = None,
     predicate: Predicate | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -204,14 +204,14 @@ def batches(
             )
 
 
-def _stored(opened_file: OpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+def _stored(opened_file: DeltaOpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     if names:
         return parquet_batches.batches(opened_file.reader, names, groups, another=opened_file.another)
     return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
 
 
 def _conformed(
-    batch: pa.RecordBatch, there: Sequence[pa.Field | None], columns: Columns, opened_file: OpenFile
+    batch: pa.RecordBatch, there: Sequence[pa.Field | None], columns: DeltaColumns, opened_file: DeltaOpenFile
 ) -> pa.RecordBatch:
     if not columns.fields:
         return batch
@@ -224,7 +224,7 @@ def _conformed(
     return pa.RecordBatch.from_arrays(arrays, schema=columns.schema)
 
 
-def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
+def _column(values: pa.Array, field: DeltaField, opened_file: DeltaOpenFile) -> pa.Array:
     path = opened_file.file.path
     try:
         return conform(values, field.type, opened_file.origin)
@@ -242,7 +242,7 @@ def _column(values: pa.Array, field: Field, opened_file: OpenFile) -> pa.Array:
 
 
 @contextmanager
-def _translated(file: DataFile, removals: Removals | None) -> Iterator[None]:
+def _translated(file: DeltaDataFile, removals: Removals | None) -> Iterator[None]:
     """Translate pyarrow's errors into errors that name the file."""
     try:
         yield

@@ -41,7 +41,7 @@ _MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class DeltaVector:
     """A deletion vector as the log describes it. Picklable."""
 
     path: str | None
@@ -55,7 +55,7 @@ class Vector:
     """The number of deleted rows."""
 
 
-def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> Vector | None:
+def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> DeltaVector | None:
     """Return the vector that an action describes; None where it has none. Reads nothing.
 
     Args:
@@ -81,7 +81,7 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
             f"The log describes a deletion vector of {data_path} that is not valid: {error}. It may be damaged; "
             "compare it with a copy of the table."
         ) from error
-    return Vector(
+    return DeltaVector(
         path=path,
         inline=inline,
         offset=descriptor["offset"] or 0,
@@ -140,7 +140,9 @@ def z85(text: str) -> bytes:
     return bytes(out)
 
 
-def deleted(storage: Storage, vector: Vector, data_path: str, rows: int, removals: Removals | None = None) -> Positions:
+def deleted(
+    storage: Storage, vector: DeltaVector, data_path: str, rows: int, removals: Removals | None = None
+) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending. Reads its bytes and the first one of its file.
 
     Args:
@@ -163,7 +165,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int, removal
         ) from error
 
 
-def _read(storage: Storage, vector: Vector) -> bytes:
+def _read(storage: Storage, vector: DeltaVector) -> bytes:
     """Return the bytes of a vector from its file, after checking its framing.
 
     Source: delta PROTOCOL.md, "Deletion Vector File Storage Format".
@@ -191,7 +193,7 @@ def _read(storage: Storage, vector: Vector) -> bytes:
     return body
 
 
-def _positions(body: bytes, vector: Vector, rows: int) -> Positions:
+def _positions(body: bytes, vector: DeltaVector, rows: int) -> Positions:
     """Return the positions in a bitmap.
 
     Source: delta PROTOCOL.md, "Deletion Vector Format"; for the other layout delta RoaringBitmapArray.

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.history.counts import Counts, Known, counts_of
+from snapshot_explorer.formats.delta.history.counts import Counts, LiveFiles, counts_of
 from snapshot_explorer.formats.delta.history.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.log.json_columns import json_text
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.records import Actions, Transaction
 from snapshot_explorer.formats.delta.log.times import Times
 from snapshot_explorer.formats.delta.maintenance.readability import Readability
@@ -32,10 +32,10 @@ _TRIES = 2
 """Attempts to read that state before its counts are skipped, in case of a wrong response."""
 
 
-class History:
+class DeltaHistory:
     """Builds the COMMITS frame of a table. Thread-safe."""
 
-    def __init__(self, storage: Storage, log: Log, times: Times) -> None:
+    def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
         self._log = log
         self._times = times
         self._readability = Readability(storage, log, self._is_cheap)
@@ -80,17 +80,17 @@ class History:
         readable = self._readability.near(version)
         return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
 
-    def _live_files(self, versions: Sequence[int], actions: Actions) -> Known | None:
+    def _live_files(self, versions: Sequence[int], actions: Actions) -> LiveFiles | None:
         """Return the live files before the versions, or after the first loadable one, if that is cheap."""
         if versions[0] == 0:
-            return Known(version=-1, adds=actions.adds.slice(0, 0))
+            return LiveFiles(version=-1, adds=actions.adds.slice(0, 0))
         whole = self._log.listing().loadable
         version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
         if version is None or not self._is_cheap(version):
             return None
         for _ in range(_TRIES):
             try:
-                return Known(version=version, adds=self._log.state(version).adds)
+                return LiveFiles(version=version, adds=self._log.state(version).adds)
             except CorruptTableError as error:  # the commits are shown all the same
                 log.warning("Counts that need the files of version %d are unknown: %s", version, error)
         return None

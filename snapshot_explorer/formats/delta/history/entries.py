@@ -15,14 +15,14 @@ from snapshot_explorer.formats.delta.log.actions import Parser
 from snapshot_explorer.formats.delta.log.batches import check_size
 from snapshot_explorer.formats.delta.log.checkpoints import FileActions, file_actions
 from snapshot_explorer.formats.delta.log.file_frames import entries_frame
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts
 from snapshot_explorer.formats.delta.scan.statistics import rows_of
 from snapshot_explorer.storage import Storage
 
 
-def entries_of(storage: Storage, log: Log, version: int, path: str) -> pa.Table:
+def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.Table:
     """Return the ENTRIES of a file of the log that a version is made of: a commit, a checkpoint's file or a sidecar.
 
     In the order of the file, without files of change data. A remove in a checkpoint is a tombstone: it removes nothing,

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta.log.json_columns import json_text
-from snapshot_explorer.formats.delta.log.log import Log
-from snapshot_explorer.formats.delta.log.records import STRINGS, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.log import DeltaLog
+from snapshot_explorer.formats.delta.log.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.times import Infos, Times
 from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
@@ -101,10 +101,10 @@ _AT_ONCE = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Inspector:
+class DeltaInspector:
     """Builds the metadata tables of Delta. Thread-safe."""
 
-    def __init__(self, storage: Storage, log: Log, times: Times) -> None:
+    def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
         self._storage = storage
         self._log = log
         self._times = times
@@ -149,7 +149,7 @@ class Inspector:
         infos = self._log.actions(versions[::-1]).commit_infos
         return history_rows(versions, infos, self._times.commit_times(versions, infos))
 
-    def _detail(self, state: State) -> pa.Table:
+    def _detail(self, state: DeltaState) -> pa.Table:
         metadata, protocol = state.metadata, state.protocol
         row = {
             "format": "delta",
@@ -211,7 +211,7 @@ def table_features(protocol: Protocol) -> list[str]:
     return sorted(named)
 
 
-def clustering_columns(state: State) -> list[str]:
+def clustering_columns(state: DeltaState) -> list[str]:
     """Return the clustering columns by their logical names, nested ones with dots; empty without any.
 
     Source: delta PROTOCOL.md, "Clustered Table".
@@ -248,11 +248,11 @@ def _physical(field: object) -> object:
     return (metadata if isinstance(metadata, dict) else {}).get("delta.columnMapping.physicalName", field.get("name"))
 
 
-def _properties(state: State) -> list[tuple[str, str]]:
+def _properties(state: DeltaState) -> list[tuple[str, str]]:
     return sorted(state.metadata.configuration.items())
 
 
-def _transactions(state: State) -> pa.Table:
+def _transactions(state: DeltaState) -> pa.Table:
     rows = [
         {"appId": one.app_id, "version": one.version, "lastUpdated": _moment(one.last_updated)}
         for _, one in sorted(state.transactions.items())

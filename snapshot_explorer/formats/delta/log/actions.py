@@ -13,7 +13,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log import json_columns as columns
-from snapshot_explorer.formats.delta.log.json_columns import Bodies, RowError, integer, shown
+from snapshot_explorer.formats.delta.log.json_columns import ActionColumns, RowError, integer, shown
 from snapshot_explorer.formats.delta.log.locations import decoded_texts
 from snapshot_explorer.formats.delta.log.records import (
     ADDS,
@@ -73,7 +73,7 @@ class Parser:
         self._excerpts = excerpts
         self._limits = limits
         self._pending: dict[str, list[Any]] = {kind: [] for kind in _FILES}
-        self._waiting = {kind: Bodies(_WANTED, _MAPS) for kind in _FILES}
+        self._waiting = {kind: ActionColumns(_WANTED, _MAPS) for kind in _FILES}
         self._owners: dict[str, list[tuple[int, int | None, str]]] = {kind: [] for kind in _FILES}
         self._tables: dict[str, list[pa.Table]] = {kind: [] for kind in _FILES}
         self._commit_infos: dict[int, Mapping[str, Any]] = {}
@@ -161,7 +161,7 @@ class Parser:
                 self._tables[kind].append(_MAKERS[kind](bodies, _versions(owners)))
             except RowError as error:
                 raise _broken_action(owners, kind, error) from error
-        self._waiting[kind] = Bodies(_WANTED, _MAPS)
+        self._waiting[kind] = ActionColumns(_WANTED, _MAPS)
         owners.clear()
 
 
@@ -220,7 +220,7 @@ def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
     return pa.array(versions, pa.int64())
 
 
-def _file_columns(bodies: Bodies, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
+def _file_columns(bodies: ActionColumns, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
     return [
         versions,
         columns.texts(bodies, "path", required=True, convert=decoded_texts),
@@ -230,7 +230,7 @@ def _file_columns(bodies: Bodies, versions: pa.Array, *, or_empty: bool) -> list
     ]
 
 
-def _state_columns(bodies: Bodies) -> list[pa.Array]:
+def _state_columns(bodies: ActionColumns) -> list[pa.Array]:
     return [
         columns.vectors(bodies),
         columns.texts(bodies, "stats"),
@@ -240,7 +240,7 @@ def _state_columns(bodies: Bodies) -> list[pa.Array]:
     ]
 
 
-def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
+def _adds(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
     found = [
         *_file_columns(bodies, versions, or_empty=True),
         *_state_columns(bodies),
@@ -250,7 +250,7 @@ def _adds(bodies: Bodies, versions: pa.Array) -> pa.Table:
     return pa.table(found, schema=ADDS)
 
 
-def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
+def _removes(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
     found = [
         *_file_columns(bodies, versions, or_empty=False),
         *_state_columns(bodies),
@@ -260,11 +260,11 @@ def _removes(bodies: Bodies, versions: pa.Array) -> pa.Table:
     return pa.table(found, schema=REMOVES)
 
 
-def _cdc(bodies: Bodies, versions: pa.Array) -> pa.Table:
+def _cdc(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
     return pa.table(_file_columns(bodies, versions, or_empty=True), schema=CDC)
 
 
-_MAKERS: Mapping[str, Callable[[Bodies, pa.Array], pa.Table]] = {"add": _adds, "remove": _removes, "cdc": _cdc}
+_MAKERS: Mapping[str, Callable[[ActionColumns, pa.Array], pa.Table]] = {"add": _adds, "remove": _removes, "cdc": _cdc}
 
 
 def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -37,7 +37,7 @@ def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFil
     return commits, ()
 
 
-class Commits:
+class CommitReader:
     """Reads commits, and caches the actions that were read for a state. Thread-safe.
 
     The cache contains columns, not JSON: a state without removed files shares them.

@@ -82,7 +82,7 @@ def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = 
     Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
     only the columns of the other actions are read, and no sidecar.
     """
-    found = _Found(adds=adds, limits=storage.limits)
+    found = _CheckpointParts(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
         found.take(path, content)
     if adds:
@@ -135,7 +135,7 @@ def read_adds(
             yield from _adds(file, part=part, parts=parts)
 
 
-class _Found:
+class _CheckpointParts:
     """The parts of a checkpoint read so far."""
 
     def __init__(self, *, adds: bool, limits: Limits) -> None:

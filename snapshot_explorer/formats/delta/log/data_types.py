@@ -21,7 +21,7 @@ COLUMN_ID = "delta.columnMapping.id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataType:
+class DeltaDataType:
     """A Delta type. Only the fields that its root needs are set."""
 
     root: str
@@ -31,13 +31,13 @@ class DataType:
     """Digits of a decimal."""
     scale: int = 0
     """Fraction digits of a decimal."""
-    key: "DataType | None" = None
+    key: "DeltaDataType | None" = None
     """Type of a map's keys."""
-    element: "DataType | None" = None
+    element: "DeltaDataType | None" = None
     """Type of an array's items, and of a map's values."""
     element_nullable: bool = True
     """Whether items or values may be null."""
-    fields: "tuple[Field, ...]" = ()
+    fields: "tuple[DeltaField, ...]" = ()
     char_length: int | None = None
     """Length of a char(n), whose values are padded with spaces; None for any other type."""
     user_defined: bool = False
@@ -56,12 +56,12 @@ class TypeChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class DeltaField:
     """A column, or a field of a struct."""
 
     name: str
     """The name that users see."""
-    type: DataType
+    type: DeltaDataType
     nullable: bool = True
     """Whether it may be null."""
     stored: str
@@ -102,7 +102,7 @@ _CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
 _GREATEST_PRECISION = 38
 
 
-def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[Field, ...]:
+def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[DeltaField, ...]:
     """Return the fields of a struct.
 
     Raises:
@@ -116,7 +116,7 @@ def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[Field, .
     return fields
 
 
-def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
+def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
     name = _text(raw["name"])
     metadata = raw.get("metadata") or {}
     number = metadata.get(COLUMN_ID)
@@ -124,7 +124,7 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> Field:
     comment = metadata.get("comment")
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
     kind = parse_type(raw["type"], mode)
-    return Field(
+    return DeltaField(
         name=name,
         type=kind if declared is None else _with_char_lengths(kind, str(declared)),
         nullable=bool(raw.get("nullable", True)),
@@ -151,7 +151,7 @@ def _collation(kind: object, listed: Mapping[str, str]) -> str | None:
     return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)
 
 
-def _with_char_lengths(kind: DataType, declared: str) -> DataType:
+def _with_char_lengths(kind: DeltaDataType, declared: str) -> DeltaDataType:
     """Return a type with the lengths of each char(n) in its declared type, such as `struct<a:char(4),b:int>`.
 
     Source: spark CharVarcharUtils.getRawType, addPaddingForScan.
@@ -196,7 +196,7 @@ def _text(value: object) -> str:
     return value
 
 
-def parse_type(raw: object, mode: Mode = "none") -> DataType:
+def parse_type(raw: object, mode: Mode = "none") -> DeltaDataType:
     """Return the type from its notation in a schema, text or an object; errors as `parse_fields`.
 
     A user-defined type, such as a vector of Spark's ML library, is the type that it is stored as.
@@ -209,51 +209,51 @@ def parse_type(raw: object, mode: Mode = "none") -> DataType:
     if root == "udt" and "sqlType" in raw:
         return replace(parse_type(raw["sqlType"]), user_defined=True)
     if root == "struct":
-        return DataType(root=root, fields=parse_fields(raw["fields"], mode))
+        return DeltaDataType(root=root, fields=parse_fields(raw["fields"], mode))
     if root == "array":
         nullable = bool(raw.get("containsNull", True))
-        return DataType(root=root, element=parse_type(raw["elementType"], mode), element_nullable=nullable)
+        return DeltaDataType(root=root, element=parse_type(raw["elementType"], mode), element_nullable=nullable)
     if root == "map":
-        return DataType(
+        return DeltaDataType(
             root=root,
             key=parse_type(raw["keyType"], mode),
             element=parse_type(raw["valueType"], mode),
             element_nullable=bool(raw.get("valueContainsNull", True)),
         )
-    return DataType(root=root)
+    return DeltaDataType(root=root)
 
 
 @lru_cache(256)
-def _primitive(spelled: str) -> DataType:
+def _primitive(spelled: str) -> DeltaDataType:
     if spelled in _ARROW:
-        return DataType(root=spelled)
+        return DeltaDataType(root=spelled)
     if spelled == "null":  # Spark 3.0 and older
-        return DataType(root="void")
+        return DeltaDataType(root="void")
     if found := _DECIMAL.fullmatch(spelled):
         precision, scale = int(found[1] or 10), int(found[2] or 0)
         if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
             raise ValueError(f"{spelled!r} is not a type")
-        return DataType(root="decimal", precision=precision, scale=scale)
+        return DeltaDataType(root="decimal", precision=precision, scale=scale)
     if _TEXT.fullmatch(spelled):
-        return DataType(root="string")
-    return DataType(root=spelled)
+        return DeltaDataType(root="string")
+    return DeltaDataType(root=spelled)
 
 
-def is_known(kind: DataType) -> bool:
+def is_known(kind: DeltaDataType) -> bool:
     """Return whether a type, and the types in it, are supported."""
     if kind.root in _ARROW:
         return True
     return kind.root in ("decimal", "array", "map", "struct") and all(is_known(part) for part in parts(kind))
 
 
-def parts(kind: DataType) -> list[DataType]:
+def parts(kind: DeltaDataType) -> list[DeltaDataType]:
     """Return the types in a type."""
     if kind.element is None and not kind.fields:
         return []  # nearly all
     return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
 
 
-def collation_of(field: Field) -> str | None:
+def collation_of(field: DeltaField) -> str | None:
     """Return the first collation in a field; None if it has none."""
     if field.collation or (field.type.element is None and not field.type.fields):
         return field.collation  # nearly all
@@ -261,19 +261,19 @@ def collation_of(field: Field) -> str | None:
     return next((found for found in inside if found), None)
 
 
-def _tree(kind: DataType) -> Iterator[DataType]:
+def _tree(kind: DeltaDataType) -> Iterator[DeltaDataType]:
     yield kind
     for part in (kind.key, kind.element):
         if part is not None:
             yield from _tree(part)
 
 
-def has(kind: DataType, root: str) -> bool:
+def has(kind: DeltaDataType, root: str) -> bool:
     """Return whether a type, or a type in it, has a root."""
     return kind.root == root or any(has(part, root) for part in parts(kind))
 
 
-def arrow_type(kind: DataType) -> pa.DataType:
+def arrow_type(kind: DeltaDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
@@ -293,14 +293,14 @@ def arrow_type(kind: DataType) -> pa.DataType:
     raise refusal(features.UNREAD_TYPES, type=kind.root)
 
 
-def arrow_field(field: Field) -> pa.Field:
+def arrow_field(field: DeltaField) -> pa.Field:
     """Return the Arrow field of a column; its metadata has the collation of its texts, if they have one."""
     collation = collation_of(field)
     more = None if collation is None else {"collation": collation}
     return pa.field(field.name, arrow_type(field.type), nullable=field.nullable, metadata=more)
 
 
-def field_ids(kind: DataType, stored: str | None = None) -> FieldIds:
+def field_ids(kind: DeltaDataType, stored: str | None = None) -> FieldIds:
     """Return the names in data files of the fields in a type, under that of its own field.
 
     Unlike ids these are the same before and after column mapping was enabled.
@@ -310,7 +310,7 @@ def field_ids(kind: DataType, stored: str | None = None) -> FieldIds:
     return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (kind.key, kind.element) if part))
 
 
-def type_text(kind: DataType) -> str:
+def type_text(kind: DeltaDataType) -> str:
     """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
     if kind.root == "decimal":
         return f"decimal({kind.precision},{kind.scale})"
@@ -326,7 +326,7 @@ _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 """Digits before the point that a decimal needs to represent every value."""
 
 
-def is_widening(before: DataType, after: DataType) -> bool:
+def is_widening(before: DeltaDataType, after: DeltaDataType) -> bool:
     """Return whether a change of an atomic type preserves every value."""
     if replace(before, char_length=None) == replace(after, char_length=None) or before.root == "void":
         return True

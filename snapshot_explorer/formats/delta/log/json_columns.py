@@ -71,7 +71,7 @@ def _length(value: Mapping[str, str | None] | None) -> int | None:
     return None if value is None else len(value)
 
 
-class Bodies:
+class ActionColumns:
     """JSON objects as columns: a list of values for each requested name.
 
     The objects themselves are released immediately. Keeping many of them costs more than parsing them, because of the
@@ -128,7 +128,7 @@ def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def texts(
-    bodies: Bodies,
+    bodies: ActionColumns,
     name: str,
     *,
     required: bool = False,
@@ -147,7 +147,7 @@ def texts(
     return found if changed is values else pa.array(changed, pa.string())
 
 
-def integers(bodies: Bodies, name: str, bits: int = 64) -> pa.Array:
+def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
     """Return a column of integers of 64 or 32 bits; text of a number is converted."""
     kind = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two widths
     values = bodies.values(name)
@@ -164,7 +164,7 @@ def integers(bodies: Bodies, name: str, bits: int = 64) -> pa.Array:
     return pa.array(converted, kind)
 
 
-def booleans(bodies: Bodies, name: str, *, default: bool | None = None) -> pa.Array:
+def booleans(bodies: ActionColumns, name: str, *, default: bool | None = None) -> pa.Array:
     """Return a column of booleans."""
     values = bodies.values(name)
     if values is None:
@@ -173,7 +173,7 @@ def booleans(bodies: Bodies, name: str, *, default: bool | None = None) -> pa.Ar
     return found if default is None else found.fill_null(default)
 
 
-def maps(bodies: Bodies, name: str, *, or_empty: bool = False) -> pa.Array:
+def maps(bodies: ActionColumns, name: str, *, or_empty: bool = False) -> pa.Array:
     """Return a column of maps from text to text; null, or an empty one, where there is none."""
     found = bodies.maps(name)
     if found is None:
@@ -189,7 +189,7 @@ def maps(bodies: Bodies, name: str, *, or_empty: bool = False) -> pa.Array:
     )
 
 
-def vectors(bodies: Bodies) -> pa.Array:
+def vectors(bodies: ActionColumns) -> pa.Array:
     """Return a column of descriptors of deletion vectors."""
     values = bodies.values("deletionVector")
     if values is None:
@@ -197,7 +197,7 @@ def vectors(bodies: Bodies) -> pa.Array:
     for row, value in enumerate(values):
         if value is not None and not (isinstance(value, dict) and value.get("storageType") and _is_text(value)):
             raise RowError(row, "a deletionVector that is not described")
-    present = Bodies(_VECTOR)
+    present = ActionColumns(_VECTOR)
     present.take([value or {} for value in values])
     children = [
         texts(present, "storageType"),

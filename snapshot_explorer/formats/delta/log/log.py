@@ -1,4 +1,4 @@
-"""`Log`: the log of a Delta table, listed and replayed on demand. Every read of a version starts here."""
+"""`DeltaLog`: the log of a Delta table, listed and replayed on demand. Every read of a version starts here."""
 
 import itertools
 import threading
@@ -20,7 +20,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.batches import Commits, first_batch
+from snapshot_explorer.formats.delta.log.batches import CommitReader, first_batch
 from snapshot_explorer.formats.delta.log.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.log.hints import CheckpointHint, Checksum, contradictions, read_checksum, read_hint
 from snapshot_explorer.formats.delta.log.layout import HINT, LOG, STAGED, LogFile, commit_name
@@ -32,7 +32,7 @@ from snapshot_explorer.formats.delta.log.log_segment import (
     list_log,
     staged_versions,
 )
-from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol, State
+from snapshot_explorer.formats.delta.log.records import Actions, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.log.replay import (
     ReplayState,
     complete,
@@ -73,12 +73,12 @@ class _Tail:
     replay_state: ReplayState
 
 
-class Log:
+class DeltaLog:
     """The log of one table. Caches its newest listing and the last states. Safe to use from several threads."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._commits = Commits(storage)
+        self._commits = CommitReader(storage)
         self._lock = threading.RLock()
         self._listing: LogListing | None = None
         self._listed = 0
@@ -86,7 +86,7 @@ class Log:
         self._turns = itertools.count(1)
         self._generation = 0
         self._unusable: set[str] = set()
-        self._states: OrderedDict[int, State] = OrderedDict()
+        self._states: OrderedDict[int, DeltaState] = OrderedDict()
         self._tails: OrderedDict[int, _Tail] = OrderedDict()
         self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
@@ -186,7 +186,7 @@ class Log:
         """Return the log segment of the newest version of a listing, starting from a checkpoint. No request."""
         return for_version(listing, start, unusable=self._unusable)
 
-    def state(self, version: int) -> State:
+    def state(self, version: int) -> DeltaState:
         """Return the state of a version. Reads its checkpoint and the commits after it; the last few are cached."""
         kept = self._kept_state(version)
         if kept is not None:
@@ -200,7 +200,7 @@ class Log:
             self._states.move_to_end(version)
             return self._states[version]
 
-    def _kept_state(self, version: int) -> State | None:
+    def _kept_state(self, version: int) -> DeltaState | None:
         """Return the cached state of a version; None without one. Does not wait for a read."""
         kept = self._states.get(version)
         if kept is not None and self._lock.acquire(blocking=False):
@@ -308,7 +308,7 @@ class Log:
                 lambda segment: self._checkpoint(segment, adds=adds).files if segment.checkpoint else (),
             )
 
-    def _state(self, version: int) -> State:
+    def _state(self, version: int) -> DeltaState:
         return state_of(self._attempts(version, self._replay_state), version, self._storage.root)
 
     def _replay_state(self, segment: LogSegment) -> ReplayState:
@@ -325,7 +325,7 @@ class Log:
             tail = joined(self._checkpoint(segment, adds=False).replay_state, tail)
         return complete(tail, segment.version, self._storage.root)
 
-    def _base_of(self, segment: LogSegment) -> State | None:
+    def _base_of(self, segment: LogSegment) -> DeltaState | None:
         """Return the newest cached state that the segment's commits continue."""
         first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
         known = [state for state in self._states.values() if first <= state.version < segment.version]
@@ -495,7 +495,7 @@ def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
         kept.popitem(last=False)
 
 
-def check_published(storage: Storage, log: Log, folder: str, newest: int) -> None:
+def check_published(storage: Storage, log: DeltaLog, folder: str, newest: int) -> None:
     """Refuse a table whose catalog or coordinator may have commits that its log does not have yet.
 
     Published commits are ordinary ones. Without a feature of `STAGED`, staged commits are ignored. One listing, and the

@@ -8,9 +8,16 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, is_allowed, is_known, parts, type_text
+from snapshot_explorer.formats.delta.log.data_types import (
+    DeltaDataType,
+    DeltaField,
+    is_allowed,
+    is_known,
+    parts,
+    type_text,
+)
 from snapshot_explorer.formats.delta.log.records import Metadata, Protocol
-from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import Feature, refusal
 
 _KNOWN: Mapping[str, Feature] = MappingProxyType({feature.keyword: feature for feature in features.READER_FEATURES})
@@ -18,7 +25,7 @@ _KNOWN: Mapping[str, Feature] = MappingProxyType({feature.keyword: feature for f
 _VERSIONS = (1, 2, 3)
 
 
-def check_readable(protocol: Protocol, metadata: Metadata) -> Schema:
+def check_readable(protocol: Protocol, metadata: Metadata) -> DeltaSchema:
     """Return the schema under which the rows of a version are read."""
     _check_protocol(protocol)
     if metadata.provider.lower() != "parquet":
@@ -53,7 +60,7 @@ def _check_protocol(protocol: Protocol) -> None:
         raise refusal(_KNOWN.get(unread[0], features.OTHER_READER_FEATURES), named=named)
 
 
-def _check_mapping(protocol: Protocol, schema: Schema) -> None:
+def _check_mapping(protocol: Protocol, schema: DeltaSchema) -> None:
     """Refuse a table that maps its columns but does not list the feature, as Spark does."""
     if protocol.min_reader_version < _VERSIONS[-1] or schema.mode == "none":
         return
@@ -66,9 +73,9 @@ def _check_mapping(protocol: Protocol, schema: Schema) -> None:
         )
 
 
-def _check_names(schema: Schema) -> None:
+def _check_names(schema: DeltaSchema) -> None:
     """Refuse columns whose names differ only in case: a column of a data file could match either."""
-    for fields in _structs(DataType(root="struct", fields=schema.fields)):
+    for fields in _structs(DeltaDataType(root="struct", fields=schema.fields)):
         names = [field.name.lower() for field in fields]
         twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
         if twice is not None:
@@ -78,14 +85,14 @@ def _check_names(schema: Schema) -> None:
             )
 
 
-def _structs(kind: DataType) -> Iterator[tuple[Field, ...]]:
+def _structs(kind: DeltaDataType) -> Iterator[tuple[DeltaField, ...]]:
     if kind.root == "struct":
         yield kind.fields
     for part in parts(kind):
         yield from _structs(part)
 
 
-def _walk(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
+def _walk(fields: Sequence[DeltaField], prefix: str) -> Iterator[tuple[str, DeltaField]]:
     """Yield columns and the fields in them, with their names from the top."""
     for field in fields:
         name = f"{prefix}{field.name}"
@@ -97,7 +104,7 @@ def _walk(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
             yield from _walk(inside.fields, f"{name}.")
 
 
-def _check_changes(name: str, field: Field) -> None:
+def _check_changes(name: str, field: DeltaField) -> None:
     for change in field.changes:
         if not is_allowed(change.before, change.after):
             raise refusal(features.TYPE_CHANGES, column=name, before=change.before, after=change.after)

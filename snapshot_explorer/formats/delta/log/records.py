@@ -132,7 +132,7 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class DeltaState:
     """A table as the log reconstructs it at one version."""
 
     version: int

@@ -14,7 +14,15 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.log.records import ADDS, Actions, Domain, Metadata, Protocol, State, Transaction
+from snapshot_explorer.formats.delta.log.records import (
+    ADDS,
+    Actions,
+    DeltaState,
+    Domain,
+    Metadata,
+    Protocol,
+    Transaction,
+)
 
 ADD_RANK, REMOVE_RANK = 3, 2
 """Within a commit, all removes apply before all adds."""
@@ -102,10 +110,10 @@ def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Met
     )
 
 
-def state_of(found: ReplayState, version: int, root: str) -> State:
+def state_of(found: ReplayState, version: int, root: str) -> DeltaState:
     """Return the state of a whole log at a version."""
     protocol, metadata = complete(found, version, root)
-    return State(
+    return DeltaState(
         version=version,
         protocol=protocol,
         metadata=metadata,
@@ -115,7 +123,7 @@ def state_of(found: ReplayState, version: int, root: str) -> State:
     )
 
 
-def replay_state_of(state: State) -> ReplayState:
+def replay_state_of(state: DeltaState) -> ReplayState:
     """Return a state as the start for later commits."""
     domains = {
         name: Domain(domain=name, configuration=configuration, removed=False)

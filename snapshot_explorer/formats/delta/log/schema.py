@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.log.data_types import (
-    Field,
+    DeltaField,
     Mode,
     arrow_field,
     collation_of,
@@ -26,10 +26,10 @@ _MODES = ("none", "name", "id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class DeltaSchema:
     """The columns of a table, and their names in data files. Picklable."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[DeltaField, ...]
     """The columns in order."""
     partition_columns: tuple[str, ...]
     """Names of the partition columns, outermost first."""
@@ -42,7 +42,7 @@ class Schema:
         # Every split has a schema in its identity: a hash of all fields would take longer than all the rest.
         return hash((len(self.fields), self.partition_columns, self.mode, self.greatest_id))
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> DeltaField:
         """Return the column of that name."""
         for field in self.fields:
             if field.name == name:
@@ -53,22 +53,22 @@ class Schema:
         )
 
     @property
-    def partition_fields(self) -> tuple[Field, ...]:
+    def partition_fields(self) -> tuple[DeltaField, ...]:
         """The partition columns."""
         return tuple(self.field(name) for name in self.partition_columns)
 
-    def with_columns(self, fields: Sequence[Field]) -> "Schema":
+    def with_columns(self, fields: Sequence[DeltaField]) -> "DeltaSchema":
         """Return the schema with more columns, which data files store under their own names."""
         return replace(self, fields=(*self.fields, *fields))
 
 
-def schema_of(metadata: Metadata) -> Schema:
+def schema_of(metadata: Metadata) -> DeltaSchema:
     """Return the schema that a metaData action sets.
 
     Source: delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
     """
     mode = mapping_mode(metadata)
-    schema = Schema(
+    schema = DeltaSchema(
         fields=_fields(metadata.schema_json, mode),
         partition_columns=metadata.partition_columns,
         mode=mode,
@@ -100,7 +100,7 @@ def _greatest_id(metadata: Metadata) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _fields(text: str | None, mode: Mode) -> tuple[Field, ...]:
+def _fields(text: str | None, mode: Mode) -> tuple[DeltaField, ...]:
     if text is None:
         return ()
     try:
@@ -140,7 +140,7 @@ def table_schema(metadata: Metadata) -> TableSchema:
     )
 
 
-def _type_with_collation(field: Field) -> str:
+def _type_with_collation(field: DeltaField) -> str:
     """Return the type of a column as Spark shows it, such as `string collate UTF8_LCASE`."""
     shown, collation = field.declared or type_text(field.type), collation_of(field)
     return shown if collation is None else f"{shown} collate {collation.rpartition('.')[2]}"

@@ -17,7 +17,7 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.log.actions import broken_line, check_is_commit
 from snapshot_explorer.formats.delta.log.layout import LogFile
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.log_segment import LogListing, missing_version
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.limits import Limits
@@ -94,7 +94,7 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedTimes:
     """The commit times in one listing of the log. Picklable."""
 
     listing: LogListing
@@ -135,7 +135,7 @@ class Listed:
             found.append(time)
         return found
 
-    def only(self, versions: Sequence[int]) -> "Listed":
+    def only(self, versions: Sequence[int]) -> "ListedTimes":
         """Return the times of some versions only."""
         return replace(
             self,
@@ -180,10 +180,10 @@ class Listed:
 class Times:
     """The commit times of a table. Caches those of the newest listing. Thread-safe."""
 
-    def __init__(self, storage: Storage, log: Log) -> None:
+    def __init__(self, storage: Storage, log: DeltaLog) -> None:
         self._storage = storage
         self._log = log
-        self._kept: Listed | None = None
+        self._kept: ListedTimes | None = None
 
     def committed_at(self, versions: Sequence[int]) -> list[datetime]:
         """Return the commit time of each version, aware, UTC, in milliseconds.
@@ -205,8 +205,8 @@ class Times:
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 
-    def listed(self, versions: Sequence[int]) -> Listed:
-        """Return the times in the newest listing; `Listed.reads_commit_file` is true where commitInfo is needed."""
+    def listed(self, versions: Sequence[int]) -> ListedTimes:
+        """Return the times in the newest listing; `reads_commit_file` is true where commitInfo is needed."""
         return self._listed(versions)
 
     def searched(self, time: datetime, versions: Sequence[int]) -> Sequence[int]:
@@ -219,7 +219,7 @@ class Times:
         """
         return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
 
-    def _listed(self, versions: Sequence[int]) -> Listed:
+    def _listed(self, versions: Sequence[int]) -> ListedTimes:
         """Return the times in the newest listing; lists again if some versions are missing in it."""
         found = self._of(self._log.listing())
         if not found.versions.issuperset(versions):
@@ -231,12 +231,12 @@ class Times:
                 raise SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no versions.")
         return found
 
-    def _of(self, listing: LogListing) -> Listed:
+    def _of(self, listing: LogListing) -> ListedTimes:
         kept = self._kept
         if kept is not None and kept.listing is listing:
             return kept
         versions, commits = listing.versions(), listing.commits()
-        self._kept = kept = Listed(
+        self._kept = kept = ListedTimes(
             listing=listing,
             versions=frozenset(versions),
             paths={version: commit.path for version, commit in commits.items()},

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.locations import is_absolute
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.formats.delta.log.records import Actions
 from snapshot_explorer.formats.delta.log.replay import keys
 from snapshot_explorer.model import Readable
@@ -63,7 +63,7 @@ class _Commit:
 class Readability:
     """Checks whether versions can be loaded. Thread-safe."""
 
-    def __init__(self, storage: Storage, log: Log, is_cheap: Callable[[int], bool]) -> None:
+    def __init__(self, storage: Storage, log: DeltaLog, is_cheap: Callable[[int], bool]) -> None:
         """Bind to a table. Reads nothing.
 
         Args:

@@ -22,8 +22,8 @@ from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
 from snapshot_explorer.formats.delta.log.layout import LogFile
 from snapshot_explorer.formats.delta.log.locations import is_absolute
-from snapshot_explorer.formats.delta.log.log import Log
-from snapshot_explorer.formats.delta.log.records import State
+from snapshot_explorer.formats.delta.log.log import DeltaLog
+from snapshot_explorer.formats.delta.log.records import DeltaState
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -65,7 +65,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Removed:
+class _RemovedFiles:
     version: int
     deleted_at: int
     """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
@@ -76,7 +76,9 @@ class _Removed:
 class Vacuum:
     """Computes the effect of VACUUM on a table."""
 
-    def __init__(self, storage: Storage, log: Log, committed_at: Callable[[Sequence[int]], Sequence[datetime]]) -> None:
+    def __init__(
+        self, storage: Storage, log: DeltaLog, committed_at: Callable[[Sequence[int]], Sequence[datetime]]
+    ) -> None:
         self._storage = storage
         self._log = log
         self._committed_at = committed_at
@@ -132,7 +134,7 @@ class Vacuum:
             through={},
         )
 
-    def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_Removed]]:
+    def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles]]:
         """Return for how long files are kept, and what was removed since then and some time before."""
         keep = rule.keep if rule.keep is not None else own if rule.keep_last is None else timedelta(0)
         versions = self._log.versions()
@@ -153,7 +155,7 @@ class Vacuum:
             )
         return keep, removed
 
-    def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_Removed]:
+    def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_RemovedFiles]:
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
         wanted = [one.version for one in commits if _is_young(one, begin) or one.version in last]
@@ -171,11 +173,11 @@ class Vacuum:
             strict=True,
         )
         return [
-            _Removed(version=version, deleted_at=deleted_at or 0, paths=self._places(path, vector))
+            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._places(path, vector))
             for version, deleted_at, path, vector in rows
         ]
 
-    def _live(self, state: State) -> frozenset[str]:
+    def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
         return frozenset(place for path, vector in rows for place in self._places(path, vector))
 
@@ -197,7 +199,7 @@ class Vacuum:
             return None
         return place.removeprefix(f"{root.rstrip('/')}/") if place.startswith(f"{root.rstrip('/')}/") else None
 
-    def _files(self, state: State) -> Iterator[_File]:
+    def _files(self, state: DeltaState) -> Iterator[_File]:
         """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
         partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
         hidden = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
@@ -247,7 +249,7 @@ class Vacuum:
         return [times.get(version) for version in versions]
 
     @staticmethod
-    def _rules(rule: RetentionRule, keep: timedelta, state: State) -> tuple[tuple[str, str], ...]:
+    def _rules(rule: RetentionRule, keep: timedelta, state: DeltaState) -> tuple[tuple[str, str], ...]:
         settings = state.metadata.configuration
         source = f"the table's {_AGE}" if _AGE in settings else f"Delta's default of {_AGE}"
         if rule.keep_last is not None:

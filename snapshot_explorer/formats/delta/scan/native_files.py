@@ -7,8 +7,8 @@ from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.absent_columns import present
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DataType, parts
-from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, parts
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
@@ -16,7 +16,7 @@ from snapshot_explorer.storage import Storage
 def split_by_file(split: Split) -> Sequence[Split]:
     """Return one split per file for a split of rows; a split of changes unchanged."""
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, DeltaPlan):
         return (split,)
     return [
         replace(
@@ -38,7 +38,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     column with a narrower type.
     """
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.schema.mode == "id":
+    if not isinstance(plan, DeltaPlan) or plan.schema.mode == "id":
         return None
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_columns]
     if any(not _alike(field.type) for field in fields):
@@ -75,7 +75,7 @@ def deleted_positions(
     found = []
     for part, count in zip(parts, rows, strict=True):
         plan = part.detail
-        (file,) = plan.files if isinstance(plan, Plan) else ()
+        (file,) = plan.files if isinstance(plan, DeltaPlan) else ()
         gone = (
             None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count, removals)
         )
@@ -83,7 +83,7 @@ def deleted_positions(
     return found
 
 
-def _alike(kind: DataType) -> bool:
+def _alike(kind: DeltaDataType) -> bool:
     """Return whether all fields in a type are stored under their own names, with ordinary types."""
     if kind.root == "variant" or kind.char_length is not None:
         return False

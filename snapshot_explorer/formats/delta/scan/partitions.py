@@ -20,9 +20,9 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.columns import padded
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field, arrow_type, type_text
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField, arrow_type, type_text
 from snapshot_explorer.formats.delta.log.records import Metadata
-from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import refusal
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -34,7 +34,7 @@ _DIGITS = 76
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partitions:
+class DeltaPartitions:
     """The distinct partitions of some files."""
 
     of_rows: npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class Partitions:
     texts: tuple[Mapping[str, str | None], ...]
     """The distinct partitions as text in the log; null is None."""
 
-    def where(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Partitions":
+    def where(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "DeltaPartitions":
         """Return the partitions of some files, selected by a mask or by positions."""
         return replace(self, of_rows=self.of_rows[kept])
 
@@ -65,7 +65,7 @@ def partition_texts(files: pa.Table, metadata: Metadata) -> pa.Array:
     return pa.array(texts, frames.PARTITION).take(pa.array(of_rows))
 
 
-def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
+def partitions_of(files: pa.Table, schema: DeltaSchema) -> DeltaPartitions:
     """Return the partitions of files, typed.
 
     Args:
@@ -87,14 +87,14 @@ def partitions_of(files: pa.Table, schema: Schema) -> Partitions:
             ) from error
     names = schema.partition_columns
     values = pa.table(columns, names=list(names)) if names else pa.table({"": pa.nulls(len(distinct))}).select([])
-    return Partitions(
+    return DeltaPartitions(
         of_rows=of_rows,
         values=values,
         texts=tuple(dict(zip(names, texts, strict=True)) for texts in distinct),
     )
 
 
-def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], list[tuple[str | None, ...]]]:
+def _distinct(files: pa.Table, schema: DeltaSchema) -> tuple[npt.NDArray[np.int64], list[tuple[str | None, ...]]]:
     """Return the index of each file's partition among the distinct ones, and these."""
     of_rows = np.zeros(len(files), np.int64)
     if not schema.partition_columns or not len(files):
@@ -109,7 +109,7 @@ def _distinct(files: pa.Table, schema: Schema) -> tuple[npt.NDArray[np.int64], l
     return of_rows, distinct
 
 
-def _texts(values: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
+def _texts(values: pa.ChunkedArray, field: DeltaField) -> pa.ChunkedArray:
     """Return the texts of one partition column; the empty text is null, except of a string or binary."""
     found = pc.map_lookup(values, pa.scalar(field.stored), "last")
     if field.type.root in ("string", "binary"):
@@ -125,7 +125,7 @@ class _UnparsedError(ValueError):
         self.position = position
 
 
-def typed(texts: list[str | None], kind: DataType) -> pa.Array:
+def typed(texts: list[str | None], kind: DeltaDataType) -> pa.Array:
     """Return partition values of the log in the Arrow type of their column.
 
     A timestamp without a zone is in UTC.
@@ -152,15 +152,15 @@ def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     return found
 
 
-def _integer(text: str, _: DataType) -> int:
+def _integer(text: str, _: DeltaDataType) -> int:
     return int(_matched(_INTEGER, text)[0])
 
 
-def _float(text: str, _: DataType) -> float:
+def _float(text: str, _: DeltaDataType) -> float:
     return float(_matched(_FLOAT, text)[0])
 
 
-def _decimal(text: str, kind: DataType) -> Decimal:
+def _decimal(text: str, kind: DeltaDataType) -> Decimal:
     number = Decimal(_matched(_DECIMAL, text)[0])
     with localcontext(prec=_DIGITS):
         rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
@@ -169,27 +169,27 @@ def _decimal(text: str, kind: DataType) -> Decimal:
     return rounded
 
 
-def _boolean(text: str, _: DataType) -> bool:
+def _boolean(text: str, _: DeltaDataType) -> bool:
     return _matched(_BOOLEAN, text)[0].lower() == "true"
 
 
-def _date(text: str, _: DataType) -> date:
+def _date(text: str, _: DeltaDataType) -> date:
     year, month, day = _matched(_DATE, text).groups()
     return date(int(year), int(month), int(day))
 
 
-def _timestamp(text: str, _: DataType) -> int:
+def _timestamp(text: str, _: DeltaDataType) -> int:
     return micros(text)[0]
 
 
-def _local(text: str, _: DataType) -> int:
+def _local(text: str, _: DeltaDataType) -> int:
     found, has_zone = micros(text)
     if has_zone and not text.strip().endswith(("Z", "UTC")):
         raise ValueError(text)
     return found
 
 
-_PARSERS: Mapping[str, Callable[[str, DataType], object]] = {
+_PARSERS: Mapping[str, Callable[[str, DeltaDataType], object]] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), _integer),
     "float": _float,
     "double": _float,

@@ -9,16 +9,16 @@ import pyarrow as pa
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.shared_rows import SharedRows
-from snapshot_explorer.formats.delta.files.data_files import DataFile
+from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.log.data_types import DataType
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType
 from snapshot_explorer.formats.delta.log.locations import is_absolute
 from snapshot_explorer.formats.delta.log.readable import check_readable
-from snapshot_explorer.formats.delta.log.records import State
-from snapshot_explorer.formats.delta.log.schema import Schema
+from snapshot_explorer.formats.delta.log.records import DeltaState
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema
 from snapshot_explorer.formats.delta.scan import statistics
-from snapshot_explorer.formats.delta.scan.partitions import Partitions, partitions_of
-from snapshot_explorer.formats.delta.scan.plans import Plan, RowTracking
+from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, partitions_of
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
 from snapshot_explorer.formats.delta.scan.row_tracking import row_tracking
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
@@ -28,7 +28,7 @@ _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
 
 
-def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> ReadPlan:
+def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None) -> ReadPlan:
     """Return the splits of the rows of a version, and the files that the predicate skips.
 
     Files are skipped by partition and by statistics, all from the log: no data file is opened.
@@ -69,7 +69,7 @@ def plan(storage: Storage, state: State, predicate: Predicate | None = None) -> 
 
 
 def _reasons(
-    adds: pa.Table, rows: pa.Int64Array, schema: Schema, partitions: Partitions, predicate: Predicate | None
+    adds: pa.Table, rows: pa.Int64Array, schema: DeltaSchema, partitions: DeltaPartitions, predicate: Predicate | None
 ) -> npt.NDArray[np.object_]:
     """Return the reason why each file is skipped; null if it is read."""
     reasons = np.full(len(adds), None, np.object_)
@@ -92,10 +92,10 @@ def _reasons(
 def file_splits(
     storage: Storage,
     files: pa.Table,
-    schema: Schema,
+    schema: DeltaSchema,
     *,
     rows: pa.Int64Array | None = None,
-    partitions: Partitions | None = None,
+    partitions: DeltaPartitions | None = None,
     tracking: RowTracking | None = None,
 ) -> Iterator[Split]:
     """Yield splits for files.
@@ -114,7 +114,7 @@ def file_splits(
         tracking: The columns of row ids.
     """
     partitions = partitions_of(files, schema) if partitions is None else partitions
-    is_plain = _is_plain(DataType(root="struct", fields=schema.fields))
+    is_plain = _is_plain(DeltaDataType(root="struct", fields=schema.fields))
     members = _files(storage, files, statistics.rows_of(files) if rows is None else rows)
     costs = [_cost(file) for file in members]
     stats = _stats(files)
@@ -132,7 +132,7 @@ def file_splits(
                     rows=_sum([file.rows for file in some]),
                     size_bytes=sum(file.size_bytes or 0 for file in some),
                     counted=_sum([_counted(file) for file in some]),
-                    detail=Plan(
+                    detail=DeltaPlan(
                         files=some,
                         schema=schema,
                         partition_values=values,
@@ -159,7 +159,7 @@ def _stats(files: pa.Table) -> pa.Array | None:
     return single_chunk(files.column("stats"))
 
 
-def _cost(file: DataFile) -> int:
+def _cost(file: DeltaDataFile) -> int:
     return max(file.size_bytes or 0, _OPEN_BYTES)
 
 
@@ -168,14 +168,14 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _counted(file: DataFile) -> int | None:
+def _counted(file: DeltaDataFile) -> int | None:
     """Return the number of live rows of a file; None if the log does not contain it, or contradicts itself."""
     if file.rows is None or file.vector is None:
         return file.rows
     return file.rows - file.vector.cardinality if file.vector.cardinality <= file.rows else None
 
 
-def _is_plain(kind: DataType) -> bool:
+def _is_plain(kind: DeltaDataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
     if kind.element is None and not kind.fields:
         return kind.root != "variant" and kind.char_length is None
@@ -183,7 +183,7 @@ def _is_plain(kind: DataType) -> bool:
     return here and all(_is_plain(part) for part in (kind.key, kind.element) if part)
 
 
-def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DataFile]:
+def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DeltaDataFile]:
     names = ("deletion_vector", "base_row_id", "default_row_commit_version")
     columns = [
         files.column(name).to_pylist()
@@ -201,7 +201,7 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DataF
     ):
         place = storage.resolve_external(path) if is_absolute(path) else path
         found.append(
-            DataFile(
+            DeltaDataFile(
                 path=place,
                 size_bytes=size,
                 rows=count,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from snapshot_explorer.arrow.shared_rows import SharedRows
-from snapshot_explorer.formats.delta.files.data_files import DataFile
-from snapshot_explorer.formats.delta.log.schema import Schema
+from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,16 +21,16 @@ class RowTracking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DeltaPlan:
     """The plan of a split. `Split.detail` of a Delta split; picklable.
 
     Another reader of raw splits finds a column in the files by `schema`: by `Field.stored`, or by `Field.id` in the
     mode `id`, and adds the partition columns from `partition`. Columns that were added after a file are null.
     """
 
-    files: tuple[DataFile, ...]
+    files: tuple[DeltaDataFile, ...]
     """The files, in the order to read."""
-    schema: Schema
+    schema: DeltaSchema
     """The version's schema."""
     partition_values: SharedRows[pa.Table] | None
     """One row: the typed value of each partition column, by its name. None for a table without partitions."""
@@ -54,7 +54,7 @@ class Plan:
         """Return the statistics of a file, JSON; None without any."""
         return None if self.stats is None else self.stats.values[self.stats.places[place]].as_py()
 
-    def for_file(self, place: int) -> "Plan":
+    def for_file(self, place: int) -> "DeltaPlan":
         """Return the plan of one of the files."""
         stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.places[place],))
         return replace(self, files=(self.files[place],), stats=stats)

@@ -10,15 +10,15 @@ import pyarrow as pa
 from snapshot_explorer.arrow.positions import bare, mask_of, masked
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.formats.delta.files.absent_columns import Expected
-from snapshot_explorer.formats.delta.files.data_files import Columns, OpenFile, batches, opened
+from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns
+from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, opened
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import Field, arrow_field
+from snapshot_explorer.formats.delta.log.data_types import DeltaField, arrow_field
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.log.schema import schema_of
 from snapshot_explorer.formats.delta.scan import row_tracking
-from snapshot_explorer.formats.delta.scan.plans import Plan
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.row_tracking import HIDDEN
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
@@ -85,13 +85,13 @@ def _read(
     removals: Removals | None,
 ) -> Iterator[pa.RecordBatch]:
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, DeltaPlan):
         raise InvalidArgumentError("The split does not belong to a Delta table. Use splits from splits().")
     target = _target(plan, _fields(plan, columns))
     if predicate is not None:
         predicate = predicate.on(frozenset(target.stored))
     for place, file in enumerate(plan.files):
-        expected = Expected(schema=plan.schema, stats=plan.stats_of(place))
+        expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(place))
         with opened(storage, file, plan.schema.mode, target.columns, removals) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
@@ -107,7 +107,7 @@ def _read(
                 yield batch if kept is None else masked(batch, mask_of(kept))
 
 
-def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
+def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
     hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, plan.row_tracking)}
@@ -134,7 +134,7 @@ def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | Non
 class _Target:
     """The columns to return, and where they come from. One for all files of a split."""
 
-    fields: Sequence[Field]
+    fields: Sequence[DeltaField]
     schema: pa.Schema
     constants: Mapping[str, pa.Scalar]
     """The values of partition columns."""
@@ -142,7 +142,7 @@ class _Target:
     """The columns that files contain."""
     tracked: Sequence[str]
     """The hidden columns that files may contain."""
-    columns: Columns
+    columns: DeltaColumns
     """Both."""
 
     @property
@@ -151,7 +151,7 @@ class _Target:
         return 0 < len(self.stored) == len(self.fields)
 
 
-def _target(plan: Plan, fields: Sequence[Field]) -> _Target:
+def _target(plan: DeltaPlan, fields: Sequence[DeltaField]) -> _Target:
     constants = (
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
@@ -163,12 +163,16 @@ def _target(plan: Plan, fields: Sequence[Field]) -> _Target:
         constants=constants,
         stored=[field.name for field in stored],
         tracked=[field.name for field, _ in tracked],
-        columns=Columns([*stored, *(field for _, field in tracked)]),
+        columns=DeltaColumns([*stored, *(field for _, field in tracked)]),
     )
 
 
 def _batches(
-    source: OpenFile, target: _Target, expected: Expected, wanted: Positions | None, predicate: Predicate | None
+    source: DeltaOpenFile,
+    target: _Target,
+    expected: ExpectedColumns,
+    wanted: Positions | None,
+    predicate: Predicate | None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a file with these columns, each batch after the position of its first row."""
     fields, constants, count = target.fields, target.constants, len(target.stored)

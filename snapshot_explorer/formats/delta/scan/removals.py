@@ -6,14 +6,14 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.log.locations import is_absolute
-from snapshot_explorer.formats.delta.log.log import Log
+from snapshot_explorer.formats.delta.log.log import DeltaLog
 from snapshot_explorer.storage import Storage
 
 _MAX_COMMITS = 1_000
 """The most commits that are read to find the one that removed a file."""
 
 
-def removed_in(storage: Storage, log: Log, path: str) -> int | None:
+def removed_in(storage: Storage, log: DeltaLog, path: str) -> int | None:
     """Return a version that no longer needs a file; None if the newest one needs it, or if it is unknown.
 
     Lists the log and reads the newest 1,000 commits. If none of them removes the file, reads the newest state.

@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.formats.delta.files.data_files import DataFile
-from snapshot_explorer.formats.delta.log.data_types import DataType, Field
+from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
+from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
 from snapshot_explorer.formats.delta.log.records import Metadata
 from snapshot_explorer.formats.delta.scan.plans import RowTracking
 
-ROW_ID = Field(name="_row_id", type=DataType(root="long"), stored="_row_id")
-ROW_COMMIT_VERSION = Field(name="_row_commit_version", type=DataType(root="long"), stored="_row_commit_version")
+ROW_ID = DeltaField(name="_row_id", type=DeltaDataType(root="long"), stored="_row_id")
+ROW_COMMIT_VERSION = DeltaField(
+    name="_row_commit_version", type=DeltaDataType(root="long"), stored="_row_commit_version"
+)
 HIDDEN = (ROW_ID, ROW_COMMIT_VERSION)
 """The metadata columns of row tracking; `_metadata.row_id` and so on in Spark."""
 
@@ -32,7 +34,7 @@ def row_tracking(metadata: Metadata) -> RowTracking | None:
     )
 
 
-def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[Field]:
+def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[DeltaField]:
     """Return the metadata columns among the names."""
     found = [field for field in HIDDEN if field.name in names]
     if found and tracking is None:
@@ -43,13 +45,15 @@ def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[
     return found
 
 
-def stored(fields: Sequence[Field], tracking: RowTracking | None) -> list[tuple[Field, Field]]:
+def stored(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[tuple[DeltaField, DeltaField]]:
     """Return the metadata columns that data files may store, each with the storing column."""
     names = {} if tracking is None else {ROW_ID: tracking.id_column, ROW_COMMIT_VERSION: tracking.version_column}
-    return [(field, Field(name=name, type=field.type, stored=name)) for field in fields if (name := names.get(field))]
+    return [
+        (field, DeltaField(name=name, type=field.type, stored=name)) for field in fields if (name := names.get(field))
+    ]
 
 
-def values(field: Field, own: pa.Array | None, file: DataFile, start: int, rows: int) -> pa.Array:
+def values(field: DeltaField, own: pa.Array | None, file: DeltaDataFile, start: int, rows: int) -> pa.Array:
     """Return a metadata column for rows of a file.
 
     A stored value takes precedence. Otherwise a row's id follows from its position in the file, and its version is that

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.columns import Origin, conform
-from snapshot_explorer.formats.delta.log.data_types import Field, arrow_type, is_known
+from snapshot_explorer.formats.delta.log.data_types import DeltaField, arrow_type, is_known
 from snapshot_explorer.formats.delta.log.records import Metadata
-from snapshot_explorer.formats.delta.log.schema import Schema, schema_of
-from snapshot_explorer.formats.delta.scan.partitions import Partitions, micros, partitions_of
+from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, micros, partitions_of
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
 
@@ -51,7 +51,7 @@ _ANYWHERE = Origin(path="_delta_log", mode="none")
 class End:
     """A bound of a column."""
 
-    field: Field
+    field: DeltaField
     """The column."""
     is_upper: bool
     """Whether it is the greatest value."""
@@ -239,7 +239,7 @@ def with_bounds(frame: pa.Table, known: Bounds) -> pa.Table:
     return frame
 
 
-def bounds_in(adds: pa.Table, columns: Sequence[str], schema: Schema, written: Schema) -> Bounds:
+def bounds_in(adds: pa.Table, columns: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
     """Return bounds of columns of a schema in files that were added under another schema of the table.
 
     Bounds that a writer may have rounded are widened. Unknown are those of columns that had another type, and all
@@ -250,7 +250,7 @@ def bounds_in(adds: pa.Table, columns: Sequence[str], schema: Schema, written: S
     is_partitioned_alike = schema.partition_fields == written.partition_fields
     types = {field.stored: field.type.root for field in written.fields} if is_partitioned_alike else {}
     alike = [field for field in fields if _is_like(types.get(field.stored), field.type.root)]
-    nowhere = Partitions(of_rows=np.zeros(len(adds), np.int64), values=_table({}, pa.nulls(1)), texts=())
+    nowhere = DeltaPartitions(of_rows=np.zeros(len(adds), np.int64), values=_table({}, pa.nulls(1)), texts=())
     known = bounds(adds, alike, rows, partitions_of(adds, schema) if is_partitioned_alike else nowhere, careful=True)
     names = {field.name for field in alike}
     lower, upper, nulls = (
@@ -286,7 +286,12 @@ def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
 
 
 def bounds(
-    adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, partitions: Partitions, *, careful: bool = False
+    adds: pa.Table,
+    fields: Sequence[DeltaField],
+    rows: pa.Int64Array,
+    partitions: DeltaPartitions,
+    *,
+    careful: bool = False,
 ) -> Bounds:
     """Return the bounds of some columns in files.
 
@@ -317,7 +322,7 @@ def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
 class _Columns:
     """The statistics of files, parsed once for all requested columns."""
 
-    def __init__(self, adds: pa.Table, fields: Sequence[Field], rows: pa.Int64Array, *, careful: bool) -> None:
+    def __init__(self, adds: pa.Table, fields: Sequence[DeltaField], rows: pa.Int64Array, *, careful: bool) -> None:
         self._rows = rows
         self._careful = careful
         texts = single_chunk(adds.column("stats"))
@@ -333,7 +338,7 @@ class _Columns:
         self._fast_parts, self._stored_parts = _flattened(self._fast), _flattened(stored)
         self._are_tight = self._tight(_part(stored, "tightBounds"))
 
-    def of(self, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
+    def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return least value, greatest value and null count of a column."""
         least, greatest = (
             self._ends(name, End(field=field, is_upper=is_upper, careful=self._careful))
@@ -357,7 +362,7 @@ class _Columns:
     def _texts(self) -> Sequence[Mapping[str, Any]]:
         return self._slow or [{}] * len(self._rows)
 
-    def _null_counts(self, field: Field) -> pa.Array:
+    def _null_counts(self, field: DeltaField) -> pa.Array:
         found = self._fast_parts["nullCount"].get(field.stored)
         if found is None:
             counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
@@ -424,7 +429,7 @@ _AT_ONCE = 50_000
 _EXACT_DIGITS = 15
 
 
-def parsed_columns(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | None:
+def parsed_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
     """Return statistics as a struct like `stats_parsed`, with the types of the table; None if they are not valid.
 
     Args:
@@ -447,7 +452,7 @@ def parsed_columns(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray |
     return pa.concat_arrays(parts).take(pc.if_else(texts.is_valid(), places, None))
 
 
-def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | None:
+def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
     import pyarrow.json as pj  # noqa: PLC0415 - only conditions and statistics need it
 
     longest = pc.max(pc.binary_length(texts)).as_py()
@@ -469,7 +474,7 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[Field]) -> pa.StructArray | 
         return None
 
 
-def _schema(fields: Sequence[Field]) -> list[pa.Field]:
+def _schema(fields: Sequence[DeltaField]) -> list[pa.Field]:
     """Return the schema for the parser."""
     ordered = [pa.field(field.stored, _json_type(field)) for field in fields if _is_ordered(field)]
     counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
@@ -496,15 +501,15 @@ def _without_lost_days(values: pa.Array) -> pa.Array:
     return pc.if_else(is_lost, pa.scalar(None, values.type), values)
 
 
-def _is_ordered(field: Field) -> bool:
+def _is_ordered(field: DeltaField) -> bool:
     return field.type.root not in ("boolean", "binary", "array", "map", "struct", "variant", "void")
 
 
-def _is_counted(field: Field) -> bool:
+def _is_counted(field: DeltaField) -> bool:
     return field.type.root not in ("struct", "variant", "void")
 
 
-def _json_type(field: Field) -> pa.DataType:
+def _json_type(field: DeltaField) -> pa.DataType:
     """Return the JSON type of a column's values."""
     root = field.type.root
     if root in ("byte", "short", "integer", "long"):
@@ -514,12 +519,12 @@ def _json_type(field: Field) -> pa.DataType:
     return arrow_type(field.type) if root == "decimal" else pa.string()
 
 
-def is_exact(field: Field) -> bool:
+def is_exact(field: DeltaField) -> bool:
     """Return whether all texts of a column are exact: a writer may round decimals of many digits."""
     return field.type.root != "decimal" or field.type.precision <= _EXACT_DIGITS
 
 
-def _typed(found: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
+def _typed(found: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
     """Return the table's rows as a struct, least and greatest values in the types of the columns.
 
     Raises:

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.formats.iceberg.changes.row_codes import row_codes
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import ROW_ID
-from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan
+from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, fields_of
 
 ROW_KIND = "rowkind"
@@ -41,9 +41,9 @@ _WORDS = pa.array(["DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT"])
 class Part:
     """Rows of a data file. Picklable."""
 
-    live: Plan
+    live: IcebergPlan
     """The file and the deletes that leave the rows."""
-    deleted: Plan | None = None
+    deleted: IcebergPlan | None = None
     """The same file and the deletes that do not leave them; None for all that `live` leaves."""
 
     @property
@@ -53,7 +53,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class IcebergEvents:
     """Rows that a commit removed and added. `Split.detail`; picklable.
 
     A row that is on both sides was only rewritten: it is not a change.
@@ -81,7 +81,7 @@ class Events:
         return *sides, self.version
 
 
-def read_events(reader: RowReader, events: Events, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_events(reader: RowReader, events: IcebergEvents, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order: columns of the schema, `rowkind` and those of HIDDEN.
 
     Of a commit that removed and added rows, both sides are held in memory. Rows of tables with row ids that are on both
@@ -101,7 +101,7 @@ def read_events(reader: RowReader, events: Events, columns: Sequence[str]) -> It
 
 
 def _changes(
-    reader: RowReader, events: Events, fields: Sequence[Field]
+    reader: RowReader, events: IcebergEvents, fields: Sequence[IcebergField]
 ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
     if events.removed and events.added:
         yield from _net_changes(reader, events, fields)
@@ -116,7 +116,7 @@ def read_part(reader: RowReader, part: Part, columns: Sequence[str]) -> Iterator
     return _rows(reader, [part], fields_of(part.live.context, columns))
 
 
-def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[IcebergField]) -> Iterator[pa.RecordBatch]:
     for part in parts:
         if part.deleted is None:
             yield from reader.rows(part.live, fields)
@@ -125,7 +125,7 @@ def _rows(reader: RowReader, parts: Sequence[Part], fields: Sequence[Field]) -> 
 
 
 def _net_changes(
-    reader: RowReader, events: Events, fields: Sequence[Field]
+    reader: RowReader, events: IcebergEvents, fields: Sequence[IcebergField]
 ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int8]]]:
     """Yield the rows that are on one side only, each as often as it is there more often than on the other."""
     columns = events.context.schema.fields
@@ -186,7 +186,7 @@ def _updates(ids: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]) -> npt.NDA
     return np.lexsort([kinds, np.where(is_update, ids, 0), group])
 
 
-def _column(name: str, events: Events, kinds: npt.NDArray[np.int8]) -> pa.Array:
+def _column(name: str, events: IcebergEvents, kinds: npt.NDArray[np.int8]) -> pa.Array:
     if name in (ROW_KIND, "_change_type"):
         return (_KINDS if name == ROW_KIND else _WORDS).take(pa.array(kinds))
     values = {

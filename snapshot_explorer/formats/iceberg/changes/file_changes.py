@@ -4,8 +4,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.iceberg.changes.events import Part
-from snapshot_explorer.formats.iceberg.metadata.types import Field
-from snapshot_explorer.formats.iceberg.scan.plans import Plan
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField
+from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
 from snapshot_explorer.model import Split
 
@@ -13,7 +13,7 @@ from snapshot_explorer.model import Split
 def identity_without_deletes(split: Split) -> Hashable | None:
     """Return a value that is equal for splits of one file that differ at most in deletes; None for other splits."""
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, IcebergPlan):
         return None
     return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
 
@@ -24,7 +24,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     The schemas of the versions may differ: a column is read by its id. A column that is None represents nulls.
     """
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, IcebergPlan):
         return None
     known = {field.name: field for field in plan.context.schema.fields}
     read = tuple(None if name is None else _kept(known[name]) for name in columns)
@@ -32,7 +32,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     return plan.path, plan.sequence_number, plan.first_row_id, deletes, plan.context.rules, read
 
 
-def _kept(field: Field) -> Hashable:
+def _kept(field: IcebergField) -> Hashable:
     """Return a key that is equal if the values of a column are read in the same way."""
     return field.id, field.type, field.initial_default
 
@@ -48,7 +48,7 @@ def rows_deleted(before: Split, after: Split) -> Split | None:
     return replace(before, raw=False, counted=None, detail=Part(live=live, deleted=other))
 
 
-def covers(live: Plan, other: Plan) -> bool:
+def covers(live: IcebergPlan, other: IcebergPlan) -> bool:
     """Return whether all rows that the deletes of `live` leave are left by those of `other`, by their files alone."""
     mine, theirs = live.deletes, other.deletes
     if theirs.vector is not None and theirs.vector != mine.vector:

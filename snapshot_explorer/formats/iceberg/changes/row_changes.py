@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, Events, Part
+from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
 from snapshot_explorer.formats.iceberg.changes.file_changes import covers
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles
-from snapshot_explorer.formats.iceberg.metadata.history import History
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.scan.planning import plan
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
@@ -32,7 +32,7 @@ _REPLACE, _APPEND = "replace", "append"
 
 
 def splits_between(
-    source: Source, history: History, first: int, last: int, mode: ChangeMode, predicate: Predicate | None = None
+    source: Source, history: IcebergHistory, first: int, last: int, mode: ChangeMode, predicate: Predicate | None = None
 ) -> list[Split]:
     """Return splits of the rows that changed after `first` up to `last`, under the table's current schema.
 
@@ -81,7 +81,7 @@ _State = Mapping[str, Split]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _RangeRead:
     """What all commits of a range share: how their rows are read."""
 
     schema: Mapping[str, Any]
@@ -90,7 +90,7 @@ class _Wanted:
     """The part of the condition that reads columns of the table; None for all rows."""
 
 
-def _wanted(source: Source, predicate: Predicate | None) -> _Wanted:
+def _wanted(source: Source, predicate: Predicate | None) -> _RangeRead:
     raw = source.metadata.current_schema
     schema = parse_schema(raw)
     names = frozenset(field.name for field in schema.fields)
@@ -99,10 +99,10 @@ def _wanted(source: Source, predicate: Predicate | None) -> _Wanted:
         raise refusal(features.TAKEN_CHANGE_COLUMNS, column=taken[0])
     # By the row ids on both sides updates are told from deletes and inserts: neither side may lack files then.
     is_safe = source.metadata.format_version < FIRST_WITH_ROW_IDS
-    return _Wanted(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)
+    return _RangeRead(schema=raw, predicate=predicate.on(names) if predicate is not None and is_safe else None)
 
 
-def _before(history: History, version: int) -> Snapshot | None:
+def _before(history: IcebergHistory, version: int) -> IcebergSnapshot | None:
     """Return the snapshot before a version in a history; None where the table was empty."""
     place = history.versions.index(version)
     before = history.snapshots[history.versions[place - 1]] if place else None
@@ -112,8 +112,8 @@ def _before(history: History, version: int) -> Snapshot | None:
     return before
 
 
-def _commit(history: History, version: int, ordinal: int) -> Events:
-    return Events(
+def _commit(history: IcebergHistory, version: int, ordinal: int) -> IcebergEvents:
+    return IcebergEvents(
         removed=(),
         added=(),
         ordinal=ordinal,
@@ -123,7 +123,7 @@ def _commit(history: History, version: int, ordinal: int) -> Events:
     )
 
 
-def _state(source: Source, snapshot: Snapshot | None, wanted: _Wanted) -> _State:
+def _state(source: Source, snapshot: IcebergSnapshot | None, wanted: _RangeRead) -> _State:
     """Return the splits of a version; none for None. Reads its manifests."""
     if snapshot is None:
         return {}
@@ -131,7 +131,7 @@ def _state(source: Source, snapshot: Snapshot | None, wanted: _Wanted) -> _State
     return {plan_of(split).path: split for split in plan(metadata, wanted.predicate).splits}
 
 
-def _appended(source: Source, snapshot: Snapshot, wanted: _Wanted, commit: Events) -> Iterator[Split]:
+def _appended(source: Source, snapshot: IcebergSnapshot, wanted: _RangeRead, commit: IcebergEvents) -> Iterator[Split]:
     """Yield splits of the rows that an append added. Reads the manifests that it wrote."""
     has_condition = wanted.predicate is not None
     changed = changed_files(source, [snapshot], deletes=False, statistics=has_condition)
@@ -146,7 +146,7 @@ def _appended(source: Source, snapshot: Snapshot, wanted: _Wanted, commit: Event
         yield _split([split], replace(commit, added=(Part(live=plan_of(split)),)))
 
 
-def _difference(before: _State, after: _State, commit: Events) -> Iterator[Split]:
+def _difference(before: _State, after: _State, commit: IcebergEvents) -> Iterator[Split]:
     """Yield splits of the rows by which two versions differ: by partition, deletes before inserts.
 
     Where a partition has rows on both sides, they are one split: some may only have been written again.
@@ -191,7 +191,7 @@ def _gone(split: Split, other: Split | None) -> Iterator[Part]:
         yield Part(live=live, deleted=plan_of(other))
 
 
-def _split(splits: Sequence[Split], events: Events) -> Split:
+def _split(splits: Sequence[Split], events: IcebergEvents) -> Split:
     parts = (*events.removed, *events.added)
     is_whole = len(parts) == 1 and parts[0].deleted is None
     return replace(

@@ -20,7 +20,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.data_files import File, opened, read
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type, is_nested
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested
 from snapshot_explorer.storage import Storage
 
 Codes = npt.NDArray[np.int64]
@@ -47,22 +47,22 @@ _NAN_32, _NAN_64 = np.int32(0x7FC0_0000), np.int64(0x7FF8_0000_0000_0000)
 class EqualityColumn:
     """A column by which rows are deleted: a column of the table, or a field of a struct in it."""
 
-    path: tuple[Field, ...]
+    path: tuple[IcebergField, ...]
     """The field after the structs that contain it, outermost first."""
 
     @property
-    def column(self) -> Field:
+    def column(self) -> IcebergField:
         """The column that is read: the outermost struct with nothing but the field, or the field."""
         return narrowed(self.path)
 
 
-def narrowed(path: tuple[Field, ...]) -> Field:
+def narrowed(path: tuple[IcebergField, ...]) -> IcebergField:
     """Return a column with nothing but the field at the end of a path."""
     first, rest = path[0], path[1:]
     if not rest:
         return first
     kind = first.type
-    return Field(
+    return IcebergField(
         id=first.id,
         name=first.name,
         type=type(kind)(root="struct", fields=(narrowed(rest),)),
@@ -71,7 +71,7 @@ def narrowed(path: tuple[Field, ...]) -> Field:
     )
 
 
-def leaf(values: pa.Array, path: tuple[Field, ...]) -> pa.Array:
+def leaf(values: pa.Array, path: tuple[IcebergField, ...]) -> pa.Array:
     """Return the values of the field at the end of a path; in a null struct it is null."""
     for _ in path[1:]:
         values = pc.struct_field(values, [0])
@@ -110,7 +110,7 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
             raise refusal(features.EQUALITY_TYPES, column=field.name, type=field.type.root)
 
 
-def _comparable_type(field: Field) -> pa.DataType:
+def _comparable_type(field: IcebergField) -> pa.DataType:
     return comparable(pa.array([], arrow_type(field.type))).type
 
 

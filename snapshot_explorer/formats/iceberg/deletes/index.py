@@ -14,7 +14,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.deletes.positions import FILE_PATH_ID, POSITION_ID, bounds_of
-from snapshot_explorer.formats.iceberg.deletes.vectors import Vector, vector_of
+from snapshot_explorer.formats.iceberg.deletes.vectors import IcebergVector, vector_of
 from snapshot_explorer.formats.iceberg.files.data_files import File, FileFormat
 from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, POSITION_DELETES
 
@@ -61,7 +61,7 @@ class EqualitySet:
 class Deletes:
     """The deletes that apply to a data file. Picklable."""
 
-    vector: Vector | None = None
+    vector: IcebergVector | None = None
     """Its deletion vector; then no position delete file applies."""
     positions: tuple[File, ...] = ()
     """Position delete files that may contain positions of it."""
@@ -84,7 +84,7 @@ class _PositionFile:
     sequence_number: int
     partition: _Partition
     file: File | None
-    vector: Vector | None
+    vector: IcebergVector | None
     lower: bytes | None = None
     upper: bytes | None = None
 

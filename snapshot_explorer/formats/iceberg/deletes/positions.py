@@ -15,14 +15,20 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.files.columns import projection
-from snapshot_explorer.formats.iceberg.files.data_files import File, OpenFile, batches, check_recorded_size, opened
+from snapshot_explorer.formats.iceberg.files.data_files import (
+    File,
+    IcebergOpenFile,
+    batches,
+    check_recorded_size,
+    opened,
+)
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, MappedField
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField
 from snapshot_explorer.storage import Storage
 
 FILE_PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
-_PATH = Field(id=FILE_PATH_ID, name="file_path", type=DataType(root="string"), required=True)
-_POSITION = Field(id=POSITION_ID, name="pos", type=DataType(root="long"), required=True)
+_PATH = IcebergField(id=FILE_PATH_ID, name="file_path", type=IcebergDataType(root="string"), required=True)
+_POSITION = IcebergField(id=POSITION_ID, name="pos", type=IcebergDataType(root="long"), required=True)
 _RULES = IdRules(
     mapping=(
         MappedField(id=FILE_PATH_ID, names=("file_path",), fields=()),
@@ -102,7 +108,7 @@ def _name(path: bytes) -> bytes:
     return path.rpartition(b"/")[2]
 
 
-def _content(source: OpenFile) -> tuple[pa.DictionaryArray, Positions]:
+def _content(source: IcebergOpenFile) -> tuple[pa.DictionaryArray, Positions]:
     """Return the paths and positions of a delete file. The dictionary holds each path once."""
     how = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
     path_name, position_name = (there.name for _, there in how.targets if there is not None)

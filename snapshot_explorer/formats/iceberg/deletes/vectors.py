@@ -30,7 +30,7 @@ _FOOTER_MAGIC = b"PFA1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class IcebergVector:
     """The place of a deletion vector. Picklable."""
 
     location: str
@@ -52,7 +52,7 @@ def vector_of(
     data_path: str,
     *,
     file_bytes: int | None = None,
-) -> Vector:
+) -> IcebergVector:
     """Return the vector that an entry describes. Reads nothing.
 
     Args:
@@ -69,12 +69,12 @@ def vector_of(
         )
     if size_bytes > _MAX_BYTES:
         raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size_bytes, most=_MAX_BYTES)
-    return Vector(
+    return IcebergVector(
         location=location, offset=offset, size_bytes=size_bytes, cardinality=cardinality, file_bytes=file_bytes
     )
 
 
-def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Positions:
+def deleted(storage: Storage, vector: IcebergVector, data_path: str, rows: int) -> Positions:
     """Return the positions of the rows that a vector deletes, ascending. Reads a small file whole, else its bytes.
 
     Args:
@@ -107,7 +107,7 @@ def deleted(storage: Storage, vector: Vector, data_path: str, rows: int) -> Posi
         ) from error
 
 
-def _check_footer(rest: bytes, vector: Vector, data_path: str) -> None:
+def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:
     """Check that the footer of a Puffin file names the data file of a vector.
 
     Files without a footer, or with a compressed one, are not checked. Copied tables may have other folders in it.
@@ -130,7 +130,7 @@ def _check_footer(rest: bytes, vector: Vector, data_path: str) -> None:
         raise CorruptBytesError(f"its file records that it is of {named[0]}")
 
 
-def _positions(blob: bytes, vector: Vector, rows: int) -> Positions:
+def _positions(blob: bytes, vector: IcebergVector, rows: int) -> Positions:
     """Return the positions of a blob: its length, magic number, bitmap and checksum."""
     if len(blob) != vector.size_bytes:
         raise CorruptBytesError(f"the file ends {vector.size_bytes - len(blob)} bytes before it does")

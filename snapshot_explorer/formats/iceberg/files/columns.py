@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
 
 Constants = Mapping[int, pa.Scalar]
@@ -28,7 +28,7 @@ _UUID_BYTES = 16
 class Projection:
     """How the columns of a data file become columns of the table."""
 
-    targets: tuple[tuple[Field, FileField | None], ...]
+    targets: tuple[tuple[IcebergField, FileField | None], ...]
     """Requested columns in order, each with its column in the file; None for one that the file lacks or that is
     constant."""
     constants: Constants
@@ -41,7 +41,9 @@ class Projection:
     """Whether the requested columns are those to read, in this order, with the same names and values."""
 
 
-def projection(fields: Sequence[Field], there: Sequence[FileField], constants: Constants, path: str) -> Projection:
+def projection(
+    fields: Sequence[IcebergField], there: Sequence[FileField], constants: Constants, path: str
+) -> Projection:
     """Return how the columns of a data file become requested columns.
 
     Args:
@@ -77,7 +79,7 @@ def _by_id(there: Sequence[FileField], path: str) -> dict[int, FileField]:
     return found
 
 
-def _check_optional(field: Field, path: str) -> None:
+def _check_optional(field: IcebergField, path: str) -> None:
     """Check that a file may lack a column.
 
     Source: iceberg specification, "Column Projection"; `BaseParquetReaders` ("Missing required field").
@@ -119,7 +121,7 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
     return found
 
 
-def _absent(field: Field, constants: Constants, rows: int) -> pa.Array:
+def _absent(field: IcebergField, constants: Constants, rows: int) -> pa.Array:
     """Return a column that is not read from the file: its constant, its initial default, or nulls."""
     if field.id in constants:
         # A partition value has the column's current type, which an older schema may have in a narrower form.
@@ -131,12 +133,12 @@ def _absent(field: Field, constants: Constants, rows: int) -> pa.Array:
     return pa.nulls(rows, arrow_type(field.type))
 
 
-def _is_exact(stored: pa.DataType, kind: DataType) -> bool:
+def _is_exact(stored: pa.DataType, kind: IcebergDataType) -> bool:
     """Return whether values of a file need no conversion to the type of the table's column."""
     return bool(stored == arrow_type(kind)) and not kind.fields and kind.root not in ("variant", "unknown")
 
 
-def _conform(values: pa.Array, field: Field, source: FileField, how: Projection) -> pa.Array:
+def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Projection) -> pa.Array:
     """Return values of a file in the Arrow type of the table's column."""
     kind = field.type
     target = arrow_type(kind)
@@ -157,11 +159,11 @@ def _conform(values: pa.Array, field: Field, source: FileField, how: Projection)
     return _ATOMS[kind.root](values, kind, target)
 
 
-def _other_type(values: pa.Array, kind: DataType) -> UnsupportedFeatureError:
+def _other_type(values: pa.Array, kind: IcebergDataType) -> UnsupportedFeatureError:
     return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
 
 
-def _struct(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+def _struct(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise _other_type(values, kind)
     by_id = {child.id: place for place, child in enumerate(source.children) if child.id is not None}
@@ -177,7 +179,7 @@ def _struct(values: pa.Array, kind: DataType, source: FileField, how: Projection
     return with_fields(values, arrow_type(kind), children)
 
 
-def _list(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+def _list(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
         raise _other_type(values, kind)
     values = as_list(values)
@@ -185,7 +187,7 @@ def _list(values: pa.Array, kind: DataType, source: FileField, how: Projection) 
     return with_items(values, arrow_type(kind), items)
 
 
-def _map(values: pa.Array, kind: DataType, source: FileField, how: Projection) -> pa.Array:
+def _map(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if not isinstance(values, pa.MapArray):
         raise _other_type(values, kind)
     key, value = kind.fields
@@ -211,26 +213,26 @@ _INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _boolean(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _boolean(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != target:
         raise _other_type(values, kind)
     return values
 
 
-def _number(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _number(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     known = (*_INTEGERS, pa.int64()) if kind.root == "long" else _INTEGERS
     if values.type not in known:
         raise _other_type(values, kind)
     return values.cast(target)
 
 
-def _float(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _float(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != pa.float32():
         raise _other_type(values, kind)
     return values.cast(target)
 
 
-def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _decimal(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return decimals; Avro has them as bytes of the unscaled number."""
     if pa.types.is_decimal(values.type) and values.type.scale == kind.scale:
         return values.cast(target)
@@ -242,13 +244,13 @@ def _decimal(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     raise _other_type(values, kind)
 
 
-def _date(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _date(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != pa.int32():
         raise _other_type(values, kind)
     return values.view(target)
 
 
-def _time(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _time(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return times of day; ORC has them as plain numbers of microseconds."""
     if values.type == pa.int64():
         return values.view(target)
@@ -257,7 +259,7 @@ def _time(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     return values.cast(target)
 
 
-def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa.Array:
+def _timestamp(values: pa.Array, kind: IcebergDataType, target: pa.TimestampType) -> pa.Array:
     """Return timestamps; whether the file marks them as UTC does not matter, the numbers are the same.
 
     Source: `BaseParquetReaders`; iceberg specification, "Schema Evolution" for dates.
@@ -276,13 +278,13 @@ def _timestamp(values: pa.Array, kind: DataType, target: pa.TimestampType) -> pa
     return naive.cast(pa.timestamp(target.unit)).view(target)
 
 
-def _text(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _text(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type not in _TEXTS and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _other_type(values, kind)
     return values.cast(target)
 
 
-def _uuid(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _uuid(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return uuids as text; ORC has them as binary of any length."""
     if not pa.types.is_binary(values.type) and values.type != pa.binary(_UUID_BYTES):
         raise _other_type(values, kind)
@@ -296,13 +298,13 @@ def _uuid(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
     return pc.if_else(fixed.is_valid(), found, pa.scalar(None, target)) if fixed.null_count else found
 
 
-def _fixed(values: pa.Array, kind: DataType, target: pa.DataType) -> pa.Array:
+def _fixed(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_binary(values.type) and not pa.types.is_fixed_size_binary(values.type):
         raise _other_type(values, kind)
     return values.cast(target)
 
 
-_ATOMS: Mapping[str, Callable[[pa.Array, DataType, pa.DataType], pa.Array]] = {
+_ATOMS: Mapping[str, Callable[[pa.Array, IcebergDataType, pa.DataType], pa.Array]] = {
     "boolean": _boolean,
     "int": _number,
     "long": _number,

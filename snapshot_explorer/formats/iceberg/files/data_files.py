@@ -18,7 +18,7 @@ from snapshot_explorer.formats.avro.container import Container, read_container
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -59,7 +59,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenFile:
+class IcebergOpenFile:
     """An open file."""
 
     file: File
@@ -100,7 +100,7 @@ class Layouts:
     def __init__(self) -> None:
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
         self._times: tuple[pa.Schema, bool] | None = None
-        self._projection: tuple[Sequence[Field], tuple[FileField, ...], Projection] | None = None
+        self._projection: tuple[Sequence[IcebergField], tuple[FileField, ...], Projection] | None = None
 
     def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
         """Return the columns of a parquet file; see `file_fields`."""
@@ -119,7 +119,7 @@ class Layouts:
         return last[1]
 
     def projection(
-        self, fields: Sequence[Field], there: tuple[FileField, ...], constants: Constants, path: str
+        self, fields: Sequence[IcebergField], there: tuple[FileField, ...], constants: Constants, path: str
     ) -> Projection:
         """Return how the columns of a file become requested columns; see `projection`."""
         last = self._projection
@@ -139,7 +139,7 @@ def opened(
     *,
     dictionary: Sequence[str] = (),
     layouts: Layouts | None = None,
-) -> Iterator[OpenFile]:
+) -> Iterator[IcebergOpenFile]:
     """Open a file, and name it in errors until it is closed.
 
     Args:
@@ -172,7 +172,7 @@ def check_recorded_size(file: File, size_bytes: int) -> None:
     check_size(f"The file {file.location}", size_bytes, file.size_bytes, by="its manifest")
 
 
-def _is_imported(opened_file: OpenFile) -> bool:
+def _is_imported(opened_file: IcebergOpenFile) -> bool:
     """Return whether a file was registered in the table instead of written by it: its recorded size may be wrong.
 
     Such files have no field ids, or lack the columns of identity partitions as files of Hive do. An engine that
@@ -192,7 +192,7 @@ def _is_imported(opened_file: OpenFile) -> bool:
 
 def _parquet(
     file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str], layouts: Layouts
-) -> OpenFile:
+) -> IcebergOpenFile:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     buffer_size = _READ_BYTES if isinstance(source, pa.OSFile) else 0
@@ -205,7 +205,7 @@ def _parquet(
     fields = layouts.fields(schema, rules, file.location)
     rows = int(reader.metadata.num_rows)
     is_shared = not dictionary and not isinstance(source, pa.PythonFile)
-    return OpenFile(
+    return IcebergOpenFile(
         file=file,
         rows=rows,
         fields=fields,
@@ -224,26 +224,30 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
     return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
 
 
-def _orc(file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> OpenFile:
+def _orc(file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> IcebergOpenFile:
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
     orc_tail.check_types(source)
     reader = orc.ORCFile(source)
     fields = file_fields(reader.schema, rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source, layouts=layouts)
+    return IcebergOpenFile(
+        file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source, layouts=layouts
+    )
 
 
-def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> OpenFile:
+def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> IcebergOpenFile:
     from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     container = read_container(source.read(), file.location, {}, limits=storage.limits)
     fields = file_fields(avro_rows.arrow_schema(container), rules, file.location, by_position=False)
-    return OpenFile(file=file, rows=container.rows, fields=fields, reader=container, source=source, layouts=layouts)
+    return IcebergOpenFile(
+        file=file, rows=container.rows, fields=fields, reader=container, source=source, layouts=layouts
+    )
 
 
 def read(
-    open_file: OpenFile,
-    fields: Sequence[Field],
+    open_file: IcebergOpenFile,
+    fields: Sequence[IcebergField],
     constants: Constants,
     *,
     keep: Positions | None = None,
@@ -276,7 +280,7 @@ def read(
 
 
 def _runs(
-    open_file: OpenFile, how: Projection, keep: Positions | None, predicate: Predicate | None
+    open_file: IcebergOpenFile, how: Projection, keep: Positions | None, predicate: Predicate | None
 ) -> Iterator[tuple[list[int] | None, int, int]]:
     """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
     reader = open_file.reader
@@ -294,7 +298,7 @@ def _runs(
 
 
 def batches(
-    open_file: OpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int | None = BATCH_ROWS
+    open_file: IcebergOpenFile, how: Projection, groups: list[int] | None, rows: int, *, size: int | None = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of a file in file order, with the columns of a projection in the types of the file.
 

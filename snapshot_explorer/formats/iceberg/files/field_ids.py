@@ -13,8 +13,8 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
-from snapshot_explorer.formats.iceberg.metadata.types import Field
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField
 
 NAME_MAPPING = "schema.name-mapping.default"
 """The property that maps names to ids."""
@@ -52,11 +52,11 @@ class IdRules:
 
     mapping: tuple[MappedField, ...] | None
     """The table's name mapping; None without one."""
-    only_schema: tuple[Field, ...] | None
+    only_schema: tuple[IcebergField, ...] | None
     """The columns of the table if its schema was never changed; None if it was."""
 
 
-def id_rules(properties: Mapping[str, str], schemas: Sequence[Schema]) -> IdRules:
+def id_rules(properties: Mapping[str, str], schemas: Sequence[IcebergSchema]) -> IdRules:
     """Return how columns get ids in files without any."""
     text = properties.get(NAME_MAPPING)
     first = schemas[0].fields if schemas else ()
@@ -155,7 +155,7 @@ def _named(field: FileField) -> tuple[FileField, ...]:
 
 
 def _by_names(
-    fields: Sequence[FileField], wanted: Sequence[Field], path: str, *, by_position: bool
+    fields: Sequence[FileField], wanted: Sequence[IcebergField], path: str, *, by_position: bool
 ) -> tuple[FileField, ...]:
     """Return fields with the ids of the table's columns of the same names.
 

@@ -30,10 +30,10 @@ from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.maintenance.settings import name_of
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.file_frames import partition_maps, partitions_of
-from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snapshot, SnapshotRef, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
 
 _AGE = "history.expire.max-snapshot-age-ms"
 _LEAST = "history.expire.min-snapshots-to-keep"
@@ -59,7 +59,7 @@ class _Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _KeptSnapshots:
     snapshots: Mapping[int, str]
     """The snapshot ids, and why each is kept."""
     refs: tuple[SnapshotRef, ...]
@@ -68,7 +68,7 @@ class _Kept:
     """The refs that are removed because of their age."""
 
 
-def expiry(source: Source, history: History, rule: RetentionRule, lifetimes: pa.Table) -> Expiry:
+def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetimes: pa.Table) -> Expiry:
     """Return the snapshots and files that `CALL system.expire_snapshots` with a rule would remove.
 
     Files are removed that a removed snapshot reaches and no kept one, of any branch or tag. Reads the manifest lists of
@@ -93,7 +93,7 @@ def expiry(source: Source, history: History, rule: RetentionRule, lifetimes: pa.
             commands=(),
             notes=("The table has no snapshots: nothing expires.",),
         )
-    reached = _Reached(source)
+    reached = _ReachableFiles(source)
     return Expiry(
         versions=versions,
         freed=_freed(source, reached, kept, lifetimes),
@@ -145,7 +145,7 @@ def _setting(properties: Mapping[str, str], name: str, default: int) -> int:
     return int(plain)
 
 
-def _kept(metadata: TableMetadata, rule: _Rule) -> _Kept:
+def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
     """Return the snapshots that expiry keeps.
 
     Source: iceberg RemoveSnapshots (computeRetainedRefs, computeAllBranchSnapshotsToRetain,
@@ -168,7 +168,7 @@ def _kept(metadata: TableMetadata, rule: _Rule) -> _Kept:
     for one in metadata.snapshots.values():
         if one.id not in referenced and one.timestamp_ms >= rule.older_than:
             snapshots.setdefault(one.id, "younger than the rule, of no branch")
-    return _Kept(snapshots=snapshots, refs=tuple(refs), removed_refs=tuple(ref.name for ref in removed))
+    return _KeptSnapshots(snapshots=snapshots, refs=tuple(refs), removed_refs=tuple(ref.name for ref in removed))
 
 
 def _keep_branch(
@@ -186,8 +186,8 @@ def _keep_branch(
             snapshots.setdefault(one.id, f"{why} of the branch {ref.name}")
 
 
-def _ancestry(metadata: TableMetadata, head: int) -> Sequence[Snapshot]:
-    found: dict[int, Snapshot] = {}
+def _ancestry(metadata: TableMetadata, head: int) -> Sequence[IcebergSnapshot]:
+    found: dict[int, IcebergSnapshot] = {}
     one: int | None = head
     while one is not None and one in metadata.snapshots and one not in found:
         found[one] = metadata.snapshots[one]
@@ -195,7 +195,7 @@ def _ancestry(metadata: TableMetadata, head: int) -> Sequence[Snapshot]:
     return list(found.values())
 
 
-def _versions(history: History, kept: _Kept) -> pa.Table:
+def _versions(history: IcebergHistory, kept: _KeptSnapshots) -> pa.Table:
     rows = [
         {
             "version": version,
@@ -208,7 +208,7 @@ def _versions(history: History, kept: _Kept) -> pa.Table:
     return frame_of(rows, frames.RETAINED)
 
 
-class _Reached:
+class _ReachableFiles:
     """The files that snapshots reach. Reads every manifest list and every manifest of a table once."""
 
     def __init__(self, source: Source) -> None:
@@ -249,7 +249,7 @@ class _Reached:
         return sizes
 
 
-def _freed(source: Source, reached: _Reached, kept: _Kept, lifetimes: pa.Table) -> pa.Table:
+def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table) -> pa.Table:
     """Return the FREED frame: files that removed snapshots reach and no kept one."""
     lost = [one.id for one in reached.snapshots if one.id not in kept.snapshots]
     freed = reached.files(lost) & ~reached.files(list(kept.snapshots))
@@ -270,7 +270,7 @@ def _freed(source: Source, reached: _Reached, kept: _Kept, lifetimes: pa.Table) 
     return table.sort_by([("removed_version", "ascending"), ("path", "ascending")])
 
 
-def _holders(history: History, reached: _Reached, kept: _Kept) -> pa.Table:
+def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:
     """Return the HOLDERS frame: what keeps files that the newest version of the history no longer has."""
     if not history.versions:
         return frames.HOLDERS.empty_table()
@@ -318,7 +318,7 @@ def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:
     return (("Spark", call),)
 
 
-def _notes(metadata: TableMetadata, history: History, kept: _Kept) -> tuple[str, ...]:
+def _notes(metadata: TableMetadata, history: IcebergHistory, kept: _KeptSnapshots) -> tuple[str, ...]:
     notes = []
     others = [one for one in metadata.snapshots if one not in history.numbers and one not in kept.snapshots]
     if others:
@@ -332,7 +332,7 @@ def _notes(metadata: TableMetadata, history: History, kept: _Kept) -> tuple[str,
     return tuple(notes)
 
 
-def presence(source: Source, history: History, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
     """Return which data files, delete files, manifest lists and manifests of versions exist.
 
     Reads the manifest lists, and each manifest of delete files. A listing for each folder.
@@ -360,7 +360,7 @@ def presence(source: Source, history: History, lifetimes: pa.Table, versions: Se
     )
 
 
-def _without_deletes(source: Source, history: History, lists: pa.Table) -> dict[int, str]:
+def _without_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> dict[int, str]:
     """Return for versions how many of their delete files are missing or resized. Reads each manifest of them once."""
     of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
     encoded = single_chunk(of_deletes.column("location")).dictionary_encode()

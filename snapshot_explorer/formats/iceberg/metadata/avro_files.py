@@ -20,11 +20,11 @@ from snapshot_explorer.formats.avro.container import (
     MAGIC,
     Atom,
     Container,
-    Cut,
     Fixed,
     Items,
     Record,
     Shape,
+    TruncatedError,
     Union,
     parse_shape,
     read_container,
@@ -40,7 +40,7 @@ _DEEPEST = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
+class DecodedRows:
     """The rows of files of one schema."""
 
     files: tuple[int, ...]
@@ -55,7 +55,7 @@ class Decoded:
     """Their Avro schema, whose fields are named by their ids."""
 
 
-def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits: Limits) -> list[Decoded]:
+def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits: Limits) -> list[DecodedRows]:
     """Return the rows of Avro files, grouped by schema.
 
     Args:
@@ -84,12 +84,12 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         if container.schema_text not in schemas:
             schemas[container.schema_text] = parsed[-1]
         groups.setdefault(container.schema_text, []).append((place, container))
-    decoded: list[Decoded] = []
+    decoded: list[DecodedRows] = []
     for text, group in groups.items():
         _check(group[0][1].shape, wanted, group[0][1].path, "")
         kind = _filled(schemas[text], wanted)
         decoded.extend(
-            Decoded(
+            DecodedRows(
                 files=tuple(place for place, _ in batch),
                 counts=tuple(container.rows for _, container in batch),
                 headers=tuple(container.header for _, container in batch),
@@ -118,7 +118,7 @@ def _decoded(files: Sequence[Container], wanted: pa.StructType) -> pa.StructArra
     try:
         found = avro_columns.decode(blocks, files[0].shape, wanted)
         return avro_records.decode(blocks, files[0].shape, wanted) if found is None else found
-    except (Cut, pa.ArrowException, OverflowError) as error:
+    except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
             return pa.concat_arrays([_decoded([file], wanted) for file in files])
@@ -238,7 +238,7 @@ def _holds(kind: str, wanted: pa.DataType) -> bool:
 
 
 def ordered(
-    decoded: Sequence[Decoded], count: int
+    decoded: Sequence[DecodedRows], count: int
 ) -> tuple[pa.StructArray | None, np.ndarray[Any, np.dtype[np.int64]]]:
     """Return the rows of all files in the order of the files, where their types agree, and the rows of each file."""
     counts = np.zeros(count, np.int64)

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.iceberg.metadata.contents import is_own
-from snapshot_explorer.formats.iceberg.metadata.history import History, time_of
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import Spec, parse_spec, result_type, texts
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, parse_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.formats.iceberg.metadata.types import is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Kind, Readable
@@ -36,7 +36,10 @@ _GREATEST = 2**63 - 1
 
 
 def commits_frame(
-    history: History, versions: Sequence[int], readable: Sequence[Readable | None], tags: Mapping[int, Sequence[str]]
+    history: IcebergHistory,
+    versions: Sequence[int],
+    readable: Sequence[Readable | None],
+    tags: Mapping[int, Sequence[str]],
 ) -> pa.Table:
     """Return the COMMITS frame of versions, in their order, from the metadata file alone.
 
@@ -141,7 +144,7 @@ def _given(summaries: Sequence[Mapping[str, str]], there: frozenset[str]) -> dic
     return dict.fromkeys(every, pa.nulls(count, pa.int64())) | found
 
 
-def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Snapshot, version: int) -> pa.Table:
+def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: IcebergSnapshot, version: int) -> pa.Table:
     """Return the MANIFESTS frame of a version.
 
     Base are the manifests that earlier snapshots wrote, delta those that this one wrote, index those of delete files.
@@ -191,7 +194,7 @@ def _partition_bounds(metadata: TableMetadata, manifests: pa.Table) -> tuple[pa.
 
 
 def _texts(
-    spec: Spec, schema: Schema, summaries: Sequence[Sequence[Mapping[str, bytes | None]] | None], end: str
+    spec: Spec, schema: IcebergSchema, summaries: Sequence[Sequence[Mapping[str, bytes | None]] | None], end: str
 ) -> list[list[tuple[str, str | None]] | None]:
     """Return one end of the partition values of manifests of one spec; None for a manifest without them."""
     known = [one is not None and len(one) == len(spec.fields) for one in summaries]

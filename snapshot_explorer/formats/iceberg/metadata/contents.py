@@ -14,7 +14,7 @@ from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
 from snapshot_explorer.storage import Storage
 
 
@@ -29,7 +29,7 @@ class Source:
     """Maps its recorded paths."""
 
 
-def manifests_of(source: Source, snapshots: Sequence[Snapshot]) -> pa.Table:
+def manifests_of(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently."""
     try:
         return read_manifest_lists(source.storage, source.locations, snapshots)
@@ -57,7 +57,9 @@ def entries_of(
         raise _missing(source, error) from error
 
 
-def live_files(source: Source, snapshot: Snapshot | None, *, statistics: bool, deletes: bool = True) -> LiveFiles:
+def live_files(
+    source: Source, snapshot: IcebergSnapshot | None, *, statistics: bool, deletes: bool = True
+) -> LiveFiles:
     """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
 
     Args:
@@ -84,7 +86,7 @@ def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statisti
     )
 
 
-def version_metadata(source: Source, snapshot: Snapshot | None) -> VersionMetadata:
+def version_metadata(source: Source, snapshot: IcebergSnapshot | None) -> VersionMetadata:
     """Return what a scan of a snapshot needs; the current schema and no files for None. Reads nothing."""
     metadata = source.metadata
     return VersionMetadata(
@@ -99,12 +101,12 @@ def version_metadata(source: Source, snapshot: Snapshot | None) -> VersionMetada
     )
 
 
-def _live(source: Source, snapshot: Snapshot | None, statistics: bool) -> LiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
+def _live(source: Source, snapshot: IcebergSnapshot | None, statistics: bool) -> LiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
     return live_files(source, snapshot, statistics=statistics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class CommitChanges:
     """What snapshots changed."""
 
     data: pa.Table
@@ -114,7 +116,9 @@ class Changed:
     partitions: PartitionTuples
 
 
-def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: bool, statistics: bool = False) -> Changed:
+def changed_files(
+    source: Source, snapshots: Sequence[IcebergSnapshot], *, deletes: bool, statistics: bool = False
+) -> CommitChanges:
     """Return what snapshots added and deleted: entries of the manifests that each of them wrote.
 
     Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
@@ -129,14 +133,14 @@ def changed_files(source: Source, snapshots: Sequence[Snapshot], *, deletes: boo
     of_data = pc.equal(manifests.column("content"), DATA)
     tuples = PartitionTuples()
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    return Changed(
+    return CommitChanges(
         data=_own_changes(source, manifests.filter(of_data), tuples, statistics=statistics),
         deletes=_own_changes(source, rest, tuples, statistics=True),
         partitions=tuples,
     )
 
 
-def own_manifests(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Table:
+def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the manifests that the commits of snapshots wrote; the others were carried over.
 
     By sequence numbers, or by snapshot ids where there are none: some tools rounded the ids in metadata files.
@@ -147,7 +151,7 @@ def own_manifests(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Tabl
     return manifests.filter(is_own(manifests, snapshots))
 
 
-def is_own(manifests: pa.Table, snapshots: Sequence[Snapshot]) -> pa.Array:
+def is_own(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Array:
     """Return for each manifest whether the commit of its snapshot wrote it; see `own_manifests`."""
     ids = pa.array([one.id for one in snapshots], pa.int64())
     places = single_chunk(pc.index_in(manifests.column("snapshot_id"), ids))

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.contents import Changed
+from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
 from snapshot_explorer.formats.iceberg.metadata.deletions import applying
 from snapshot_explorer.formats.iceberg.metadata.entries import LiveFiles
-from snapshot_explorer.formats.iceberg.metadata.history import History
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
 from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     matching,
@@ -22,9 +22,9 @@ from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, parse_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot, TableMetadata
-from snapshot_explorer.formats.iceberg.metadata.types import Field, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Predicate
 
@@ -119,7 +119,7 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     return pa.array(found, pa.int64()).take(ids.indices)
 
 
-def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: Schema, predicate: Predicate) -> LiveFiles:
+def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: IcebergSchema, predicate: Predicate) -> LiveFiles:
     """Return the live files whose partition might contain a row that matches a condition."""
     current = parse_schema(metadata.current_schema)
     data = live.data
@@ -133,7 +133,7 @@ def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: Schema, pred
     return replace(live, data=data.filter(pa.array(kept)))
 
 
-def readable_metrics(files: pa.Table, fields: Sequence[Field]) -> pa.StructArray:
+def readable_metrics(files: pa.Table, fields: Sequence[IcebergField]) -> pa.StructArray:
     """Return the metrics of files by the dotted name of each column that is not nested, sorted, with typed bounds.
 
     Bounds of text and binary may be cut. Columns of types that are not read are left out.
@@ -149,7 +149,7 @@ def readable_metrics(files: pa.Table, fields: Sequence[Field]) -> pa.StructArray
     return pa.StructArray.from_arrays([column for _, column in columns], [name for name, _ in columns])
 
 
-def _leaves(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
+def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, IcebergField]]:
     for field in fields:
         if is_nested(field.type):
             yield from _leaves(field.type.fields, f"{prefix}{field.name}.")
@@ -157,7 +157,7 @@ def _leaves(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]
             yield f"{prefix}{field.name}", field
 
 
-def _metrics(files: pa.Table, field: Field) -> pa.StructArray:
+def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
     key = pa.scalar(field.id, pa.int32())
     found = {name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()}
     for name in ("lower_bound", "upper_bound"):
@@ -196,7 +196,7 @@ def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.A
 
 
 def entries_frame(
-    metadata: TableMetadata, snapshot: Snapshot, found: Entries, *, writer: int | None, is_own: bool
+    metadata: TableMetadata, snapshot: IcebergSnapshot, found: Entries, *, writer: int | None, is_own: bool
 ) -> pa.Table:
     """Return the ENTRIES of a manifest of data files, as a version has them.
 
@@ -218,12 +218,12 @@ def entries_frame(
     return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
 
 
-def _data_change(snapshot: Snapshot) -> bool:
+def _data_change(snapshot: IcebergSnapshot) -> bool:
     """Return whether a commit changes rows: a replacement only rearranges them."""
     return snapshot.summary.get("operation") != "replace"
 
 
-def changes_frame(history: History, changed: Changed) -> pa.Table:
+def changes_frame(history: IcebergHistory, changed: CommitChanges) -> pa.Table:
     """Return the CHANGES frame of versions: the data files that their commits removed and added."""
     rows = changed.data
     by_id = {one.id: (version, one) for version, one in history.snapshots.items()}

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.iceberg.metadata.types import DataType
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType
 
 _MASK = 0xFFFF_FFFF
 _FIRST, _SECOND = 0xCC9E_2D51, 0x1B87_3593
@@ -15,7 +15,7 @@ _WORD = 4
 _DIGITS = 76
 
 
-def bucket(value: pa.Scalar, kind: DataType, buckets: int) -> int | None:
+def bucket(value: pa.Scalar, kind: IcebergDataType, buckets: int) -> int | None:
     """Return the bucket of a value; None for null.
 
     Args:
@@ -26,7 +26,7 @@ def bucket(value: pa.Scalar, kind: DataType, buckets: int) -> int | None:
     return None if content is None else (murmur3(content) & 0x7FFF_FFFF) % buckets
 
 
-def _bytes(value: pa.Scalar, kind: DataType) -> bytes | None:
+def _bytes(value: pa.Scalar, kind: IcebergDataType) -> bytes | None:
     if not value.is_valid:
         return None
     if kind.root == "decimal":

@@ -13,7 +13,7 @@ from itertools import compress, islice
 from operator import lt, ne
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Snapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
 from snapshot_explorer.storage.location import shortened
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ _COUNTED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class IcebergHistory:
     """The history of one branch. Immutable."""
 
     metadata: TableMetadata
@@ -38,7 +38,7 @@ class History:
     """The versions, ascending."""
     ids: Mapping[int, int]
     """The snapshot id of each version."""
-    snapshots: Mapping[int, Snapshot]
+    snapshots: Mapping[int, IcebergSnapshot]
     numbers: Mapping[int, int]
     """The version of each snapshot id."""
     commitless: tuple[int, ...]
@@ -64,14 +64,14 @@ class History:
         return time_of(self.snapshots[version].timestamp_ms)
 
 
-class _OfVersions(Mapping[int, Snapshot]):
+class _OfVersions(Mapping[int, IcebergSnapshot]):
     """The snapshot of each version, made when it is looked up."""
 
-    def __init__(self, ids: Mapping[int, int], snapshots: Mapping[int, Snapshot]) -> None:
+    def __init__(self, ids: Mapping[int, int], snapshots: Mapping[int, IcebergSnapshot]) -> None:
         self._ids = ids
         self._snapshots = snapshots
 
-    def __getitem__(self, version: int) -> Snapshot:
+    def __getitem__(self, version: int) -> IcebergSnapshot:
         return self._snapshots[self._ids[version]]
 
     def __contains__(self, version: object) -> bool:
@@ -95,7 +95,7 @@ def time_of(millis: int) -> datetime:
         ) from error
 
 
-def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, int] | None = None) -> History:
+def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, int] | None = None) -> IcebergHistory:
     """Return the history of a branch.
 
     Args:
@@ -117,7 +117,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     is_orphan = map(ne, parents, chain)
     orphans = list(compress(zip(chain, later, strict=False), is_orphan))
     gaps = [one for before, one in orphans if not _replaces(metadata, one, before)]
-    return History(
+    return IcebergHistory(
         metadata=metadata,
         branch=branch,
         versions=tuple(ids),
@@ -279,7 +279,7 @@ def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
     )
 
 
-def current_at(history: History, time: datetime) -> Snapshot | None:
+def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | None:
     """Return the snapshot that was current in main at a time, by the snapshot log, whether or not it still is in main.
 
     None if the log does not go back that far, and for other branches, which have no log.
@@ -296,7 +296,7 @@ def current_at(history: History, time: datetime) -> Snapshot | None:
     return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
 
 
-def not_in_history(history: History, snapshot: Snapshot) -> SnapshotNotFoundError:
+def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> SnapshotNotFoundError:
     """Return the error for a snapshot that is in the table, but not in a history: what it is, and how to open it."""
     number = (
         f"Version {snapshot.sequence_number} (snapshot {snapshot.id})"
@@ -311,7 +311,7 @@ def not_in_history(history: History, snapshot: Snapshot) -> SnapshotNotFoundErro
     )
 
 
-def _whereabouts(metadata: TableMetadata, snapshot: Snapshot) -> tuple[str, str]:
+def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[str, str]:
     for name, ref in islice(metadata.refs.items(), _MOST_SEARCHED):
         if ref.is_branch and name != MAIN and snapshot.id in _ancestors(metadata, [ref.snapshot_id]):
             return name, f"it belongs to the branch {shortened(name)}"
@@ -326,7 +326,7 @@ def _whereabouts(metadata: TableMetadata, snapshot: Snapshot) -> tuple[str, str]
     return str(snapshot.id), "no branch leads to it"
 
 
-def _left_main(metadata: TableMetadata, snapshot: Snapshot) -> int | None:
+def _left_main(metadata: TableMetadata, snapshot: IcebergSnapshot) -> int | None:
     """Return when main was rolled back past a snapshot, in milliseconds; None if the log has no such rollback."""
     builds_on_it = {snapshot.id: True}
     left, was_there = None, False

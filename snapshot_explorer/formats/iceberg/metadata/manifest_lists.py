@@ -11,7 +11,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.metadata.avro_files import broken, ordered, read_avro
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import Snapshot
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.storage import Storage
 
 DATA, DELETES = 0, 1
@@ -76,7 +76,7 @@ Source: iceberg specification, "Manifest Lists"."""
 _DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
 
 
-def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Sequence[Snapshot]) -> pa.Table:
+def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the MANIFEST_FILES of snapshots, in the order of the snapshots. Reads their lists concurrently.
 
     Very old snapshots name their manifests themselves: only the paths of these are known.
@@ -106,7 +106,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     return found
 
 
-def _check_owner(path: str, header: Mapping[str, bytes], snapshot: Snapshot) -> None:
+def _check_owner(path: str, header: Mapping[str, bytes], snapshot: IcebergSnapshot) -> None:
     """Check the snapshot that the header of a manifest list names.
 
     Some writers leave it out. Some tools rounded the ids in metadata files to floating point numbers, but not those in
@@ -134,7 +134,7 @@ def encrypted(path: str) -> UnsupportedFeatureError:
 def _manifest_files(
     rows: pa.StructArray,
     counts: np.ndarray[tuple[int], np.dtype[np.int64]],
-    listed: Sequence[Snapshot],
+    listed: Sequence[IcebergSnapshot],
     locations: Locations,
 ) -> pa.Table:
     paths = [one.manifest_list for one in listed]
@@ -185,7 +185,7 @@ def _check_unique(
         )
 
 
-def _embedded(snapshot: Snapshot, locations: Locations) -> pa.Table:
+def _embedded(snapshot: IcebergSnapshot, locations: Locations) -> pa.Table:
     """Return the manifests that a snapshot of format 1 names itself.
 
     Source: iceberg BaseSnapshot, GenericManifestFile.

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.avro_files import Decoded, broken, field_of, read_avro
+from snapshot_explorer.formats.iceberg.metadata.avro_files import DecodedRows, broken, field_of, read_avro
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS, LIVE, STATISTICS
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.partition_tuples import PartitionTuples
@@ -107,7 +107,7 @@ def read_manifests(
 
 
 def _entries(
-    one: Decoded,
+    one: DecodedRows,
     manifests: pa.Table,
     locations: Locations,
     tuples: PartitionTuples,

@@ -33,7 +33,7 @@ _Content = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class CurrentMetadata:
     """The current metadata file."""
 
     metadata: TableMetadata
@@ -66,7 +66,7 @@ class MetadataFiles:
         self._newest: TableMetadata | None = None
         self._since = now()
 
-    def current(self) -> Found:
+    def current(self) -> CurrentMetadata:
         """Return the current metadata file. With a hint, a few small concurrent requests; otherwise a listing.
 
         A file with a lower number than the table's last one is refused: a rollback writes a new file. A file that
@@ -98,9 +98,9 @@ class MetadataFiles:
             time.sleep(PAUSE_SECONDS)
         raise AssertionError
 
-    def _found(self) -> Found:
+    def _found(self) -> CurrentMetadata:
         if self.file is not None:
-            return Found(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
+            return CurrentMetadata(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
         last = self._last_number
         hint, known = self._read_hint([] if last is None else [last, last + 1])
         text = _hint_text(hint)
@@ -111,7 +111,7 @@ class MetadataFiles:
             number = last  # the hint is written after the commit
         return self._walked(number, known)
 
-    def _walked(self, number: int, known: dict[int, _Content | None]) -> Found:
+    def _walked(self, number: int, known: dict[int, _Content | None]) -> CurrentMetadata:
         """Return the last of the numbered files that follow the hint without a gap."""
         if number not in known:
             known.update(self._read_numbered([number, number + 1]))
@@ -142,15 +142,15 @@ class MetadataFiles:
         """Return the files of these numbers with the first name that exists. All are read concurrently."""
         return _in_first_spelling(numbers, self._storage.read_present(_paths(numbers)))
 
-    def _kept(self, number: int, content: _Content) -> Found:
+    def _kept(self, number: int, content: _Content) -> CurrentMetadata:
         self._last_number = number
-        return Found(metadata=self._parsed(*content), notes=())
+        return CurrentMetadata(metadata=self._parsed(*content), notes=())
 
     def _listed_numbers(self) -> set[int]:
         names = (entry.name for entry in self._storage.list(FOLDER))
         return {int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found}
 
-    def _by_name(self, text: str) -> Found:
+    def _by_name(self, text: str) -> CurrentMetadata:
         """Return the file that a hint names, with or without its suffix. Some writers put a name there."""
         name = text if is_metadata_file(text) else f"{text}.metadata.json"
         if not is_metadata_file(name):
@@ -159,9 +159,9 @@ class MetadataFiles:
                 "metadata file. Open one of the metadata files by its own path."
             )
         path = f"{FOLDER}/{name}"
-        return Found(metadata=self._parsed(path, self._storage.read(path)), notes=())
+        return CurrentMetadata(metadata=self._parsed(path, self._storage.read(path)), notes=())
 
-    def _by_listing(self, *, has_hint: bool) -> Found:
+    def _by_listing(self, *, has_hint: bool) -> CurrentMetadata:
         """Return the newest metadata file by name, which is a guess where a catalog decides.
 
         The greatest number counts; of several files of one number, the one that was written last.
@@ -177,7 +177,7 @@ class MetadataFiles:
             raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
         chosen = self._chosen(tied[-_MOST_TIED:])
         if has_hint and len(tied) == 1:
-            return Found(metadata=chosen, notes=())
+            return CurrentMetadata(metadata=chosen, notes=())
         hint, taken = "an empty" if has_hint else "no", "the metadata file with the greatest number is taken"
         if len(tied) > 1:
             taken = f"{chosen.path.rpartition('/')[2]} is taken, the newest of {len(tied):,} candidates,"
@@ -186,7 +186,7 @@ class MetadataFiles:
             "commit that its catalog did not accept can look the same. To read another one, open it by its own path, "
             "or the table through its catalog."
         )
-        return Found(metadata=chosen, notes=(note,))
+        return CurrentMetadata(metadata=chosen, notes=(note,))
 
     def _unlisted(self, names: Sequence[str]) -> list[str]:
         """Return the file that was read last if a listing lacks it: a storage may list later than it reads."""

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.hashing import bucket
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import stored_values
 from snapshot_explorer.model import Bounds, Predicate
 
@@ -38,7 +38,7 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
     "hour": _TIMES,
 }
 """Types that a transform may have as its source."""
-_INT, _DATE = DataType(root="int"), DataType(root="date")
+_INT, _DATE = IcebergDataType(root="int"), IcebergDataType(root="date")
 _MAX_CODE_POINT, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 _MAX_YEARS = 200_000
 """Years from 1970 on that microseconds represent."""
@@ -114,7 +114,7 @@ def parse_spec(raw: Mapping[str, Any]) -> Spec:
         ) from error
 
 
-def result_type(transform: Transform, source: DataType) -> DataType | None:
+def result_type(transform: Transform, source: IcebergDataType) -> IcebergDataType | None:
     """Return the type of the values of a transform; None where that is not known."""
     if transform.name in ("identity", "void"):
         return source
@@ -128,16 +128,16 @@ class PartitionColumn:
     """A field of a spec with the values of the distinct partitions."""
 
     field: PartitionField
-    source: DataType | None
+    source: IcebergDataType | None
     """The type of the source column; None where the column was dropped or the transform has several."""
-    type: DataType | None
+    type: IcebergDataType | None
     """The type of the values; None where it is not known, and `values` are as manifests store them."""
     values: pa.Array
     """A value per distinct partition."""
 
 
 def partition_columns(
-    spec: Spec, schema: Schema, stored: pa.StructArray, others: Sequence[Schema] = ()
+    spec: Spec, schema: IcebergSchema, stored: pa.StructArray, others: Sequence[IcebergSchema] = ()
 ) -> list[PartitionColumn]:
     """Return the fields of a spec with their values in the distinct partitions, typed.
 
@@ -149,7 +149,7 @@ def partition_columns(
     return [_column(field, (schema, *others), stored) for field in spec.fields]
 
 
-def _column(field: PartitionField, schemas: Sequence[Schema], stored: pa.StructArray) -> PartitionColumn:
+def _column(field: PartitionField, schemas: Sequence[IcebergSchema], stored: pa.StructArray) -> PartitionColumn:
     place = stored.type.get_field_index(str(field.id))
     values = pa.nulls(len(stored)) if place < 0 else stored.field(place)
     paths = (schema.path(field.source_ids[0]) for schema in schemas if len(field.source_ids) == 1)
@@ -216,7 +216,7 @@ def _moments(values: pa.TimestampArray) -> list[str | None]:
 
 
 def matching(
-    columns: Sequence[PartitionColumn], rows: int, schema: Schema, predicate: Predicate
+    columns: Sequence[PartitionColumn], rows: int, schema: IcebergSchema, predicate: Predicate
 ) -> npt.NDArray[np.bool_]:
     """Return for each distinct partition whether a row that matches a condition might be in it.
 
@@ -239,7 +239,7 @@ def matching(
 
 
 def _named(
-    columns: Sequence[PartitionColumn], schema: Schema, predicate: Predicate
+    columns: Sequence[PartitionColumn], schema: IcebergSchema, predicate: Predicate
 ) -> Iterator[tuple[str, PartitionColumn]]:
     """Yield the fields whose source is a column of the condition, with its name and type in the schema."""
     for column in columns:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.formats.iceberg.metadata.avro_files import Decoded, broken
+from snapshot_explorer.formats.iceberg.metadata.avro_files import DecodedRows, broken
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -21,7 +21,7 @@ _CONTENTS = {b"data": 0, b"deletes": 1}
 Counts = npt.NDArray[np.int64]
 
 
-def check_manifests(decoded: Sequence[Decoded], manifests: pa.Table, sizes: Sequence[int]) -> None:
+def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: Sequence[int]) -> None:
     """Check the ids, the counts and the sizes of manifests against their lists.
 
     A size alone proves nothing: releases of Iceberg before 1.12 that copy a table to another path
@@ -72,7 +72,7 @@ _COUNTED = tuple(f"{word}_{unit}" for word in _WORDS.values() for unit in ("file
 _NEEDED = ("path", "length", "spec_id", "content", "added_snapshot_id", *_COUNTED)
 
 
-def _columns(part: Decoded) -> tuple[Counts, Counts, Counts]:
+def _columns(part: DecodedRows) -> tuple[Counts, Counts, Counts]:
     """Return status, snapshot id and row count of each entry; -1 where null."""
     fields = dict(zip((field.name for field in part.rows.type), part.rows.flatten(), strict=True))
     file = dict(zip((field.name for field in fields["2"].type), fields["2"].flatten(), strict=True))

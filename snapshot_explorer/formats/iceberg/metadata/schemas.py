@@ -7,25 +7,25 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field, parse_fields, type_text, walk
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field, parse_fields, type_text, walk
 from snapshot_explorer.model import Column, TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class IcebergSchema:
     """A schema of a table. Picklable."""
 
     id: int
-    fields: tuple[Field, ...]
+    fields: tuple[IcebergField, ...]
     """The columns in order."""
     identifier_ids: tuple[int, ...] = ()
     """Ids of the columns that identify a row, by the writer's word; nothing enforces it."""
 
-    def column(self, name: str) -> Field | None:
+    def column(self, name: str) -> IcebergField | None:
         """Return the column of that name; None without one."""
         return next((field for field in self.fields if field.name == name), None)
 
-    def path(self, number: int) -> tuple[Field, ...]:
+    def path(self, number: int) -> tuple[IcebergField, ...]:
         """Return the field of an id after the structs that contain it, outermost first; empty without one.
 
         Fields in lists and maps are not found: no row has one value of them.
@@ -33,7 +33,7 @@ class Schema:
         return _path(self.fields, number)
 
 
-def _path(fields: tuple[Field, ...], number: int) -> tuple[Field, ...]:
+def _path(fields: tuple[IcebergField, ...], number: int) -> tuple[IcebergField, ...]:
     for field in fields:
         if field.id == number:
             return (field,)
@@ -42,7 +42,7 @@ def _path(fields: tuple[Field, ...], number: int) -> tuple[Field, ...]:
     return ()
 
 
-def parse_schema(raw: Mapping[str, Any]) -> Schema:
+def parse_schema(raw: Mapping[str, Any]) -> IcebergSchema:
     """Return a schema from its JSON.
 
     Source: iceberg specification, "Schemas" (Appendix C); `TableMetadataParser` for tables of format 1 without ids.
@@ -54,7 +54,7 @@ def parse_schema(raw: Mapping[str, Any]) -> Schema:
         ids = [field.id for field in walk(fields)]
         if len(set(ids)) < len(ids):
             raise ValueError("two fields have one id")  # noqa: TRY301 - likewise
-        return Schema(
+        return IcebergSchema(
             id=int(raw.get("schema-id", 0)),
             fields=fields,
             identifier_ids=tuple(int(number) for number in raw.get("identifier-field-ids") or ()),
@@ -66,12 +66,12 @@ def parse_schema(raw: Mapping[str, Any]) -> Schema:
         ) from error
 
 
-def arrow_schema(schema: Schema) -> pa.Schema:
+def arrow_schema(schema: IcebergSchema) -> pa.Schema:
     """Return the Arrow schema of a table's rows; `types.arrow_type` documents the types."""
     return pa.schema([arrow_field(field) for field in schema.fields])
 
 
-def table_schema(schema: Schema, partition_ids: Iterable[int] = ()) -> TableSchema:
+def table_schema(schema: IcebergSchema, partition_ids: Iterable[int] = ()) -> TableSchema:
     """Return the schema as the record that all formats share.
 
     Args:
@@ -94,7 +94,7 @@ def table_schema(schema: Schema, partition_ids: Iterable[int] = ()) -> TableSche
     )
 
 
-def _names(schema: Schema, ids: Iterable[int]) -> list[str]:
+def _names(schema: IcebergSchema, ids: Iterable[int]) -> list[str]:
     """Return the names of columns by id, with dots in front of fields of structs; ids of no column are left out."""
     paths = [schema.path(number) for number in dict.fromkeys(ids)]
     return [".".join(field.name for field in path) for path in paths if path]

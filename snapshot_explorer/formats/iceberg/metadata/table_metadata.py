@@ -26,7 +26,7 @@ _FIRST_PARTITION_FIELD = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class IcebergSnapshot:
     """A snapshot in a metadata file."""
 
     id: int
@@ -50,7 +50,7 @@ class Snapshot:
     """The JSON object, unknown fields included."""
 
 
-class Snapshots(Mapping[int, Snapshot]):
+class Snapshots(Mapping[int, IcebergSnapshot]):
     """Snapshots by id, in the order recorded. Immutable.
 
     There may be a million: fields are kept as columns, and a record is made when it is looked up.
@@ -61,7 +61,7 @@ class Snapshots(Mapping[int, Snapshot]):
         self._places = {one: place for place, one in enumerate(columns["id"])}
 
     @classmethod
-    def of(cls, snapshots: Iterable[Snapshot]) -> "Snapshots":
+    def of(cls, snapshots: Iterable[IcebergSnapshot]) -> "Snapshots":
         """Return some snapshots."""
         rows = list(snapshots)
         return cls({name: [getattr(one, name) for one in rows] for name in _FIELDS})
@@ -93,9 +93,9 @@ class Snapshots(Mapping[int, Snapshot]):
         places = list(map(self._places.__getitem__, wanted))
         return [list(map(self._columns[name].__getitem__, places)) for name in names]
 
-    def __getitem__(self, one: int) -> Snapshot:
+    def __getitem__(self, one: int) -> IcebergSnapshot:
         place = self._places[one]
-        return Snapshot(**{name: column[place] for name, column in self._columns.items()})
+        return IcebergSnapshot(**{name: column[place] for name, column in self._columns.items()})
 
     def __contains__(self, one: object) -> bool:
         return one in self._places
@@ -107,7 +107,7 @@ class Snapshots(Mapping[int, Snapshot]):
         return len(self._places)
 
 
-_FIELDS = tuple(one.name for one in fields(Snapshot))
+_FIELDS = tuple(one.name for one in fields(IcebergSnapshot))
 
 
 class SnapshotLog(NamedTuple):
@@ -180,7 +180,7 @@ class TableMetadata:
         """Return the current schema."""
         return self.schemas[self.current_schema_id]
 
-    def schema_of(self, snapshot: Snapshot | None) -> Mapping[str, Any]:
+    def schema_of(self, snapshot: IcebergSnapshot | None) -> Mapping[str, Any]:
         """Return the schema of a snapshot; the current one for None, or if its own is not recorded.
 
         Source: iceberg SnapshotUtil.schemaFor.
@@ -313,7 +313,7 @@ def _snapshots(top: JsonObject) -> Snapshots:
     plain = None if columns is None else Snapshots(columns)
     if plain is not None and len(plain) == len(raws):
         return plain
-    found: dict[int, Snapshot] = {}
+    found: dict[int, IcebergSnapshot] = {}
     for one in top.objects("snapshots"):
         snapshot = _snapshot(one)
         if snapshot.id in found:
@@ -370,12 +370,12 @@ def _snapshot_log(top: JsonObject) -> SnapshotLog:
     return SnapshotLog([one.integer("timestamp-ms") for one in rows], [one.integer("snapshot-id") for one in rows])
 
 
-def _snapshot(one: JsonObject) -> Snapshot:
+def _snapshot(one: JsonObject) -> IcebergSnapshot:
     manifest_list = one.optional_text("manifest-list")
     manifests = one.list("manifests") if manifest_list is None else []
     if not all(isinstance(path, str) for path in manifests):
         raise wrong(one.path, one.named("manifests"), "a list of paths", manifests)
-    return Snapshot(
+    return IcebergSnapshot(
         id=one.integer("snapshot-id"),
         parent_id=one.optional_integer("parent-snapshot-id"),
         sequence_number=one.integer("sequence-number", 0),
@@ -389,7 +389,7 @@ def _snapshot(one: JsonObject) -> Snapshot:
     )
 
 
-def _refs(top: JsonObject, current: int | None, snapshots: Mapping[int, Snapshot]) -> Mapping[str, SnapshotRef]:
+def _refs(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergSnapshot]) -> Mapping[str, SnapshotRef]:
     """Return branches and tags, main included.
 
     Source: iceberg specification, "Snapshot References"; TableMetadataParser.refsFromJson.
@@ -438,7 +438,7 @@ def _ref(name: str, one: JsonObject) -> SnapshotRef:
     )
 
 
-def _checked_current(top: JsonObject, current: int | None, snapshots: Mapping[int, Snapshot]) -> int | None:
+def _checked_current(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergSnapshot]) -> int | None:
     if current is not None and current not in snapshots:
         raise CorruptTableError(
             f"{top.path} is damaged: current-snapshot-id is {current}, which is not among its snapshots. Compare it "

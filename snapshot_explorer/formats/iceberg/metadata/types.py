@@ -14,7 +14,7 @@ from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataType:
+class IcebergDataType:
     """An Iceberg type. Only the attributes that its root needs are set."""
 
     root: str
@@ -27,19 +27,19 @@ class DataType:
     """Fraction digits of a decimal."""
     length: int = 0
     """Bytes of a fixed."""
-    fields: "tuple[Field, ...]" = ()
+    fields: "tuple[IcebergField, ...]" = ()
     """Fields of a struct; the element of a list; key and value of a map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class IcebergField:
     """A column, a field of a struct, the element of a list, or the key or value of a map."""
 
     id: int
     """The id, which renames keep and no other field of the table ever has."""
     name: str
     """The name; `element`, `key` or `value` in lists and maps."""
-    type: DataType
+    type: IcebergDataType
     required: bool = False
     """Whether it may not be null."""
     doc: str | None = None
@@ -76,7 +76,7 @@ _MAX_DEPTH = 100
 _NESTED = ("struct", "list", "map")
 
 
-def parse_fields(raw: object, depth: int = 0) -> tuple[Field, ...]:
+def parse_fields(raw: object, depth: int = 0) -> tuple[IcebergField, ...]:
     """Return the fields of a struct from its schema.
 
     Raises:
@@ -92,9 +92,9 @@ def parse_fields(raw: object, depth: int = 0) -> tuple[Field, ...]:
     return fields
 
 
-def _field(raw: Mapping[str, Any], depth: int) -> Field:
+def _field(raw: Mapping[str, Any], depth: int) -> IcebergField:
     doc = raw.get("doc")
-    return Field(
+    return IcebergField(
         id=_id(raw["id"]),
         name=_text(raw["name"]),
         type=parse_type(raw["type"], depth + 1),
@@ -120,7 +120,7 @@ def _text(value: object) -> str:
     return value
 
 
-def parse_type(raw: object, depth: int = 0) -> DataType:
+def parse_type(raw: object, depth: int = 0) -> IcebergDataType:
     """Return the type from its notation in a schema, text or an object; errors as `parse_fields`."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"its types are nested more than {_MAX_DEPTH} deep")
@@ -130,16 +130,16 @@ def parse_type(raw: object, depth: int = 0) -> DataType:
         raise TypeError(f"{raw!r} is not a type")
     root = _text(raw["type"])
     if root == "struct":
-        return DataType(root=root, fields=parse_fields(raw["fields"], depth))
+        return IcebergDataType(root=root, fields=parse_fields(raw["fields"], depth))
     if root == "list":
-        return DataType(root=root, fields=(_part(raw, "element", depth),))
+        return IcebergDataType(root=root, fields=(_part(raw, "element", depth),))
     if root == "map":
-        return DataType(root=root, fields=(_part(raw, "key", depth), _part(raw, "value", depth)))
+        return IcebergDataType(root=root, fields=(_part(raw, "key", depth), _part(raw, "value", depth)))
     return _primitive(root)
 
 
-def _part(raw: Mapping[str, Any], name: str, depth: int) -> Field:
-    return Field(
+def _part(raw: Mapping[str, Any], name: str, depth: int) -> IcebergField:
+    return IcebergField(
         id=_id(raw[f"{name}-id"]),
         name=name,
         type=parse_type(raw[name], depth + 1),
@@ -147,22 +147,22 @@ def _part(raw: Mapping[str, Any], name: str, depth: int) -> Field:
     )
 
 
-def _primitive(text: str) -> DataType:
+def _primitive(text: str) -> IcebergDataType:
     if text in _ARROW:
-        return DataType(root=text)
+        return IcebergDataType(root=text)
     if found := _DECIMAL.fullmatch(text):
         precision, scale = int(found[1]), int(found[2])
         if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
             raise ValueError(f"{text!r} is not a type")
-        return DataType(root="decimal", precision=precision, scale=scale)
+        return IcebergDataType(root="decimal", precision=precision, scale=scale)
     if found := _FIXED.fullmatch(text):
         if not int(found[1]):
             raise ValueError(f"{text!r} is not a type")
-        return DataType(root="fixed", length=int(found[1]))
-    return DataType(root=text)
+        return IcebergDataType(root="fixed", length=int(found[1]))
+    return IcebergDataType(root=text)
 
 
-def arrow_type(kind: DataType) -> pa.DataType:
+def arrow_type(kind: IcebergDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A uuid is text, as in Spark: 32 hexadecimal digits in lower case, with dashes. A variant is a struct of value and
@@ -185,35 +185,35 @@ def arrow_type(kind: DataType) -> pa.DataType:
     raise refusal(features.UNREAD_TYPES, type=kind.root)
 
 
-def field_ids(field: Field) -> FieldIds:
+def field_ids(field: IcebergField) -> FieldIds:
     """Return the ids of a field and of the fields in its type; elements, keys and values have none."""
     return FieldIds(id=field.id, parts=_parts(field.type))
 
 
-def _parts(kind: DataType) -> tuple[FieldIds, ...]:
+def _parts(kind: IcebergDataType) -> tuple[FieldIds, ...]:
     if kind.root == "struct":
         return tuple(field_ids(one) for one in kind.fields)
     return tuple(FieldIds(id=None, parts=_parts(one.type)) for one in kind.fields)
 
 
-def arrow_field(field: Field) -> pa.Field:
+def arrow_field(field: IcebergField) -> pa.Field:
     """Return the Arrow field of a column."""
     return pa.field(field.name, arrow_type(field.type), nullable=not field.required)
 
 
-def is_read(kind: DataType) -> bool:
+def is_read(kind: IcebergDataType) -> bool:
     """Return whether a type, and the types in it, are read."""
     if kind.root not in _ARROW and kind.root not in ("decimal", "fixed", *_NESTED):
         return False
     return all(is_read(field.type) for field in kind.fields)
 
 
-def is_nested(kind: DataType) -> bool:
+def is_nested(kind: IcebergDataType) -> bool:
     """Return whether a type consists of other types; a variant does not."""
     return kind.root in _NESTED
 
 
-def type_text(kind: DataType) -> str:
+def type_text(kind: IcebergDataType) -> str:
     """Return a type in one line: long, decimal(10,2), fixed[16], list<string>, map<string,long>, struct<a:long>."""
     match kind.root:
         case "decimal":
@@ -227,7 +227,7 @@ def type_text(kind: DataType) -> str:
     return kind.root
 
 
-def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
+def walk(fields: tuple[IcebergField, ...]) -> Iterator[IcebergField]:
     """Yield fields and the fields in them, each before those in it."""
     for field in fields:
         yield field

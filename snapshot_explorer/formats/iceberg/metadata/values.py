@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_type, type_text
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -34,12 +34,12 @@ _WIDTHS = {
     "float": 4,
     **dict.fromkeys(("long", "double", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), 8),
 }
-_INT, _DATE, _FLOAT = DataType(root="int"), DataType(root="date"), DataType(root="float")
+_INT, _DATE, _FLOAT = IcebergDataType(root="int"), IcebergDataType(root="date"), IcebergDataType(root="float")
 _PROMOTED = {"long": _INT, "double": _FLOAT, "timestamp": _DATE, "timestamp_ns": _DATE}
 """The narrower type that a value of half the width was written with, before the column was promoted."""
 
 
-def single_values(values: pa.Array, kind: DataType) -> pa.Array:
+def single_values(values: pa.Array, kind: IcebergDataType) -> pa.Array:
     """Return values in their binary form as an array of the type's Arrow type.
 
     A value of a narrower type that the column had before is converted. What is not a value of the type is null.
@@ -112,7 +112,7 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
     return decode(cells)
 
 
-def _numbers(cells: Bytes, kind: DataType) -> pa.Array:
+def _numbers(cells: Bytes, kind: IcebergDataType) -> pa.Array:
     if kind.root == "boolean":
         return pa.array(cells[:, 0] != 0)
     kinds = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
@@ -140,7 +140,7 @@ def uuid_texts(cells: Bytes) -> pa.Array:
     return whole.cast(pa.string())
 
 
-def _decimals(values: pa.Array, kind: DataType) -> pa.Array:
+def _decimals(values: pa.Array, kind: IcebergDataType) -> pa.Array:
     """Return decimals from unscaled numbers: two's complement, big-endian, up to 16 bytes.
 
     Source: iceberg specification, "Binary single-value serialization"; longer and empty values are damaged.
@@ -164,7 +164,7 @@ def _decimals(values: pa.Array, kind: DataType) -> pa.Array:
     return decimals_of(cells, kind, valid)
 
 
-def decimals_of(cells: Bytes, kind: DataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
+def decimals_of(cells: Bytes, kind: IcebergDataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
     """Return decimals from rows of 16 bytes, little-endian; those of more digits than the type has are null."""
     mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
     wide = pa.Array.from_buffers(
@@ -175,7 +175,7 @@ def decimals_of(cells: Bytes, kind: DataType, valid: npt.NDArray[np.bool_]) -> p
     return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(arrow_type(kind))
 
 
-def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
+def stored_values(values: pa.Array, kind: IcebergDataType) -> pa.Array:
     """Return partition values as manifests store them in the Arrow type of a type.
 
     Args:
@@ -201,7 +201,7 @@ def stored_values(values: pa.Array, kind: DataType) -> pa.Array:
         ) from error
 
 
-def default_value(field: Field, text: str) -> pa.Scalar:
+def default_value(field: IcebergField, text: str) -> pa.Scalar:
     """Return a default of a field as an Arrow scalar.
 
     Args:
@@ -218,7 +218,7 @@ def default_value(field: Field, text: str) -> pa.Scalar:
         ) from error
 
 
-def _from_json(value: Any, kind: DataType) -> object:
+def _from_json(value: Any, kind: IcebergDataType) -> object:
     if value is None:
         return None
     match kind.root:
@@ -233,14 +233,14 @@ def _from_json(value: Any, kind: DataType) -> object:
     return _ATOMS[kind.root](value, kind)
 
 
-def _field_value(value: Mapping[str, Any], field: Field) -> Any:
+def _field_value(value: Mapping[str, Any], field: IcebergField) -> Any:
     """Return the value of a field of a struct; an absent one has the default of the field."""
     text = field.initial_default
     return value.get(str(field.id), None if text is None else orjson.loads(text))
 
 
-def _typed(*types: type) -> Callable[[Any, DataType], object]:
-    def checked(value: Any, kind: DataType) -> object:
+def _typed(*types: type) -> Callable[[Any, IcebergDataType], object]:
+    def checked(value: Any, kind: IcebergDataType) -> object:
         if type(value) not in types:
             raise ValueError(f"{value!r} is not a {kind.root}")
         return cast("object", value)
@@ -248,7 +248,7 @@ def _typed(*types: type) -> Callable[[Any, DataType], object]:
     return checked
 
 
-def _decimal(value: Any, kind: DataType) -> Decimal:
+def _decimal(value: Any, kind: IcebergDataType) -> Decimal:
     with localcontext(prec=_DIGITS):
         number = Decimal(str(value))
         rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
@@ -257,7 +257,7 @@ def _decimal(value: Any, kind: DataType) -> Decimal:
     return rounded
 
 
-def _moment(value: str, kind: DataType) -> int:
+def _moment(value: str, kind: IcebergDataType) -> int:
     """Return a timestamp as a number in the type's unit since 1970."""
     text, fraction = value, ""
     zone = ""
@@ -277,7 +277,7 @@ def _moment(value: str, kind: DataType) -> int:
     return (moment // timedelta(seconds=1)) * per_second + int(fraction.ljust(digits, "0")[:digits])
 
 
-_ATOMS: Mapping[str, Callable[[Any, DataType], object]] = {
+_ATOMS: Mapping[str, Callable[[Any, IcebergDataType], object]] = {
     "boolean": _typed(bool),
     "int": _typed(int),
     "long": _typed(int),

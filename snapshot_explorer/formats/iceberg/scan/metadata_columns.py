@@ -10,21 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.iceberg.metadata.types import DataType, Field, arrow_field
-from snapshot_explorer.formats.iceberg.scan.plans import Plan
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_field
+from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
 
-FILE = Field(id=2_147_483_646, name="_file", type=DataType(root="string"), required=True)
-POSITION = Field(id=2_147_483_645, name="_pos", type=DataType(root="long"), required=True)
-SPEC_ID = Field(id=2_147_483_643, name="_spec_id", type=DataType(root="int"), required=True)
-ROW_ID = Field(id=2_147_483_540, name="_row_id", type=DataType(root="long"))
-LAST_UPDATED = Field(id=2_147_483_539, name="_last_updated_sequence_number", type=DataType(root="long"))
+FILE = IcebergField(id=2_147_483_646, name="_file", type=IcebergDataType(root="string"), required=True)
+POSITION = IcebergField(id=2_147_483_645, name="_pos", type=IcebergDataType(root="long"), required=True)
+SPEC_ID = IcebergField(id=2_147_483_643, name="_spec_id", type=IcebergDataType(root="int"), required=True)
+ROW_ID = IcebergField(id=2_147_483_540, name="_row_id", type=IcebergDataType(root="long"))
+LAST_UPDATED = IcebergField(id=2_147_483_539, name="_last_updated_sequence_number", type=IcebergDataType(root="long"))
 LINEAGE = (ROW_ID, LAST_UPDATED)
 """The columns of row lineage, which data files may store."""
 METADATA_COLUMNS = (FILE, POSITION, SPEC_ID, *LINEAGE)
 """The columns that rows have only when requested."""
 
 
-def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[Field]:
+def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[IcebergField]:
     """Return the metadata columns among the names.
 
     Args:
@@ -46,7 +46,7 @@ def metadata_schema(names: Sequence[str], *, has_row_ids: bool) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in metadata_fields(names, has_row_ids=has_row_ids)])
 
 
-def constants(plan: Plan, fields: Sequence[Field]) -> dict[int, pa.Scalar]:
+def constants(plan: IcebergPlan, fields: Sequence[IcebergField]) -> dict[int, pa.Scalar]:
     """Return the metadata columns among some that are constant in a data file, by id."""
     found = {}
     for field in fields:
@@ -57,7 +57,7 @@ def constants(plan: Plan, fields: Sequence[Field]) -> dict[int, pa.Scalar]:
     return found
 
 
-def values(field: Field, own: pa.Array | None, plan: Plan, start: int, rows: int) -> pa.Array:
+def values(field: IcebergField, own: pa.Array | None, plan: IcebergPlan, start: int, rows: int) -> pa.Array:
     """Return a metadata column that is not constant, for rows of a data file.
 
     What the file stores counts. Otherwise the id of a row follows from its position, and the number of its last update

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.formats.iceberg.metadata.types import walk
-from snapshot_explorer.formats.iceberg.scan.plans import Plan
+from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
@@ -18,7 +18,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     They find columns by exact name, check the field ids, and return every row but those of `deleted_positions`.
     """
     plan = split.detail
-    if not isinstance(plan, Plan) or not plan.context.names_are_stored or plan.deletes.equality:
+    if not isinstance(plan, IcebergPlan) or not plan.context.names_are_stored or plan.deletes.equality:
         return None
     fields = plan.context.schema.fields
     constants = {field.name: plan.constants[field.id] for field in fields if field.id in plan.constants}
@@ -39,7 +39,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     return NativeRows(files=(file,), partition=partition if constants else None)
 
 
-def _deleted(plan: Plan) -> int:
+def _deleted(plan: IcebergPlan) -> int:
     if plan.deletes.vector is not None:
         return plan.deletes.vector.cardinality
     return min(plan.file.rows, sum(file.rows for file in plan.deletes.positions))

@@ -25,9 +25,9 @@ from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema, arrow_schema, parse_schema
-from snapshot_explorer.formats.iceberg.metadata.types import Field, walk
-from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, Plan, context_key
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, walk
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
@@ -38,7 +38,7 @@ _NEVER_RAW_ORC = ("time", "fixed", "timestamp", "timestamptz", "timestamp_ns", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partitions:
+class IcebergPartitions:
     """The distinct partitions of live files, over all specs."""
 
     specs: Mapping[int, Spec]
@@ -58,7 +58,7 @@ class Partitions:
         return places
 
 
-def partitions_of(metadata: VersionMetadata, schemas: Sequence[Schema], live: LiveFiles) -> Partitions:
+def partitions_of(metadata: VersionMetadata, schemas: Sequence[IcebergSchema], live: LiveFiles) -> IcebergPartitions:
     """Return the distinct partitions of a version's files.
 
     Args:
@@ -77,7 +77,7 @@ def partitions_of(metadata: VersionMetadata, schemas: Sequence[Schema], live: Li
         columns[spec_id] = partition_columns(specs[spec_id], current, stored, schemas)
         starts[spec_id] = len(texts)
         texts.extend(partition_texts(columns[spec_id], len(stored)))
-    return Partitions(specs=specs, columns=columns, texts=tuple(texts), starts=starts)
+    return IcebergPartitions(specs=specs, columns=columns, texts=tuple(texts), starts=starts)
 
 
 def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadPlan:
@@ -131,7 +131,9 @@ def _check_readable(live: LiveFiles) -> None:
             )
 
 
-def context_of(metadata: VersionMetadata, schema: Schema, schemas: Sequence[Schema], live: LiveFiles) -> Context:
+def context_of(
+    metadata: VersionMetadata, schema: IcebergSchema, schemas: Sequence[IcebergSchema], live: LiveFiles
+) -> Context:
     """Return what all splits of a version share.
 
     Args:
@@ -148,7 +150,9 @@ def context_of(metadata: VersionMetadata, schema: Schema, schemas: Sequence[Sche
     )
 
 
-def _equality_columns(live: LiveFiles, schema: Schema, schemas: Sequence[Schema]) -> dict[int, EqualityColumn]:
+def _equality_columns(
+    live: LiveFiles, schema: IcebergSchema, schemas: Sequence[IcebergSchema]
+) -> dict[int, EqualityColumn]:
     """Return the columns that equality deletes compare: of the version's schema, or of the newest one that had it.
 
     Source: iceberg specification, "Equality Delete Files".
@@ -167,7 +171,7 @@ def _equality_columns(live: LiveFiles, schema: Schema, schemas: Sequence[Schema]
     return found
 
 
-def _names_are_stored(schema: Schema, schemas: Sequence[Schema]) -> bool:
+def _names_are_stored(schema: IcebergSchema, schemas: Sequence[IcebergSchema]) -> bool:
     """Return whether the fields of a schema have no defaults and never had other names or types.
 
     Their names must not have been those of other fields either.
@@ -184,20 +188,22 @@ def _names_are_stored(schema: Schema, schemas: Sequence[Schema]) -> bool:
     return True
 
 
-def _by_path(fields: Sequence[Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+def _by_path(
+    fields: Sequence[IcebergField], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], IcebergField]]:
     for field in fields:
         path = (*above, field.name)
         yield path, field
         yield from _by_path(field.type.fields, path)
 
 
-def _is_alike(one: Field, other: Field) -> bool:
+def _is_alike(one: IcebergField, other: IcebergField) -> bool:
     """Return whether two fields have one id and one type, those in them aside."""
     return one.id == other.id and replace(one.type, fields=()) == replace(other.type, fields=())
 
 
 def _reasons(
-    live: LiveFiles, schema: Schema, partitions: Partitions, predicate: Predicate | None
+    live: LiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
 ) -> npt.NDArray[np.object_]:
     """Return for each data file why it is not read; None where it is."""
     files = live.data
@@ -219,7 +225,7 @@ def _reasons(
     return reasons
 
 
-def _constant_ids(partitions: Partitions) -> set[int]:
+def _constant_ids(partitions: IcebergPartitions) -> set[int]:
     """Return the ids of columns whose values are in a spec; these take precedence over bounds."""
     return {
         column.field.source_ids[0]
@@ -229,7 +235,7 @@ def _constant_ids(partitions: Partitions) -> set[int]:
     }
 
 
-def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: Partitions) -> Iterator[Split]:
+def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: IcebergPartitions) -> Iterator[Split]:
     unpartitioned = {spec_id for spec_id, spec in partitions.specs.items() if spec.is_unpartitioned}
     index = DeleteIndex(live.deletes, unpartitioned)
     constants: dict[tuple[int, int], Mapping[int, pa.Scalar]] = {}
@@ -270,7 +276,7 @@ def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: Part
             rows=rows,
             size_bytes=size_bytes,
             counted=_counted(rows, deletes),
-            detail=Plan(
+            detail=IcebergPlan(
                 path=path,
                 file=file,
                 sequence_number=number,
@@ -307,7 +313,7 @@ def _raw_formats(context: Context) -> frozenset[str]:
     """Return the formats of files whose rows any reader returns as the version has them."""
     if not context.names_are_stored:
         return frozenset()
-    fields: list[Field] = list(walk(context.schema.fields))
+    fields: list[IcebergField] = list(walk(context.schema.fields))
     roots = {field.type.root for field in fields}
     if roots.intersection(_NEVER_RAW):
         return frozenset()

@@ -10,7 +10,7 @@ from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes
 from snapshot_explorer.formats.iceberg.files.data_files import File
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
-from snapshot_explorer.formats.iceberg.metadata.schemas import Schema
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
 
 FIRST_WITH_ROW_IDS = 3
 """The first format version with row ids."""
@@ -20,7 +20,7 @@ FIRST_WITH_ROW_IDS = 3
 class Context:
     """What all splits of a version share. Picklable."""
 
-    schema: Schema
+    schema: IcebergSchema
     """The version's schema."""
     rules: IdRules
     """How columns get ids in files without any."""
@@ -34,13 +34,13 @@ class Context:
     """A text that is equal for equal schemas and rules."""
 
 
-def context_key(schema: Schema, rules: IdRules) -> str:
+def context_key(schema: IcebergSchema, rules: IdRules) -> str:
     """Return the text that identifies a schema and the rules for ids."""
     return hashlib.sha256(repr((schema.fields, rules)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class IcebergPlan:
     """The plan of a split: a data file and its deletes. `Split.detail` of an Iceberg split; picklable."""
 
     path: str

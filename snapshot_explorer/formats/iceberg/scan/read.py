@@ -15,10 +15,10 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
 from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, opened, read
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_field
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
-from snapshot_explorer.formats.iceberg.scan.plans import Context, Plan
+from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
@@ -38,7 +38,7 @@ class RowReader:
         self._storage = storage
         self._deletes = DeleteReader(storage)
         self._layouts = Layouts()
-        self._last: tuple[Context, tuple[str, ...], _Wanted] | None = None
+        self._last: tuple[Context, tuple[str, ...], _ReadColumns] | None = None
 
     def __reduce__(self) -> tuple[type["RowReader"], tuple[Storage]]:
         return RowReader, (self._storage,)
@@ -58,11 +58,13 @@ class RowReader:
         last = self._last
         if last is None or last[0] is not plan.context or last[1] != tuple(columns):
             # Of many small files this costs as much as a column of each.
-            wanted = _Wanted.of(fields_of(plan.context, columns))
+            wanted = _ReadColumns.of(fields_of(plan.context, columns))
             last = self._last = plan.context, tuple(columns), wanted
         yield from self._rows(plan, last[2], None, predicate)
 
-    def rows(self, plan: Plan, fields: Sequence[Field], *, keep: Positions | None = None) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, plan: IcebergPlan, fields: Sequence[IcebergField], *, keep: Positions | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a data file.
 
         Args:
@@ -70,19 +72,21 @@ class RowReader:
             keep: Positions, ascending: these rows of the file are read, whatever its deletes. None reads all but the
                 deleted ones.
         """
-        yield from self._rows(plan, _Wanted.of(fields), keep)
+        yield from self._rows(plan, _ReadColumns.of(fields), keep)
 
     def _rows(
-        self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
+        self, plan: IcebergPlan, wanted: "_ReadColumns", keep: Positions | None, predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
         if live is not None and live.lookups:
-            wanted = _Wanted.of(wanted.fields, live.lookups)
+            wanted = _ReadColumns.of(wanted.fields, live.lookups)
         for rows in self._stored(plan, wanted, keep, predicate):
             kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
             yield from _masked(_batch(rows, wanted, plan), kept)
 
-    def rows_deleted(self, before: Plan, after: Plan, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    def rows_deleted(
+        self, before: IcebergPlan, after: IcebergPlan, fields: Sequence[IcebergField]
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a data file that some deletes leave and others do not.
 
         Args:
@@ -96,25 +100,25 @@ class RowReader:
             if len(gone):
                 yield from self.rows(before, fields, keep=gone)
             return
-        wanted = _Wanted.of(fields, (*live.lookups, *later.lookups))
+        wanted = _ReadColumns.of(fields, (*live.lookups, *later.lookups))
         for rows in self._stored(before, wanted, None):
             kept, left = live.mask(rows, wanted), later.mask(rows, wanted)
             if left is not None:
                 yield from _masked(_batch(rows, wanted, before), ~left if kept is None else kept & ~left)
 
-    def positions(self, plan: Plan) -> Positions:
+    def positions(self, plan: IcebergPlan) -> Positions:
         """Return the deleted positions of a data file, ascending, without those of equality deletes."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
     def _stored(
-        self, plan: Plan, wanted: "_Wanted", keep: Positions | None, predicate: Predicate | None = None
+        self, plan: IcebergPlan, wanted: "_ReadColumns", keep: Positions | None, predicate: Predicate | None = None
     ) -> Iterator[Rows]:
         constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
         with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
             on_columns = None if predicate is None else predicate.on(wanted.names)
             yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=None)
 
-    def _live(self, plan: Plan) -> "_Live":
+    def _live(self, plan: IcebergPlan) -> "_Live":
         found = []
         for one in plan.deletes.equality:
             columns = [plan.context.equality[number] for number in one.ids]
@@ -142,7 +146,7 @@ class _Live:
     sequence_number: int
     """The file's sequence number."""
 
-    def mask(self, rows: Rows, wanted: "_Wanted") -> Mask | None:
+    def mask(self, rows: Rows, wanted: "_ReadColumns") -> Mask | None:
         kept: Mask | None = None
         if len(self.deleted):
             first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
@@ -157,12 +161,12 @@ class _Live:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _ReadColumns:
     """The columns that are read: requested ones, and those that deletes compare."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[IcebergField, ...]
     """The requested columns in order."""
-    stored: tuple[Field, ...]
+    stored: tuple[IcebergField, ...]
     """The columns to read, each once."""
     schema: pa.Schema
     """The requested columns."""
@@ -172,7 +176,7 @@ class _Wanted:
     """The columns whose values are those in the files, unless they are constant in one."""
 
     @classmethod
-    def of(cls, fields: Sequence[Field], lookups: Sequence[_Lookup] = ()) -> "_Wanted":
+    def of(cls, fields: Sequence[IcebergField], lookups: Sequence[_Lookup] = ()) -> "_ReadColumns":
         stored = tuple(field for field in fields if field.id != POSITION.id)
         if lookups:
             compared = [column.column for lookup in lookups for column in lookup.columns]
@@ -198,14 +202,14 @@ class _Wanted:
         ]
 
 
-def plan_of(split: Split) -> Plan:
+def plan_of(split: Split) -> IcebergPlan:
     """Return the plan of a split."""
-    if not isinstance(split.detail, Plan):
+    if not isinstance(split.detail, IcebergPlan):
         raise InvalidArgumentError("The split does not belong to an Iceberg table. Use a split that plan() returned.")
     return split.detail
 
 
-def fields_of(context: Context, columns: Sequence[str]) -> list[Field]:
+def fields_of(context: Context, columns: Sequence[str]) -> list[IcebergField]:
     """Return the requested columns."""
     known = {field.name: field for field in context.schema.fields}
     unknown = [name for name in columns if name not in known]
@@ -231,7 +235,7 @@ def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch
         yield masked(batch, mask_of(kept))
 
 
-def _batch(rows: Rows, wanted: _Wanted, plan: Plan) -> pa.RecordBatch:
+def _batch(rows: Rows, wanted: _ReadColumns, plan: IcebergPlan) -> pa.RecordBatch:
     if not wanted.fields:
         return bare(rows.count)
     if wanted.are_stored and isinstance(rows.values, pa.RecordBatch):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.iceberg.metadata.types import Field, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Bounds
 
@@ -17,7 +17,7 @@ _UNORDERED = ("uuid", "variant", "unknown")
 """Types whose bounds are not used: Java's order of uuids is not that of their text."""
 
 
-def bounds(files: pa.Table, fields: Sequence[Field]) -> Bounds:
+def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
     """Return the bounds of columns in data files. Unknown is null.
 
     Bounds of text and binary may be cut: the least is at most the real one, the greatest at least. Deleted rows count.
@@ -34,7 +34,7 @@ def bounds(files: pa.Table, fields: Sequence[Field]) -> Bounds:
     return Bounds(lower=_table(lower, rows), upper=_table(upper, rows), null_count=_table(nulls, rows), rows=rows)
 
 
-def _of(files: pa.Table, field: Field) -> tuple[pa.Array, pa.Array, pa.Array]:
+def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Return least value, greatest value and null count of a column."""
     key = pa.scalar(field.id, pa.int32())
     nulls = pc.map_lookup(single_chunk(files.column("null_value_counts")), key, "first")
@@ -61,7 +61,7 @@ def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
     return pa.table(dict(columns)) if columns else pa.table({"rows": rows}).select([])
 
 
-def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[Field]) -> pa.Table:
+def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[IcebergField]) -> pa.Table:
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
     Args:

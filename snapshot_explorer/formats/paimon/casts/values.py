@@ -26,7 +26,7 @@ from snapshot_explorer.formats.paimon.casts.text import (
     timestamp_of,
     timestamp_text,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, DataType, arrow_type, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, PaimonDataType, arrow_type, type_text
 
 
 class NotCastableError(ValueError):
@@ -58,7 +58,7 @@ _PER_UNIT = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _DAY_MS = 86_400_000
 
 
-def integer_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def integer_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return seconds since the epoch as timestamps. Milliseconds overflow as a Java long."""
     del source
     with np.errstate(over="ignore"):
@@ -66,34 +66,34 @@ def integer_to_timestamp(values: pa.Array, source: DataType, target: DataType) -
     return _from_millis(millis, np.zeros_like(millis), values, target)
 
 
-def date_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def date_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return days as text such as 2024-01-02."""
     del source, target
     return each(values.view(pa.int32()), pa.string(), _checked(date_text))
 
 
-def date_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def date_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the midnight at the start of each day."""
     del source
     millis = numbers(values).astype(np.int64) * _DAY_MS
     return _from_millis(millis, np.zeros_like(millis), values, target)
 
 
-def time_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def time_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return times as text such as 03:04:05.12."""
     del target
     precision = source.precision or 0
     return each(values.view(pa.int32()), pa.string(), _checked(lambda value: time_text(value, precision)))
 
 
-def time_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def time_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return times on the first day of the epoch. The precision of the target is not applied."""
     del source
     millis = numbers(values).astype(np.int64)
     return _encode(millis, np.zeros_like(millis), values, target)
 
 
-def timestamp_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def timestamp_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return timestamps as text such as 2024-01-02 03:04:05.120, with as many fraction digits as their precision."""
     del target
     precision = source.precision if source.precision is not None else 6
@@ -116,7 +116,7 @@ def _checked(function: Callable[[int], str | None]) -> Callable[[object], object
     return convert
 
 
-def timestamp_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def timestamp_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return whole seconds, truncated towards zero. INT overflows."""
     del source
     millis, _ = _millis(values)
@@ -125,7 +125,7 @@ def timestamp_to_integer(values: pa.Array, source: DataType, target: DataType) -
     )
 
 
-def timestamp_to_date(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def timestamp_to_date(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the day: truncated towards 1970 for a TIMESTAMP, like Java's division, rounded down for TIMESTAMP_LTZ."""
     del target
     millis, _ = _millis(values)
@@ -133,7 +133,7 @@ def timestamp_to_date(values: pa.Array, source: DataType, target: DataType) -> p
     return with_nulls((whole // _DAY_MS).astype(np.int32), values, pa.date32())
 
 
-def timestamp_to_time(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def timestamp_to_time(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the time of day. Raise for a TIMESTAMP before 1970, for which Paimon returns negative times."""
     millis, _ = _millis(values)
     if source.root == "TIMESTAMP" and bool(np.any((millis < 0) & (millis % _DAY_MS != 0))):
@@ -141,7 +141,7 @@ def timestamp_to_time(values: pa.Array, source: DataType, target: DataType) -> p
     return with_nulls((millis % _DAY_MS).astype(np.int32), values, arrow_type(target))
 
 
-def timestamp_to_timestamp(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def timestamp_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return timestamps in another precision, or with or without the zone UTC."""
     del source
     millis, nanos = _millis(values)
@@ -160,7 +160,7 @@ def _cut(numbers: np.ndarray, step: int) -> np.ndarray:
     return cut
 
 
-def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: DataType) -> pa.Array:
+def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return timestamps truncated to the precision: towards zero above the millisecond, downwards below it.
 
     Source: paimon DateTimeUtils.truncate.
@@ -171,7 +171,7 @@ def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target
     return _encode(millis, nanos // 10 ** (9 - precision) * 10 ** (9 - precision), values, target)
 
 
-def _encode(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: DataType) -> pa.Array:
+def _encode(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return timestamps in the unit of the target's Arrow type. Raise for values that do not fit."""
     kind = arrow_type(target)
     unit = _PER_UNIT[kind.unit]
@@ -200,10 +200,10 @@ _FAMILIES = {
 _WIDE = 76
 """The precision of decimals in which rounding cannot overflow."""
 
-Rule = Callable[[pa.Array, DataType, DataType], pa.Array]
+Rule = Callable[[pa.Array, PaimonDataType, PaimonDataType], pa.Array]
 
 
-def castable(source: DataType, target: DataType) -> bool:
+def castable(source: PaimonDataType, target: PaimonDataType) -> bool:
     """Return whether the cast from one atomic type to another is supported."""
     if source == target:
         return True
@@ -219,7 +219,7 @@ def castable(source: DataType, target: DataType) -> bool:
     return True
 
 
-def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def cast(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the values, which have the Arrow type of `source`, in the Arrow type of `target`.
 
     Source: paimon CastExecutors, run for every pair of types over edge values.
@@ -233,47 +233,47 @@ def cast(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
         ) from error
 
 
-def _integer(numbers: np.ndarray, target: DataType) -> np.ndarray:
+def _integer(numbers: np.ndarray, target: PaimonDataType) -> np.ndarray:
     return numbers.astype(f"int{_INTEGERS[target.root]}")
 
 
-def _boolean_to_number(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _boolean_to_number(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return values.cast(pa.int8()).cast(arrow_type(target))
 
 
-def _boolean_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _boolean_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return _fit(values.cast(pa.int8()).cast(pa.decimal256(_WIDE, target.scale or 0)), target)
 
 
-def _boolean_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _boolean_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return _shape_text(pc.if_else(values, "true", "false"), target)
 
 
-def _integer_to_boolean(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _integer_to_boolean(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source, target
     return pc.not_equal(values, 0)
 
 
-def _integer_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _integer_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return with_nulls(_integer(numbers(values), target), values, arrow_type(target))
 
 
-def _integer_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _integer_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     kind = np.float32 if target.root == "FLOAT" else np.float64
     return with_nulls(numbers(values).astype(kind), values, arrow_type(target))
 
 
-def _integer_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _integer_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return _fit(values.cast(pa.decimal256(_WIDE, target.scale or 0)), target)
 
 
-def _number_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _number_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     if source.root in ("FLOAT", "DOUBLE"):
         single = source.root == "FLOAT"
         return _shape_text(each(values, pa.string(), lambda value: java_text(value, single=single)), target)
@@ -282,7 +282,7 @@ def _number_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.
     return _shape_text(values.cast(pa.string()), target)
 
 
-def _float_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return floats truncated towards zero and clipped to INT or BIGINT. Narrower types then overflow."""
     del source
     given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -293,19 +293,19 @@ def _float_to_integer(values: pa.Array, source: DataType, target: DataType) -> p
     return with_nulls(_integer(held.astype(kind), target), values, arrow_type(target))
 
 
-def _float_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _float_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     with np.errstate(over="ignore"):
         found = numbers(values).astype(np.float32 if target.root == "FLOAT" else np.float64)
     return with_nulls(found, values, arrow_type(target))
 
 
-def _float_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _float_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     texts = each(values, pa.string(), lambda value: java_text(value, single=False))
     return _RULES["text", "decimal"](texts, source, target)
 
 
-def _fit(wide: pa.Array, target: DataType) -> pa.Array:
+def _fit(wide: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return wide decimals rounded half up to the type's scale; null if they have too many digits."""
     rounded = pc.round(wide, ndigits=target.scale or 0, round_mode="half_towards_infinity")
     digits = (target.precision or 10) - (target.scale or 0)
@@ -314,12 +314,12 @@ def _fit(wide: pa.Array, target: DataType) -> pa.Array:
     return pc.if_else(fits, rounded, pa.scalar(None, rounded.type)).cast(arrow_type(target))
 
 
-def _decimal_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _decimal_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     scale = max(source.scale or 0, target.scale or 0)
     return _fit(values.cast(pa.decimal256(_WIDE, scale)), target)
 
 
-def _decimal_to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _decimal_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the lowest bits of the integer part, like Java's BigDecimal.longValue and intValue."""
     del source
     whole = pc.trunc(values).cast(pa.decimal128(38, 0))
@@ -328,13 +328,13 @@ def _decimal_to_integer(values: pa.Array, source: DataType, target: DataType) ->
     return with_nulls(_integer(low, target), values, arrow_type(target))
 
 
-def _decimal_to_float(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _decimal_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     convert = nearest_float32 if target.root == "FLOAT" else float
     return each(values, arrow_type(target), lambda value: None if value is None else convert(value))  # type: ignore[arg-type] # the dictionary holds decimals
 
 
-def _shape_text(values: pa.Array, target: DataType) -> pa.Array:
+def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return text truncated to the type's length in characters. CHAR is padded with blanks."""
     length = target.length or 1
     if target.root == "VARCHAR" and length == GREATEST_LENGTH:
@@ -343,12 +343,12 @@ def _shape_text(values: pa.Array, target: DataType) -> pa.Array:
     return pc.utf8_rpad(cut, length, " ") if target.root == "CHAR" else cut
 
 
-def _text_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _text_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return _shape_text(values, target)
 
 
-def _shape_bytes(values: pa.Array, target: DataType) -> pa.Array:
+def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return bytes truncated to the type's length. BINARY is padded with zero bytes."""
     length = target.length or 1
     if target.root == "VARBINARY" and length == GREATEST_LENGTH:
@@ -359,19 +359,19 @@ def _shape_bytes(values: pa.Array, target: DataType) -> pa.Array:
     return each(cut, pa.binary(), lambda value: value if value is None else bytes(value).ljust(length, b"\0"))  # type: ignore[call-overload] # the dictionary holds bytes
 
 
-def _to_bytes(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _to_bytes(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     return _shape_bytes(values.cast(pa.binary()), target)
 
 
-def _bytes_to_text(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _bytes_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return bytes as text, without truncation or padding, as in Paimon. Raise if they are not UTF-8."""
     del source, target
     return values.cast(pa.string())
 
 
-def _text_to(function: Callable[[str, DataType], object]) -> Rule:
-    def rule(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
+    def rule(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
         def convert(value: object) -> object:
             try:
                 return None if value is None else function(str(value), target)
@@ -385,7 +385,7 @@ def _text_to(function: Callable[[str, DataType], object]) -> Rule:
     return rule
 
 
-def _parsed_type(target: DataType) -> pa.DataType:
+def _parsed_type(target: PaimonDataType) -> pa.DataType:
     kind = arrow_type(target)
     if pa.types.is_temporal(kind):
         return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits

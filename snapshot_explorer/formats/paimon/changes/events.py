@@ -14,7 +14,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerged
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
@@ -26,10 +26,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class PaimonEvents:
     """Files whose rows are events. `Split.detail`; picklable."""
 
-    plan: Plan
+    plan: PaimonPlan
     """The read plan of the files."""
 
     @property
@@ -55,9 +55,9 @@ class LastEvents:
 class Difference:
     """The files of a bucket that only one of two versions has. `Split.detail`; picklable."""
 
-    before: Plan | None
+    before: PaimonPlan | None
     """The files of the earlier version only."""
-    after: Plan | None
+    after: PaimonPlan | None
     """The files of the later version only."""
     rules: Rules
 
@@ -69,7 +69,7 @@ class Difference:
 
 
 def read_events(
-    storage: Storage, detail: Events | LastEvents | Difference, columns: Sequence[str]
+    storage: Storage, detail: PaimonEvents | LastEvents | Difference, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order. `rowkind` (+I, -U, +U, -D) is one of the available columns.
 
@@ -78,7 +78,7 @@ def read_events(
     memory, and have `_SEQUENCE_NUMBER` in a table with a primary key.
     """
     match detail:
-        case Events(plan=plan):
+        case PaimonEvents(plan=plan):
             _check(plan, columns)
             yield from _events(storage, plan, columns)
         case LastEvents(split=split):
@@ -89,14 +89,14 @@ def read_events(
             yield from table.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _check(plan: Plan | None, columns: Sequence[str]) -> None:
+def _check(plan: PaimonPlan | None, columns: Sequence[str]) -> None:
     known = [ROW_KIND, *(field.name for field in plan.schema.fields)] if plan else []
     for name in columns:
         if name not in known:
             raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
 
 
-def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _events(storage: Storage, plan: PaimonPlan, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     for file in plan.files:
         for batch, own in unmerged(storage, plan, file, names):
@@ -113,7 +113,7 @@ def _events(storage: Storage, plan: Plan, columns: Sequence[str]) -> Iterator[pa
 def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the last event per key of a split: its merged rows, and deletes."""
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, PaimonPlan):
         raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     if not plan.schema.primary_keys:
@@ -201,7 +201,7 @@ def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
     return rows.add_column(0, ROW_KIND, _KINDS.take(pa.array(kinds)))
 
 
-def _state(storage: Storage, plan: Plan | None, rules: Rules) -> _State | None:
+def _state(storage: Storage, plan: PaimonPlan | None, rules: Rules) -> _State | None:
     """Return the last event per key in the files of a plan; None without rows."""
     if plan is None:
         return None

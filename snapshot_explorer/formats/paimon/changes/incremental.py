@@ -16,14 +16,14 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.changes.events import Difference, Events
+from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata.contents import read_changes, read_state
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.readable import check_table, flag
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
@@ -33,7 +33,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     rows_might_match,
 )
 from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
@@ -53,7 +53,7 @@ def producer_of(options: Mapping[str, str]) -> str:
 
 
 def changelog_splits(
-    storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None
+    storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
 ) -> list[Split]:
     """Return splits of the changelog rows of a version, under its own schema, without files that cannot match."""
     options = schemas.newest().options
@@ -74,7 +74,7 @@ def changelog_splits(
 def splits_between(
     storage: Storage,
     schemas: Schemas,
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[PaimonSnapshot],
     mode: ChangeMode,
     predicate: Predicate | None,
 ) -> list[Split]:
@@ -101,9 +101,9 @@ def splits_between(
 def _of_versions(
     storage: Storage,
     schemas: Schemas,
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[PaimonSnapshot],
     kind: str,
-    schema: Schema,
+    schema: PaimonSchema,
     predicate: Predicate | None,
 ) -> list[Split]:
     """Return splits of the files in the delta or changelog lists of versions: by version, then by bucket."""
@@ -126,11 +126,11 @@ def _of_versions(
             kept = rows_might_match(_files(schemas, entries, schema), predicate)
             entries = entries.filter(pa.array(kept))
         found = _splits(storage, schemas, entries, snapshot.id, schema=schema)
-        splits.extend(replace(split, detail=Events(plan=_plan(split))) for split in found)
+        splits.extend(replace(split, detail=PaimonEvents(plan=_plan(split))) for split in found)
     return splits
 
 
-def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> None:
+def _check_schema(schema: PaimonSchema, options: Mapping[str, str], version: int) -> None:
     """Raise for features of the rows that are not supported, other than merging."""
     check_table(schema, {name: value for name, value in options.items() if name not in _ABOUT_MERGING}, version)
     if flag(options, "data-evolution.enabled"):
@@ -139,7 +139,9 @@ def _check_schema(schema: Schema, options: Mapping[str, str], version: int) -> N
         raise refusal(features.CHANGE_COLUMN_CONFLICT, column=ROW_KIND)
 
 
-def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, options: Mapping[str, str]) -> pa.Table:
+def _checked(
+    entries: pa.Table, snapshot: PaimonSnapshot, kind: str, schema: PaimonSchema, options: Mapping[str, str]
+) -> pa.Table:
     """Return the entries that Paimon's batch reads include. Raise for entries whose meaning is undefined."""
     if pc.any(pc.equal(entries.column("kind"), DELETE), min_count=0).as_py():
         raise refusal(features.UPDATES_WITH_REMOVALS, version=snapshot.id, kind=snapshot.kind)
@@ -156,7 +158,7 @@ def _checked(entries: pa.Table, snapshot: Snapshot, kind: str, schema: Schema, o
     return upper
 
 
-def _files(schemas: Schemas, entries: pa.Table, schema: Schema) -> Files:
+def _files(schemas: Schemas, entries: pa.Table, schema: PaimonSchema) -> Files:
     return Files(
         entries=entries,
         partitions=partitions_of(entries.column("partition"), schema),
@@ -173,7 +175,7 @@ def _splits(
     version: int,
     vectors: Vectors | None = None,
     *,
-    schema: Schema | None = None,
+    schema: PaimonSchema | None = None,
 ) -> list[Split]:
     """Return a split per partition and bucket, read under a schema, by default the newest one."""
     newest = schemas.newest()
@@ -192,14 +194,14 @@ def _splits(
     )
 
 
-def _plan(split: Split) -> Plan:
-    if not isinstance(split.detail, Plan):
+def _plan(split: Split) -> PaimonPlan:
+    if not isinstance(split.detail, PaimonPlan):
         raise InvalidArgumentError("The split is not from a Paimon table.")
     return split.detail
 
 
 def _differences(
-    storage: Storage, schemas: Schemas, first: Snapshot, last: Snapshot, predicate: Predicate | None
+    storage: Storage, schemas: Schemas, first: PaimonSnapshot, last: PaimonSnapshot, predicate: Predicate | None
 ) -> list[Split]:
     """Return a split per bucket whose files differ between two versions.
 
@@ -253,7 +255,9 @@ class _BatchState:
     """The deletion vectors that it applies."""
 
 
-def _batch_state(storage: Storage, schemas: Schemas, snapshot: Snapshot, predicate: Predicate | None) -> _BatchState:
+def _batch_state(
+    storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
+) -> _BatchState:
     """Return the files and deletion vectors of a batch read of a version."""
     schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
@@ -290,7 +294,7 @@ def _appended(
     """Return the added files of a table without keys. Raise if files were removed: their rows cannot be matched."""
     for split in old.values():
         raise refusal(features.DIFFERENCE_OF_REMOVED_FILES, first=first, last=last, path=split.files[0])
-    return [replace(split, detail=Events(plan=_plan(split))) for split in now.values()]
+    return [replace(split, detail=PaimonEvents(plan=_plan(split))) for split in now.values()]
 
 
 def _bucket(split: Split) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, named_types, record_of, records, resolved
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type
 
 _EXACT = Context(prec=76)
 
@@ -30,7 +30,7 @@ def names(container: Container) -> list[str]:
         raise CorruptBytesError(f"its schema is damaged ({type(error).__name__}: {error})") from error
 
 
-def batches(container: Container, fields: Sequence[Field], size: int) -> Iterator[pa.RecordBatch]:
+def batches(container: Container, fields: Sequence[PaimonField], size: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an Avro file, with a column per field.
 
     Times are integers in the unit of the field's Arrow type, all other values have the field's type.
@@ -60,13 +60,15 @@ def batches(container: Container, fields: Sequence[Field], size: int) -> Iterato
         yield batch
 
 
-def _check_names(nodes: Mapping[str, Any], fields: Sequence[Field]) -> None:
+def _check_names(nodes: Mapping[str, Any], fields: Sequence[PaimonField]) -> None:
     for field in fields:
         if field.name not in nodes:
             raise CorruptBytesError(f"it has no column {field.name!r}")
 
 
-def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: Sequence[Convert]) -> pa.RecordBatch:
+def _batch(
+    rows: Sequence[Mapping[str, Any]], fields: Sequence[PaimonField], readers: Sequence[Convert]
+) -> pa.RecordBatch:
     if not fields:
         return pa.record_batch([pa.nulls(len(rows))], names=["rows"]).select([])
     columns = [
@@ -76,7 +78,7 @@ def _batch(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field], readers: 
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
 
 
-def _stored(kind: DataType) -> pa.DataType:
+def _stored(kind: PaimonDataType) -> pa.DataType:
     """Return the Arrow type in which values are collected: times as integers."""
     if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return pa.int64()
@@ -97,7 +99,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
+def _reader(node: Any, kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     found = resolved(node, named)
     if kind.root == "DECIMAL":
         return lambda value: None if value is None else _decimal(value, kind.scale or 0)
@@ -114,7 +116,7 @@ def _reader(node: Any, kind: DataType, named: Mapping[str, Any]) -> Convert:
     return _same
 
 
-def _check_unit(logical: str, kind: DataType) -> None:
+def _check_unit(logical: str, kind: PaimonDataType) -> None:
     unit = arrow_type(kind).unit
     if not logical.endswith({"ms": "-millis", "us": "-micros"}.get(unit, "-nanos")):
         raise CorruptBytesError(f"a timestamp of precision {kind.precision} is stored as {logical or 'a plain number'}")
@@ -124,7 +126,7 @@ def _decimal(value: bytes, scale: int) -> Decimal:
     return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
 
 
-def _row_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any]) -> Convert:
+def _row_reader(node: Mapping[str, Any], kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     nodes = {item["name"]: item["type"] for item in node.get("fields", ())}
     missing = [field.name for field in kind.fields if field.name not in nodes]
     if missing:
@@ -133,9 +135,9 @@ def _row_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any
     return lambda value: None if value is None else {name: read(value[name]) for name, read in parts}
 
 
-def _map_reader(node: Mapping[str, Any], kind: DataType, named: Mapping[str, Any]) -> Convert:
+def _map_reader(node: Mapping[str, Any], kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     """Return the reader of a map. A map whose keys are not text is stored as an array of keys and values."""
-    keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+    keys, items = (kind.element, PaimonDataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
     if keys is None or items is None:
         raise CorruptBytesError("a map in it has no types")
     if node.get("type") == "map":

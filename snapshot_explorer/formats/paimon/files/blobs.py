@@ -16,9 +16,9 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.files.data_files import DataFile, opened
-from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile, opened
+from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
 from snapshot_explorer.storage import Storage
 
 LIMIT_BYTES = 256 * 2**20
@@ -87,14 +87,14 @@ class BlobPlaces:
         return head + name + struct.pack("<qq", int(self.starts[row]) + len(_MAGIC), length - _FRAME)
 
 
-def descriptor_fields(names: Sequence[str], schema: Schema) -> list[Field]:
+def descriptor_fields(names: Sequence[str], schema: PaimonSchema) -> list[PaimonField]:
     """Return the descriptor columns, `COLUMN$descriptor` of a blob column, among the names, as columns of bytes.
 
     A column of the schema with that name takes precedence.
     """
     known = {field.name: field for field in schema.fields}
     return [
-        Field(id=blob.id, name=name, type=DataType(root="VARBINARY", length=GREATEST_LENGTH))
+        PaimonField(id=blob.id, name=name, type=PaimonDataType(root="VARBINARY", length=GREATEST_LENGTH))
         for name in names
         if name not in known
         and (blob := known.get(name.removesuffix(DESCRIPTOR))) is not None
@@ -103,7 +103,7 @@ def descriptor_fields(names: Sequence[str], schema: Schema) -> list[Field]:
     ]
 
 
-def column_sizes(entries: pa.Table, file_schemas: Mapping[int, Schema]) -> Mapping[int, int]:
+def column_sizes(entries: pa.Table, file_schemas: Mapping[int, PaimonSchema]) -> Mapping[int, int]:
     """Return the size of all files of each blob column, by its id."""
     sizes: dict[int, int] = {}
     blobs = entries.filter(pc.ends_with(entries.column("file_name"), ".blob"))
@@ -185,7 +185,7 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
     return lengths
 
 
-def read(storage: Storage, file: DataFile) -> BlobFile:
+def read(storage: Storage, file: PaimonDataFile) -> BlobFile:
     """Return a blob file, read whole. At most two requests."""
     with _translated(file):
         with opened(storage, file) as source:
@@ -193,7 +193,7 @@ def read(storage: Storage, file: DataFile) -> BlobFile:
         return parse(content, file.rows)
 
 
-def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
+def read_places(storage: Storage, file: PaimonDataFile) -> BlobPlaces:
     """Return the locations of the values in a blob file. Reads only its index, in two ranges."""
     with _translated(file), opened(storage, file) as source:
         end = source.size()
@@ -207,7 +207,7 @@ def read_places(storage: Storage, file: DataFile) -> BlobPlaces:
 
 
 @contextmanager
-def _translated(file: DataFile) -> Iterator[None]:
+def _translated(file: PaimonDataFile) -> Iterator[None]:
     try:
         yield
     except MissingFileError as error:
@@ -219,7 +219,7 @@ def _translated(file: DataFile) -> Iterator[None]:
         raise _broken(file, error) from error
 
 
-def _broken(file: DataFile, error: CorruptBytesError) -> CorruptTableError:
+def _broken(file: PaimonDataFile, error: CorruptBytesError) -> CorruptTableError:
     return CorruptTableError(
         f"The blob file {file.path} cannot be read: {error}. It may have been cut short or overwritten; compare it "
         "with a copy of the table."
@@ -228,7 +228,7 @@ def _broken(file: DataFile, error: CorruptBytesError) -> CorruptTableError:
 
 def column(
     storage: Storage,
-    files: Sequence[DataFile],
+    files: Sequence[PaimonDataFile],
     *,
     first_row_id: int,
     rows: int,

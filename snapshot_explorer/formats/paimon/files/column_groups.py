@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
 
 BLOB = "BLOB"
 BLOB_FORMAT = "blob"
@@ -17,9 +17,9 @@ BLOB_FORMAT = "blob"
 class ColumnGroup:
     """Files that contain columns of the same rows. Picklable."""
 
-    files: tuple[DataFile, ...]
+    files: tuple[PaimonDataFile, ...]
     """Files with the same number of rows, the newest first. At least one."""
-    blobs: tuple[DataFile, ...] = ()
+    blobs: tuple[PaimonDataFile, ...] = ()
     """Blob files, each with one column of some of the rows, the newest first."""
 
     @property
@@ -33,7 +33,7 @@ class ColumnGroup:
         return self.files[0].rows
 
     @property
-    def anchor(self) -> DataFile:
+    def anchor(self) -> PaimonDataFile:
         """The oldest file: its deletion vector contains the deleted rows of the group.
 
         Source: pypaimon 2.1, `retrieve_anchor_file`.
@@ -41,12 +41,12 @@ class ColumnGroup:
         return min(self.files, key=lambda file: (file.max_sequence, file.path.rpartition("/")[2]))
 
     @property
-    def everything(self) -> tuple[DataFile, ...]:
+    def everything(self) -> tuple[PaimonDataFile, ...]:
         """All its files."""
         return self.files + self.blobs
 
 
-def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
+def column_groups(files: Iterable[PaimonDataFile]) -> list[ColumnGroup]:
     """Return groups of files with overlapping row id ranges, in the order of the ids.
 
     Files without a first row id, which contain whole rows, come first.
@@ -54,13 +54,13 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
     Source: paimon docs, "Data Evolution"; paimon DataEvolutionSplitGenerator, DataEvolutionSplitRead.
     """
     unplaced: list[ColumnGroup] = []
-    placed: list[tuple[int, DataFile]] = []
+    placed: list[tuple[int, PaimonDataFile]] = []
     for file in files:
         if file.first_row_id is None:
             unplaced.append(_group([file]))
         else:
             placed.append((file.first_row_id, file))
-    groups: list[list[DataFile]] = []
+    groups: list[list[PaimonDataFile]] = []
     end = 0
     for first, file in sorted(placed, key=lambda pair: (pair[0], pair[1].path)):
         if not groups or first >= end:
@@ -71,7 +71,7 @@ def column_groups(files: Iterable[DataFile]) -> list[ColumnGroup]:
     return unplaced + [_group(members) for members in groups]
 
 
-def _group(files: Sequence[DataFile]) -> ColumnGroup:
+def _group(files: Sequence[PaimonDataFile]) -> ColumnGroup:
     newest_first = sorted(files, key=lambda file: -file.max_sequence)
     normal = [file for file in newest_first if file.format != BLOB_FORMAT]
     blobs = [file for file in newest_first if file.format == BLOB_FORMAT]
@@ -99,7 +99,7 @@ def _group(files: Sequence[DataFile]) -> ColumnGroup:
     return ColumnGroup(files=tuple(normal), blobs=tuple(blobs))
 
 
-def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
+def holds(file: PaimonDataFile, field: PaimonField, schemas: Mapping[int, PaimonSchema]) -> bool:
     """Return whether a file contains a column, matched by field id."""
     return any(
         file_field.id == field.id and (file.write_columns is None or file_field.name in file.write_columns)
@@ -108,15 +108,15 @@ def holds(file: DataFile, field: Field, schemas: Mapping[int, Schema]) -> bool:
 
 
 def sources(
-    group: ColumnGroup, fields: Sequence[Field], schemas: Mapping[int, Schema]
-) -> list[tuple[DataFile, list[Field]]]:
+    group: ColumnGroup, fields: Sequence[PaimonField], schemas: Mapping[int, PaimonSchema]
+) -> list[tuple[PaimonDataFile, list[PaimonField]]]:
     """Return the columns to read from each file: a column comes from the newest file that contains it.
 
     A column that no file contains is read from the newest file, as null. Blob columns are not handled here.
 
     Source: paimon DataEvolutionSplitRead.createUnionReader.
     """
-    chosen: dict[int, list[Field]] = {}
+    chosen: dict[int, list[PaimonField]] = {}
     for field in fields:
         places = (place for place, file in enumerate(group.files) if holds(file, field, schemas))
         chosen.setdefault(next(places, 0), []).append(field)

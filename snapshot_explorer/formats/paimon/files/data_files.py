@@ -28,8 +28,14 @@ from snapshot_explorer.formats.avro.container import read_container
 from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type, type_text
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
+from snapshot_explorer.formats.paimon.metadata.schema import (
+    PaimonDataType,
+    PaimonField,
+    arrow_field,
+    arrow_type,
+    type_text,
+)
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -42,7 +48,7 @@ log = logger_of(__name__)
 _BATCH_ROWS = 65_536
 
 
-class DataFile(NamedTuple):
+class PaimonDataFile(NamedTuple):
     """A data file to read, from its manifest entry. Picklable. A tuple, since there may be a million."""
 
     path: str
@@ -65,7 +71,7 @@ class DataFile(NamedTuple):
     """Its physical columns; None for all columns of its schema."""
     first_row_id: int | None = None
     """The id of its first row; None where rows have no ids, or the file contains them."""
-    vector: Vector | None = None
+    vector: PaimonVector | None = None
     """The location of its deletion vector; None if all its rows are live."""
 
 
@@ -81,13 +87,13 @@ class Chosen:
     """The names in the file of columns that the predicate reads and whose values are those in the file."""
 
 
-class Columns:
+class PaimonColumns:
     """Columns of one file after another. Caches what is determined for files of the same physical schema.
 
     For a single thread.
     """
 
-    def __init__(self, fields: Sequence[Field], schema: pa.Schema | None = None) -> None:
+    def __init__(self, fields: Sequence[PaimonField], schema: pa.Schema | None = None) -> None:
         """Start without a file.
 
         Args:
@@ -100,7 +106,7 @@ class Columns:
         self._parquet: tuple[pa.Schema, bool] | None = None
         self._batch: tuple[pa.Schema, bool] | None = None
 
-    def check_parquet(self, file: DataFile, schema: pa.Schema) -> bool:
+    def check_parquet(self, file: PaimonDataFile, schema: pa.Schema) -> bool:
         """Return whether a column of a Parquet file might be INT96."""
         last = self._parquet
         if last is None or not schema.equals(last[0]):
@@ -108,7 +114,7 @@ class Columns:
             last = self._parquet = schema, _might_have_int96(schema)
         return last[1]
 
-    def conformed(self, batch: pa.RecordBatch, file: DataFile) -> pa.RecordBatch:
+    def conformed(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
         if not self.fields:
             return batch
@@ -133,7 +139,7 @@ class Columns:
 
 
 def batches(
-    storage: Storage, file: DataFile, columns: Columns, *, legacy_zones: bool, chosen: Chosen | None = None
+    storage: Storage, file: PaimonDataFile, columns: PaimonColumns, *, legacy_zones: bool, chosen: Chosen | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
@@ -158,7 +164,7 @@ def batches(
 
 
 def _placed(
-    found: Iterator[pa.RecordBatch], file: DataFile, start: int = 0, end: int | None = None
+    found: Iterator[pa.RecordBatch], file: PaimonDataFile, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield consecutive rows of a file, each batch after the position of its first row."""
     end = file.rows if end is None else end
@@ -169,7 +175,7 @@ def _placed(
     _check_rows(file, file.rows - end + start)
 
 
-def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> None:
+def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField]) -> None:
     """Raise for a file that contains columns, but none of its own schema. Opens the file."""
     with _translated(file):
         there = _names(storage, file)
@@ -182,7 +188,7 @@ def check_schema(storage: Storage, file: DataFile, fields: Sequence[Field]) -> N
         )
 
 
-def _names(storage: Storage, file: DataFile) -> Sequence[str]:
+def _names(storage: Storage, file: PaimonDataFile) -> Sequence[str]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
@@ -200,7 +206,7 @@ def _names(storage: Storage, file: DataFile) -> Sequence[str]:
 
 
 @contextmanager
-def opened(storage: Storage, file: DataFile) -> Iterator[pa.NativeFile]:
+def opened(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
     """Open a data file or a blob file until the end of the block."""
     with storage.open(file.path, size_bytes=file.size_bytes) as source:
         check_size(f"The data file {file.path}", source.size(), file.size_bytes, by="its manifest")
@@ -208,7 +214,7 @@ def opened(storage: Storage, file: DataFile) -> Iterator[pa.NativeFile]:
 
 
 @contextmanager
-def _translated(file: DataFile) -> Iterator[None]:
+def _translated(file: PaimonDataFile) -> Iterator[None]:
     """Convert errors of pyarrow and Avro to errors that name the file."""
     try:
         yield
@@ -223,7 +229,7 @@ def _translated(file: DataFile) -> Iterator[None]:
         raise unreadable(file.path, file.format, error) from error
 
 
-def _check_rows(file: DataFile, rows: int) -> None:
+def _check_rows(file: PaimonDataFile, rows: int) -> None:
     if rows != file.rows:
         raise CorruptTableError(
             f"The data file {file.path} has {rows} rows, but its manifest records {file.rows}. "
@@ -231,7 +237,7 @@ def _check_rows(file: DataFile, rows: int) -> None:
         )
 
 
-def _check_names(file: DataFile, there: Sequence[str], fields: Sequence[Field]) -> None:
+def _check_names(file: PaimonDataFile, there: Sequence[str], fields: Sequence[PaimonField]) -> None:
     known = frozenset(there)
     for field in fields:
         if field.name not in known:
@@ -246,7 +252,7 @@ def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _parquet(
-    storage: Storage, file: DataFile, columns: Columns, chosen: Chosen | None
+    storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: Chosen | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -279,7 +285,7 @@ def _has_int96(reader: "pq.ParquetFile") -> bool:
     return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
 
 
-def _runs(reader: "pq.ParquetFile", columns: Columns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
+def _runs(reader: "pq.ParquetFile", columns: PaimonColumns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
     if chosen is None or chosen.predicate is None:
         yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
         return
@@ -290,7 +296,9 @@ def _runs(reader: "pq.ParquetFile", columns: Columns, chosen: Chosen | None) -> 
     yield from row_groups.runs(reader.metadata, chosen.keep, matching)
 
 
-def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
+def _orc(
+    storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField], *, legacy_zones: bool
+) -> Iterator[pa.RecordBatch]:
     from pyarrow import orc  # noqa: PLC0415 - likewise
 
     with opened(storage, file) as source:
@@ -319,7 +327,7 @@ def _orc(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zo
             yield orc_timestamps.as_java_reads(batch, source, index)
 
 
-def _warn_of_zone(storage: Storage, file: DataFile) -> None:
+def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
     """Log a warning if an ORC file stores TIMESTAMP_LTZ in the local time of a zone other than UTC.
 
     Paimon stores the UTC time as if it were in the JVM's zone, and reads it in the same way: the instant that it
@@ -337,12 +345,14 @@ def _warn_of_zone(storage: Storage, file: DataFile) -> None:
         )
 
 
-def _has_zone(kind: DataType) -> bool:
+def _has_zone(kind: PaimonDataType) -> bool:
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
     return kind.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
 
 
-def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_zones: bool) -> Iterator[pa.RecordBatch]:
+def _avro(
+    storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField], *, legacy_zones: bool
+) -> Iterator[pa.RecordBatch]:
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
     del legacy_zones
@@ -355,7 +365,7 @@ def _avro(storage: Storage, file: DataFile, fields: Sequence[Field], *, legacy_z
         yield from _bare_batches(file.rows)
 
 
-def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -> list[pa.Array]:
+def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[PaimonField]) -> list[pa.Array]:
     """Return these columns of a batch, each in the Arrow type of its Paimon type."""
     columns = []
     for field in fields:
@@ -371,11 +381,11 @@ def _conformed(batch: pa.RecordBatch, file: DataFile, fields: Sequence[Field]) -
     return columns
 
 
-def _nullable(field: Field) -> pa.Field:
+def _nullable(field: PaimonField) -> pa.Field:
     return arrow_field(field).with_nullable(True)  # noqa: FBT003 - pyarrow's own signature
 
 
-def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Array:
+def conform(values: pa.Array, kind: PaimonDataType, *, is_orc: bool = False) -> pa.Array:
     """Return physical values in the Arrow type of a Paimon type. Struct fields are matched by name.
 
     Args:
@@ -391,7 +401,9 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
     if kind.root in ("ROW", "VARIANT"):
         return _conform_struct(values, kind, wanted, is_orc=is_orc)
     if kind.root in ("MAP", "MULTISET"):
-        keys, items = (kind.element, DataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+        keys, items = (
+            (kind.element, PaimonDataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+        )
         if not isinstance(values, pa.MapArray) or keys is None or items is None:
             raise pa.ArrowTypeError(f"it is {values.type}")
         children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
@@ -410,7 +422,7 @@ def conform(values: pa.Array, kind: DataType, *, is_orc: bool = False) -> pa.Arr
     return values if values.type == wanted else values.cast(wanted)
 
 
-def _conform_struct(values: pa.Array, kind: DataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
+def _conform_struct(values: pa.Array, kind: PaimonDataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
     if kind.root == "VARIANT":

@@ -30,7 +30,7 @@ _MOST_ROWS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class PaimonVector:
     """The location of the deletion vector of a data file. Picklable."""
 
     path: str
@@ -45,7 +45,7 @@ class Vector:
     """The size of the index file in the index manifest; None where it lacks it."""
 
 
-Vectors = Mapping[tuple[bytes, int, str], Vector]
+Vectors = Mapping[tuple[bytes, int, str], PaimonVector]
 """Vectors by partition, bucket and name of the data file."""
 
 
@@ -63,7 +63,7 @@ def vectors_of(
 
     Source: paimon docs, "Table Index"; paimon DeletionVectorsIndexFile.
     """
-    vectors: dict[tuple[bytes, int, str], Vector] = {}
+    vectors: dict[tuple[bytes, int, str], PaimonVector] = {}
     for row, folder in zip(indexes.to_pylist(), folders, strict=True):
         if row["index_type"] != DELETION_VECTORS or row["data_file"] is None:
             continue
@@ -74,7 +74,7 @@ def vectors_of(
                 f"{row['file_name']}. The table's metadata is damaged; choose another version."
             )
         path = index_path(folder, row["file_name"], row["external_path"], options)
-        vectors[key] = Vector(
+        vectors[key] = PaimonVector(
             path=external_path(storage, path, strict=strict) if row["external_path"] else path,
             offset=row["offset"],
             length=row["length"],
@@ -84,7 +84,7 @@ def vectors_of(
     return vectors
 
 
-def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Mapping[str, Positions]:
+def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) -> Mapping[str, Positions]:
     """Return for each data file the positions of its deleted rows, ascending.
 
     Reads each index file once, whole: writers keep them at a few MB.
@@ -117,7 +117,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, Vector, int]]) -> Map
     return found
 
 
-def positions(content: bytes, vector: Vector, rows: int) -> Positions:
+def positions(content: bytes, vector: PaimonVector, rows: int) -> Positions:
     """Return the positions in a vector, ascending.
 
     Args:
@@ -165,7 +165,7 @@ def _body(content: bytes, offset: int) -> bytes:
     return body
 
 
-def _check_length(vector: Vector, length: int) -> None:
+def _check_length(vector: PaimonVector, length: int) -> None:
     """Check the length in the index manifest: magic number and bitmap, for 64-bit vectors also size and checksum."""
     if vector.length is not None and vector.length != length:
         raise CorruptBytesError(f"its length is {length}, but the index manifest records {vector.length}")

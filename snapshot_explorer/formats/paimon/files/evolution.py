@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_item
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type, type_text
 
 _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 
@@ -24,13 +24,15 @@ _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 class Mapping:
     """The mapping from the columns of a file to the columns of the read schema."""
 
-    sources: tuple[Field, ...]
+    sources: tuple[PaimonField, ...]
     """The file's columns to read, each once, from the file's schema."""
-    targets: tuple[tuple[Field, Field | None], ...]
+    targets: tuple[tuple[PaimonField, PaimonField | None], ...]
     """The requested columns in order, each with its column in the file; None for a column of nulls."""
 
 
-def mapping(wanted: Sequence[Field], there: Sequence[Field], write_columns: Sequence[str] | None = None) -> Mapping:
+def mapping(
+    wanted: Sequence[PaimonField], there: Sequence[PaimonField], write_columns: Sequence[str] | None = None
+) -> Mapping:
     """Return the mapping from the columns of a file to requested columns.
 
     Args:
@@ -63,7 +65,7 @@ def is_exact(how: Mapping) -> bool:
     )
 
 
-def same(left: DataType, right: DataType) -> bool:
+def same(left: PaimonDataType, right: PaimonDataType) -> bool:
     """Return whether two types are equal, including names and ids of fields, ignoring nullability."""
     if left is right:  # files of the version's own schema
         return True
@@ -78,7 +80,7 @@ def same(left: DataType, right: DataType) -> bool:
     )
 
 
-def _check(source: DataType, target: DataType, name: str) -> None:
+def _check(source: PaimonDataType, target: PaimonDataType, name: str) -> None:
     """Raise for a change of type whose cast is not supported."""
     if same(source, target):
         return
@@ -118,7 +120,7 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[target.name for target, _ in how.targets])
 
 
-def _evolved(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+def _evolved(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     wanted = arrow_type(target)
     if values.type == wanted and same(source, target):
         return values
@@ -134,7 +136,7 @@ def _evolved(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     return cast(values, source, target)
 
 
-def _evolved_row(values: pa.StructArray, source: DataType, target: DataType) -> pa.Array:
+def _evolved_row(values: pa.StructArray, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     by_id = {field.id: (index, field.type) for index, field in enumerate(source.fields)}
     # The fields of a null row may contain any value: flatten() makes them null, so that they are not cast.
     parts = values.flatten()

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField
 
-ROW_ID = Field(id=2_147_483_642, name="_ROW_ID", type=DataType(root="BIGINT"))
-SEQUENCE_NUMBER = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT"))
+ROW_ID = PaimonField(id=2_147_483_642, name="_ROW_ID", type=PaimonDataType(root="BIGINT"))
+SEQUENCE_NUMBER = PaimonField(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT"))
 HIDDEN = (ROW_ID, SEQUENCE_NUMBER)
 """The columns that are read only if requested."""
 
 
-def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
+def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[PaimonField]:
     """Return the hidden columns among the names.
 
     Args:
@@ -33,12 +33,12 @@ def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[Field]:
     return found
 
 
-def stored(fields: Sequence[Field], file: DataFile) -> list[Field]:
+def stored(fields: Sequence[PaimonField], file: PaimonDataFile) -> list[PaimonField]:
     """Return the hidden columns among the fields that the file contains."""
     return [field for field in fields if field in HIDDEN and file.write_columns and field.name in file.write_columns]
 
 
-def values(field: Field, batch: pa.RecordBatch, file: DataFile, start: int) -> pa.Array:
+def values(field: PaimonField, batch: pa.RecordBatch, file: PaimonDataFile, start: int) -> pa.Array:
     """Return a hidden column for rows of a file.
 
     Values in the file take precedence. Otherwise a row's id follows from its position in the file, and its sequence

@@ -38,10 +38,10 @@ from snapshot_explorer.formats.expiry import (
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.system_tables.history_tables import consumers
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
@@ -58,12 +58,12 @@ _LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelo
 class RetentionState:
     """The snapshots of a table, and the tags and consumers that prevent their expiry."""
 
-    snapshots: Mapping[int, Snapshot]
+    snapshots: Mapping[int, PaimonSnapshot]
     """The snapshot files by version, ascending, without versions kept only by a tag or a changelog."""
     earliest: int
     """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
-    tags: Mapping[str, Snapshot]
-    changelogs: Mapping[int, Snapshot]
+    tags: Mapping[str, PaimonSnapshot]
+    changelogs: Mapping[int, PaimonSnapshot]
     """Versions whose long-lived changelog is all that is left."""
     consumers: Mapping[str, int]
     """The next version of each consumer."""
@@ -102,7 +102,7 @@ class _Rule:
 
 
 def read_retention_state(
-    storage: Storage, layout: Layout, history: History, schemas: Schemas, newest: int | None
+    storage: Storage, layout: Layout, history: PaimonHistory, schemas: Schemas, newest: int | None
 ) -> RetentionState:
     """Return the snapshots up to `newest`, with tags and consumers.
 
@@ -135,7 +135,7 @@ def expiry(
     lifetimes: pa.Table,
     held: RetentionState,
     *,
-    changelogs: Callable[[Sequence[Snapshot]], pa.Table],
+    changelogs: Callable[[Sequence[PaimonSnapshot]], pa.Table],
     branches: Mapping[str, frozenset[str] | str],
     name: str,
 ) -> Expiry:
@@ -248,7 +248,7 @@ def _check_whole(held: RetentionState, end: int) -> None:
         raise refusal(features.EXPIRY_OVER_GAPS, first=held.earliest, last=end - 1, missing=gaps[0])
 
 
-def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, Snapshot]) -> Mask:
+def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot]) -> Mask:
     """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
 
     These are files that a commit after `begin`, up to and including `end`, removed, unless it added the same file on
@@ -436,7 +436,7 @@ def _quoted(word: str) -> str:
     return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
 
 
-def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[Snapshot]) -> Presence:
+def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[PaimonSnapshot]) -> Presence:
     """Return which files of versions exist: data files, and the manifest lists and index manifests of snapshots.
 
     One listing per folder of data files, and one of the manifests. Index files are not checked.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from snapshot_explorer.formats.byte_sizes import parse_bytes
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
@@ -16,7 +16,7 @@ _GREATEST = 2**31 - 1
 T = TypeVar("T", int, float)
 
 
-def settings_of(schema: Schema, name: str) -> MaintenanceSettings:
+def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
     """Return the maintenance settings in the options, with Paimon's defaults.
 
     An option with an invalid value is ignored, with a note.
@@ -69,7 +69,7 @@ _FLAGS = {
 }
 
 
-def features_in_use(schema: Schema) -> list[str]:
+def features_in_use(schema: PaimonSchema) -> list[str]:
     """Return how a table stores its rows: file format, merge engine, changelog producer, buckets and features.
 
     Args:

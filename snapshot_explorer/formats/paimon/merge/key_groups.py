@@ -31,7 +31,7 @@ __all__ = [
     "DELETE",
     "RETRACTS",
     "FileSequences",
-    "Merged",
+    "MergedRows",
     "Rules",
     "columns_needed",
     "merge",
@@ -70,7 +70,7 @@ class FileSequences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedRows:
     """A row per key, deleted keys included."""
 
     rows: pa.Table
@@ -168,7 +168,7 @@ def merge_all(
     sequence: Codes,
     kinds: npt.NDArray[np.int8],
     levels: npt.NDArray[np.int32],
-) -> Merged:
+) -> MergedRows:
     """Return a row per key, deleted keys included, each with its kind. Arguments and errors as `merge`.
 
     Source: paimon MergeFileSplitRead.forceKeepDelete.
@@ -177,7 +177,7 @@ def merge_all(
     match rules.engine:
         case Deduplicate() | FirstRow():
             places = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
-            return Merged(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
+            return MergedRows(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
             made, order = _folded(
@@ -185,7 +185,7 @@ def merge_all(
             )
             places = np.concatenate([unique_rows, key_groups.places[key_groups.ends]])[order]
             ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
-            return Merged(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=places)
+            return MergedRows(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=places)
 
 
 def _steps(

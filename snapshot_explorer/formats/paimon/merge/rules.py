@@ -14,8 +14,8 @@ from snapshot_explorer.formats.paimon.merge.engines import (
     SequenceGroup,
 )
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
-from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, DataType
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, type_text
+from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, type_text
 from snapshot_explorer.formats.paimon.readable import flag
 
 _IGNORE_DELETE = (
@@ -33,7 +33,7 @@ _NULL_KEYS = ("merge", "ignore", "error")
 _ALIASES = {"first_not_null_value": "first_non_null_value"}
 
 
-def merge_rules(schema: Schema, options: Mapping[str, str], version: int) -> Rules:
+def merge_rules(schema: PaimonSchema, options: Mapping[str, str], version: int) -> Rules:
     """Return the merge rules of a table.
 
     Args:
@@ -66,14 +66,14 @@ def _ignores_deletes(options: Mapping[str, str]) -> bool:
     return any(flag(options, name) for name in _IGNORE_DELETE)
 
 
-def _sequence_fields(schema: Schema, options: Mapping[str, str], version: int) -> tuple[str, ...]:
+def _sequence_fields(schema: PaimonSchema, options: Mapping[str, str], version: int) -> tuple[str, ...]:
     fields = tuple(name.strip() for name in options.get("sequence.field", "").split(",") if name.strip())
     for name in fields:
         _check_order(name, f"the option sequence.field={name}", schema, version)
     return fields
 
 
-def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
+def _check_order(name: str, where: str, schema: PaimonSchema, version: int) -> None:
     """Raise for a sequence field that does not exist or whose values have no order."""
     if name not in {field.name for field in schema.fields}:
         raise refusal(features.ABSENT_SEQUENCE_FIELDS, version=version, name=name, where=where)
@@ -81,7 +81,7 @@ def _check_order(name: str, where: str, schema: Schema, version: int) -> None:
         raise refusal(features.NESTED_SEQUENCE_FIELDS, version=version, where=where)
 
 
-def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
+def _engine(schema: PaimonSchema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Engine:
     name = options.get("merge-engine", "deduplicate").strip().lower()
     match name:
         case "deduplicate":
@@ -97,7 +97,7 @@ def _engine(schema: Schema, options: Mapping[str, str], version: int, sequence: 
     raise refusal(features.MERGE_ENGINES, version=version, name=name)
 
 
-def _partial_update(schema: Schema, options: Mapping[str, str], version: int) -> PartialUpdate:
+def _partial_update(schema: PaimonSchema, options: Mapping[str, str], version: int) -> PartialUpdate:
     groups = tuple(_groups(schema, options, version))
     removing = flag(options, _REMOVE)
     by_group = bool(options.get(_REMOVE_BY_GROUP, "").strip())
@@ -123,7 +123,7 @@ def _partial_update(schema: Schema, options: Mapping[str, str], version: int) ->
     return PartialUpdate(groups=groups, functions=functions, remove_on_delete=removing)
 
 
-def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterator[SequenceGroup]:
+def _groups(schema: PaimonSchema, options: Mapping[str, str], version: int) -> Iterator[SequenceGroup]:
     """Yield the sequence groups. A column is in at most one group, key columns in none."""
     removing = {name for name in options.get(_REMOVE_BY_GROUP, "").split(",") if name}
     known = {field.name for field in schema.fields} - set(schema.primary_keys)
@@ -146,7 +146,9 @@ def _groups(schema: Schema, options: Mapping[str, str], version: int) -> Iterato
         raise refusal(features.INVALID_REMOVE_FIELDS, version=version, name=name, option=_REMOVE_BY_GROUP)
 
 
-def _aggregation(schema: Schema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]) -> Aggregation:
+def _aggregation(
+    schema: PaimonSchema, options: Mapping[str, str], version: int, sequence: tuple[str, ...]
+) -> Aggregation:
     functions = {}
     removing = flag(options, "aggregation.remove-record-on-delete")
     for field in schema.fields:
@@ -194,7 +196,7 @@ def _limit(column: str, text: str, version: int) -> int | None:
     return int(text)
 
 
-def check_function(function: Function, column: str, kind: DataType, version: int) -> None:
+def check_function(function: Function, column: str, kind: PaimonDataType, version: int) -> None:
     """Raise for an unknown function, or one that is not defined for the column's type."""
     reads = function.name in _ANY or {
         "sum": kind.root in _NUMBERS,
@@ -220,19 +222,19 @@ def check_function(function: Function, column: str, kind: DataType, version: int
         )
 
 
-def _is_key(kind: DataType | None) -> bool:
+def _is_key(kind: PaimonDataType | None) -> bool:
     """Return whether Java compares keys of a type by value, which it does not for byte arrays and rows."""
     return kind is not None and kind.root not in (*_NESTED, "BINARY", "VARBINARY")
 
 
-def _has_time(kind: DataType | None, function: Function) -> bool:
+def _has_time(kind: PaimonDataType | None, function: Function) -> bool:
     if kind is None or kind.root != "ROW" or len(kind.fields) < 2:  # noqa: PLR2004 - a value and its time
         return False
     times = {field.name: field.type.root for field in kind.fields}
     return times.get(function.time_field or kind.fields[-1].name) in ("CHAR", "VARCHAR")
 
 
-def _collects(kind: DataType | None, function: Function) -> bool:
+def _collects(kind: PaimonDataType | None, function: Function) -> bool:
     """Return whether `collect` is defined for a type. Only distinct elements are compared.
 
     Releases differ in distinct byte arrays, and Java in floats of distinct rows. Retracts of elements that are not
@@ -247,7 +249,7 @@ def _collects(kind: DataType | None, function: Function) -> bool:
     return kind.root not in _NESTED or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET")
 
 
-def _is_table(kind: DataType, function: Function) -> bool:
+def _is_table(kind: PaimonDataType, function: Function) -> bool:
     """Return whether the type is an array of rows with the fields of the function's options."""
     if kind.root != "ARRAY" or kind.element is None or kind.element.root != "ROW":
         return False
@@ -263,6 +265,6 @@ def _is_table(kind: DataType, function: Function) -> bool:
     return bool(function.nested_key) or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
 
 
-def _has(kind: DataType, *roots: str) -> bool:
+def _has(kind: PaimonDataType, *roots: str) -> bool:
     parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
     return kind.root in roots or any(_has(part, *roots) for part in parts)

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type
 
 _COMPACT_DECIMAL = 18
 _MILLIS = 3
@@ -57,7 +57,7 @@ class _Rows:
         return self.starts + self.slots + 8 * index
 
 
-def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[Field], *, lenient: bool = False) -> pa.Table:
+def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[PaimonField], *, lenient: bool = False) -> pa.Table:
     """Return serialized BinaryRows as a table with a column per field, of the field's `arrow_type`.
 
     A null row is null in every column. Fields of unordered types (ARRAY, MAP, ROW, VARIANT, BLOB,
@@ -124,7 +124,7 @@ def _nulls(rows: _Rows, index: int) -> Mask:
     return (rows.content[rows.starts + bit // 8] >> (bit % 8) & 1).astype(np.bool_)
 
 
-def _column(rows: _Rows, index: int, kind: DataType, *, lenient: bool) -> pa.Array:
+def _column(rows: _Rows, index: int, kind: PaimonDataType, *, lenient: bool) -> pa.Array:
     nulls = _nulls(rows, index)
     wanted = arrow_type(kind)
     at = rows.slot(index)
@@ -188,7 +188,7 @@ def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
     return pieces.take(pa.array(np.arange(0, 2 * len(at), 2), mask=nulls))
 
 
-def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: DataType) -> pa.Array:
+def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType) -> pa.Array:
     wide = np.zeros((len(at), 2), "<i8")
     if (kind.precision or 0) <= _COMPACT_DECIMAL:
         wide[:, 0] = rows.gather(at, 8).copy().view("<i8")[:, 0]
@@ -215,7 +215,7 @@ def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64
     return np.ascontiguousarray(little).view("<i8")
 
 
-def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: DataType, *, lenient: bool) -> pa.Array:
+def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType, *, lenient: bool) -> pa.Array:
     wanted = arrow_type(kind)
     precision = kind.precision or 0
     if precision <= _MILLIS:

@@ -8,11 +8,11 @@ from typing import TypeVar
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.data_types import DataType, Field
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, parse_snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, parse_snapshot
 from snapshot_explorer.model import Branch
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -32,7 +32,7 @@ def branch_names(storage: Storage) -> list[str]:
     return sorted(name.removeprefix("branch-") for name in names if name.startswith("branch-"))
 
 
-def read_branches(storage: Storage, history: History, here: str | None) -> list[Branch]:
+def read_branches(storage: Storage, history: PaimonHistory, here: str | None) -> list[Branch]:
     """Return the branches, sorted, with the version that each was created from and its newest version, where known.
 
     One listing; for each branch a listing and a small file, and another file for the same version of `history` unless
@@ -62,7 +62,7 @@ def read_branches(storage: Storage, history: History, here: str | None) -> list[
     ]
 
 
-def shared_versions(history: History, other: History) -> list[int]:
+def shared_versions(history: PaimonHistory, other: PaimonHistory) -> list[int]:
     """Return the versions that the histories of two branches both have, with the same commits, ascending.
 
     A branch begins with a copy of a snapshot, and a fast-forward copies its snapshots back: what two branches share is
@@ -79,7 +79,7 @@ def shared_versions(history: History, other: History) -> list[int]:
     return common[: bisect_left(common, 1, key=differs)]
 
 
-def check_field_ids(first: Schema, last: Schema, common: Schema | None) -> None:
+def check_field_ids(first: PaimonSchema, last: PaimonSchema, common: PaimonSchema | None) -> None:
     """Raise if a field id means different columns in the schemas of two branches.
 
     Each branch goes on counting ids from the newest common schema.
@@ -93,13 +93,13 @@ def check_field_ids(first: Schema, last: Schema, common: Schema | None) -> None:
             )
 
 
-def _fields_by_id(fields: Sequence[Field]) -> dict[int, Field]:
+def _fields_by_id(fields: Sequence[PaimonField]) -> dict[int, PaimonField]:
     """Return fields by their ids, those inside of nested types included."""
-    found: dict[int, Field] = {}
-    waiting: list[Field | DataType] = list(fields)
+    found: dict[int, PaimonField] = {}
+    waiting: list[PaimonField | PaimonDataType] = list(fields)
     while waiting:
         item = waiting.pop()
-        if isinstance(item, Field):
+        if isinstance(item, PaimonField):
             found[item.id] = item
             item = item.type
         waiting += [part for part in (item.key, item.element, *item.fields) if part is not None]
@@ -133,7 +133,7 @@ def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> dict[str, Snapshot]:
+def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> dict[str, PaimonSnapshot]:
     """Return the first snapshots of branches. Files that are missing or contain another id are skipped."""
     paths = [Layout(name).numbered("snapshot", begin[name]) for name in names]
     contents = storage.read_present(paths)
@@ -145,13 +145,13 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
     return {name: snapshot for name, snapshot in found.items() if snapshot.id == begin[name]}
 
 
-def _same(first: Snapshot | None, own: Mapping[int, Snapshot]) -> int | None:
+def _same(first: PaimonSnapshot | None, own: Mapping[int, PaimonSnapshot]) -> int | None:
     """Return the version if it is the same commit, else None: branches may use the same number for other commits."""
     there = own.get(first.id) if first is not None else None
     return there.id if first is not None and there is not None and _commit(first) == _commit(there) else None
 
 
-def _commit(snapshot: Snapshot) -> tuple[object, ...]:
+def _commit(snapshot: PaimonSnapshot) -> tuple[object, ...]:
     """Return the fields that identify a commit. A tag's file contains more fields than the snapshot's."""
     lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
     return snapshot.user, snapshot.identifier, snapshot.kind, snapshot.committed_at, lists

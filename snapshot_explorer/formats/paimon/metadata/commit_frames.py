@@ -17,12 +17,12 @@ from snapshot_explorer.formats.paimon.metadata.deleted_rows import (
     read_index_states,
     row_counts,
 )
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.model import Kind, Readable
 from snapshot_explorer.storage import Storage
 
@@ -33,7 +33,7 @@ _KINDS: Mapping[str, Kind] = {"APPEND": "append", "COMPACT": "compact", "ANALYZE
 _OVERWRITES: Mapping[str, Kind] = {"DELETE": "delete", "TRUNCATE": "delete", "UPDATE": "update", "MERGE": "merge"}
 
 
-def kind_of(snapshot: Snapshot) -> Kind:
+def kind_of(snapshot: PaimonSnapshot) -> Kind:
     """Return the kind of a commit in the terms that all formats share.
 
     The kind of an OVERWRITE comes from its operation, which Paimon 2.0 and newer record.
@@ -43,7 +43,7 @@ def kind_of(snapshot: Snapshot) -> Kind:
     return _KINDS.get(snapshot.kind, "other")
 
 
-def readable_of(snapshot: Snapshot, *, known: bool) -> Readable | None:
+def readable_of(snapshot: PaimonSnapshot, *, known: bool) -> Readable | None:
     """Return whether a version can be loaded; None if that was not checked, as no data file is looked for.
 
     Args:
@@ -54,7 +54,9 @@ def readable_of(snapshot: Snapshot, *, known: bool) -> Readable | None:
     return "metadata" if snapshot.file_kind == "changelog" else None
 
 
-def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]) -> pa.Table:
+def read_commits(
+    storage: Storage, history: PaimonHistory, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
+) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
@@ -77,7 +79,7 @@ def read_commits(storage: Storage, history: History, schemas: Schemas, snapshots
 
 
 def commits_frame(
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[PaimonSnapshot],
     delta: Changes,
     readable: Sequence[Readable | None],
     *,
@@ -115,7 +117,7 @@ def commits_frame(
     return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
 
 
-def commit_details(snapshots: Sequence[Snapshot]) -> pa.Table:
+def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
     """Return the columns version, committed_at and details of COMMITS, for which only the snapshots are needed."""
     rows = [[one.id, one.committed_at, one.stored] for one in snapshots]
     schema = pa.schema([frames.COMMITS.field(name) for name in ("version", "committed_at", "details")])
@@ -150,7 +152,7 @@ def _watermark(millis: int | None) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=millis)
 
 
-def manifests_frame(snapshot: Snapshot, lists: Lists, schema: Schema) -> pa.Table:
+def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema) -> pa.Table:
     """Return the MANIFESTS frame of a version. Its index manifest comes last, with unknown size."""
     rows = lists.manifests
     kinds = np.repeat(np.array(lists.names, object), lists.counts)
@@ -177,7 +179,7 @@ def manifests_frame(snapshot: Snapshot, lists: Lists, schema: Schema) -> pa.Tabl
     return pa.concat_tables([table, pa.Table.from_pylist([index], frames.MANIFESTS)])
 
 
-def _bounds(rows: pa.ChunkedArray, schema: Schema) -> pa.Array:
+def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
     """Return least or greatest partition values as a map column."""
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(rows, fields, lenient=True)

@@ -31,8 +31,8 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -57,7 +57,7 @@ _KEPT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class PaimonState:
     """The files of a version."""
 
     entries: pa.Table
@@ -95,7 +95,7 @@ class Changes:
     """For each commit, whether its manifest list and manifests still exist."""
 
 
-def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) -> Lists:
+def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[str]) -> Lists:
     """Return the manifest lists of these kinds (base, delta, changelog) of a version. One concurrent request each.
 
     For a version kept only by a tag or a changelog, the lists that Paimon has removed are left out.
@@ -118,13 +118,13 @@ def read_lists_of(storage: Storage, snapshot: Snapshot, kinds: Sequence[str]) ->
 
 def read_state(
     storage: Storage,
-    snapshot: Snapshot,
+    snapshot: PaimonSnapshot,
     *,
     lists: Lists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
-) -> State:
+) -> PaimonState:
     """Return the live files of a version. Two rounds of concurrent reads: manifest lists, then manifests.
 
     With `lists`, the version's `state_lists`, only the manifests are read. With `keep`, files of partitions in the
@@ -142,13 +142,13 @@ def read_state(
 
 def read_written(
     storage: Storage,
-    snapshot: Snapshot,
+    snapshot: PaimonSnapshot,
     *,
     lists: Lists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
-) -> State:
+) -> PaimonState:
     """Return all entries of a version's manifests, including DELETEs and the files they delete; see `read_state`."""
     lists = lists or state_lists(storage, snapshot)
     names = lists.manifests.column("name").to_pylist()
@@ -166,10 +166,10 @@ def read_written(
     indexes = read_indexes([(extra[0], contents[-1])] if extra else [], limits=storage.limits)[0]
     added, deleted = (pc.sum(lists.manifests.column(name), skip_nulls=False).as_py() for name in ("added", "deleted"))
     total = None if added is None or deleted is None else added - deleted
-    return State(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
+    return PaimonState(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
 
 
-def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
+def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> Lists:
     """Return the base and delta lists of a version, which name all manifests of its files. Two concurrent requests."""
     if snapshot.file_kind == "changelog":
         raise SnapshotNotFoundError(
@@ -183,7 +183,9 @@ def state_lists(storage: Storage, snapshot: Snapshot) -> Lists:
     return lists
 
 
-def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_path: str) -> tuple[pa.Table, list[int]]:
+def read_listed(
+    storage: Storage, snapshot: PaimonSnapshot, listed: pa.Table, list_path: str
+) -> tuple[pa.Table, list[int]]:
     """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each."""
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
@@ -193,7 +195,7 @@ def read_listed(storage: Storage, snapshot: Snapshot, listed: pa.Table, list_pat
     return entries, counts
 
 
-def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
+def index_of(storage: Storage, snapshot: PaimonSnapshot) -> pa.Table:
     """Return the INDEX_ENTRIES of a version."""
     if not snapshot.index_manifest:
         return INDEX_ENTRIES.empty_table()
@@ -203,7 +205,7 @@ def index_of(storage: Storage, snapshot: Snapshot) -> pa.Table:
 
 def read_changes(
     storage: Storage,
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[PaimonSnapshot],
     kind: str,
     *,
     keep: Keep | None = None,
@@ -238,7 +240,7 @@ def read_changes(
     return changes
 
 
-def _check_changed_rows(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
+def _check_changed_rows(snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> None:
     """Check the rows that commits changed against the counts in their snapshots.
 
     Source: paimon Snapshot, deltaRecordCount and changelogRecordCount.
@@ -269,7 +271,7 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
     return contents
 
 
-def check_known(snapshots: Sequence[Snapshot], changes: Changes, kind: str) -> None:
+def check_known(snapshots: Sequence[PaimonSnapshot], changes: Changes, kind: str) -> None:
     """Raise if changes lack a commit whose files should exist."""
     for snapshot, known in zip(snapshots, changes.known, strict=True):
         if not known and kind in _KEPT[snapshot.file_kind]:
@@ -302,7 +304,7 @@ def _entries_of(
     return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
 
 
-def read_indexes_of(storage: Storage, snapshots: Sequence[Snapshot]) -> Sequence[pa.Table]:
+def read_indexes_of(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> Sequence[pa.Table]:
     """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left."""
     found = read_index_manifests(storage, {one.index_manifest: one.path for one in snapshots if one.index_manifest})
     empty = INDEX_ENTRIES.empty_table()
@@ -334,7 +336,7 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
     return found
 
 
-def _list_of(snapshot: Snapshot, kind: str) -> tuple[str, int | None] | None:
+def _list_of(snapshot: PaimonSnapshot, kind: str) -> tuple[str, int | None] | None:
     """Return the name and size of a manifest list of a snapshot; None if it has none."""
     if kind == "base":
         return snapshot.base_manifest_list, snapshot.base_manifest_list_bytes
@@ -345,7 +347,7 @@ def _list_of(snapshot: Snapshot, kind: str) -> tuple[str, int | None] | None:
     return snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_bytes
 
 
-def _check_readable(snapshot: Snapshot) -> None:
+def _check_readable(snapshot: PaimonSnapshot) -> None:
     if not _OLDEST_FORMAT <= snapshot.format_version <= _NEWEST_FORMAT:
         raise refusal(
             features.OTHER_SNAPSHOT_FORMATS,
@@ -372,7 +374,7 @@ def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: 
             )
 
 
-def _check_total(snapshot: Snapshot, alive: pa.Table) -> None:
+def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:
     rows = pc.sum(alive.column("rows")).as_py() or 0
     if snapshot.total_rows is not None and rows != snapshot.total_rows:
         raise CorruptTableError(
@@ -382,11 +384,11 @@ def _check_total(snapshot: Snapshot, alive: pa.Table) -> None:
         )
 
 
-def _read(storage: Storage, snapshot: Snapshot, paths: Sequence[str]) -> list[bytes]:
+def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:
     return guarded(storage, snapshot, lambda: storage.read_many(paths))
 
 
-def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
+def guarded(storage: Storage, snapshot: PaimonSnapshot, read: Callable[[], T]) -> T:
     """Return the result of `read`. Explain a missing file."""
     try:
         return read()
@@ -394,7 +396,7 @@ def guarded(storage: Storage, snapshot: Snapshot, read: Callable[[], T]) -> T:
         raise _vanished(storage, snapshot, error) from error
 
 
-def _vanished(storage: Storage, snapshot: Snapshot, error: MissingFileError) -> SnapshotExplorerError:
+def _vanished(storage: Storage, snapshot: PaimonSnapshot, error: MissingFileError) -> SnapshotExplorerError:
     missing = str(error).rstrip(".")
     if not storage.exists(snapshot.path):
         return SnapshotNotFoundError(f"Version {snapshot.id} expired during the read ({missing}); {_KEEP_LONGER}")
@@ -408,7 +410,7 @@ _ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
 
 
 def entries_of(
-    storage: Storage, snapshot: Snapshot, path: str, *, schema: Schema, options: Mapping[str, str]
+    storage: Storage, snapshot: PaimonSnapshot, path: str, *, schema: PaimonSchema, options: Mapping[str, str]
 ) -> pa.Table:
     """Return the ENTRIES of a manifest of a version. Reads the version's manifest lists and the manifest.
 
@@ -449,7 +451,7 @@ def entries_of(
     )
 
 
-def delta_manifests(storage: Storage, snapshots: Sequence[Snapshot]) -> frozenset[str] | None:
+def delta_manifests(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> frozenset[str] | None:
     """Return the paths of the manifests in the delta lists of these commits; None if a list is gone."""
     paths = [manifest_path(one.delta_manifest_list, one.path) for one in snapshots]
     contents = [content for content in _read_present(storage, paths) if content is not None]

@@ -13,7 +13,7 @@ from snapshot_explorer.model import FieldIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataType:
+class PaimonDataType:
     """A Paimon type. Only the fields of its root are set."""
 
     root: str
@@ -28,27 +28,27 @@ class DataType:
     """Digits of a DECIMAL, fraction digits of a TIME or TIMESTAMP."""
     scale: int | None = None
     """Fraction digits of a DECIMAL."""
-    key: "DataType | None" = None
+    key: "PaimonDataType | None" = None
     """Type of a MAP's keys."""
-    element: "DataType | None" = None
+    element: "PaimonDataType | None" = None
     """Type of an ARRAY's, MULTISET's or VECTOR's items, and of a MAP's values."""
-    fields: "tuple[Field, ...]" = ()
+    fields: "tuple[PaimonField, ...]" = ()
     """Fields of a ROW."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class PaimonField:
     """A column, or a field of a ROW."""
 
     id: int
     """The id, which renames keep; never reused after a drop."""
     name: str
-    type: DataType
+    type: PaimonDataType
     description: str | None = None
     """The column's comment."""
 
 
-def parse_fields(raw: object) -> tuple[Field, ...]:
+def parse_fields(raw: object) -> tuple[PaimonField, ...]:
     """Return the fields in a schema file.
 
     Raises: as `parse_type`, and KeyError, TypeError or ValueError if `raw` is not a list, or the id, name or type of a
@@ -59,7 +59,7 @@ def parse_fields(raw: object) -> tuple[Field, ...]:
     return tuple(_field(item) for item in raw)
 
 
-def _field(raw: Mapping[str, Any]) -> Field:
+def _field(raw: Mapping[str, Any]) -> PaimonField:
     number, name, description = raw["id"], raw["name"], raw.get("description")
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"the id of a field is {number!r}")
@@ -69,7 +69,7 @@ def _field(raw: Mapping[str, Any]) -> Field:
         raise TypeError(f"the name of a field is {name!r}")
     if description is not None and not isinstance(description, str):
         raise TypeError(f"the description of the field {name!r} is not text")
-    return Field(id=number, name=name, type=parse_type(raw["type"]), description=description)
+    return PaimonField(id=number, name=name, type=parse_type(raw["type"]), description=description)
 
 
 _LARGEST_ID = 2**31 - 1
@@ -107,7 +107,7 @@ GREATEST_LENGTH = 2_147_483_647
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
 
 
-def parse_type(raw: object) -> DataType:
+def parse_type(raw: object) -> PaimonDataType:
     """Return a type from a schema file, where it is text or an object.
 
     Raises:
@@ -121,14 +121,16 @@ def parse_type(raw: object) -> DataType:
         raise ValueError(f"{raw!r} is not a type")  # noqa: TRY004 - the caller names the file
     root, nullable = _split_nullable(str(raw["type"]))
     if root == "ROW":
-        return DataType(root=root, nullable=nullable, fields=parse_fields(raw["fields"]))
+        return PaimonDataType(root=root, nullable=nullable, fields=parse_fields(raw["fields"]))
     if root == "MAP":
-        return DataType(root=root, nullable=nullable, key=parse_type(raw["key"]), element=parse_type(raw["value"]))
+        return PaimonDataType(
+            root=root, nullable=nullable, key=parse_type(raw["key"]), element=parse_type(raw["value"])
+        )
     if root in ("ARRAY", "MULTISET"):
-        return DataType(root=root, nullable=nullable, element=parse_type(raw["element"]))
+        return PaimonDataType(root=root, nullable=nullable, element=parse_type(raw["element"]))
     if root == "VECTOR":
         length = _within(int(raw["length"]), 1, GREATEST_LENGTH)
-        return DataType(root=root, nullable=nullable, element=parse_type(raw["element"]), length=length)
+        return PaimonDataType(root=root, nullable=nullable, element=parse_type(raw["element"]), length=length)
     raise ValueError(f"{root!r} is not a constructed type")
 
 
@@ -157,7 +159,7 @@ class _TypeText:
         if _TOKEN.sub("", text).strip():
             raise ValueError(f"{text!r} is not a type")
 
-    def parse(self) -> DataType:
+    def parse(self) -> PaimonDataType:
         parsed = self._type()
         if self._next != len(self._tokens):
             raise ValueError(f"{self._text!r} is not a type")
@@ -173,7 +175,7 @@ class _TypeText:
         self._next += 1
         return str(token)
 
-    def _type(self) -> DataType:
+    def _type(self) -> PaimonDataType:
         name = self._take().upper()
         if name in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR") and self._peek() == "<":
             parsed = self._constructed(name)
@@ -181,7 +183,7 @@ class _TypeText:
             parsed = self._atomic(name)
         parsed = replace(parsed, nullable=self._nullable())
         while self._peek() in ("ARRAY", "MULTISET"):
-            parsed = DataType(root=self._take().upper(), element=parsed)
+            parsed = PaimonDataType(root=self._take().upper(), element=parsed)
             parsed = replace(parsed, nullable=self._nullable())
         return parsed
 
@@ -194,28 +196,30 @@ class _TypeText:
             self._take()
         return True
 
-    def _constructed(self, root: str) -> DataType:
+    def _constructed(self, root: str) -> PaimonDataType:
         self._take("<")
         if root == "ROW":
             fields = self._row_fields()
             self._take(">")
-            return DataType(root=root, fields=fields)
+            return PaimonDataType(root=root, fields=fields)
         first = self._type()
         if root in ("MAP", "VECTOR"):
             self._take(",")
         parsed = {
-            "MAP": lambda: DataType(root=root, key=first, element=self._type()),
-            "VECTOR": lambda: DataType(root=root, element=first, length=_within(int(self._take()), 1, GREATEST_LENGTH)),
-        }.get(root, lambda: DataType(root=root, element=first))()
+            "MAP": lambda: PaimonDataType(root=root, key=first, element=self._type()),
+            "VECTOR": lambda: PaimonDataType(
+                root=root, element=first, length=_within(int(self._take()), 1, GREATEST_LENGTH)
+            ),
+        }.get(root, lambda: PaimonDataType(root=root, element=first))()
         self._take(">")
         return parsed
 
-    def _row_fields(self) -> tuple[Field, ...]:
+    def _row_fields(self) -> tuple[PaimonField, ...]:
         """Return the fields of a ROW in text form, which has no ids: they are numbered from 0."""
-        fields: list[Field] = []
+        fields: list[PaimonField] = []
         while True:
             name = self._take().strip("`")
-            fields.append(Field(id=len(fields), name=name, type=self._type()))
+            fields.append(PaimonField(id=len(fields), name=name, type=self._type()))
             if self._peek() != ",":
                 return tuple(fields)
             self._take(",")
@@ -231,7 +235,7 @@ class _TypeText:
         self._take(")")
         return numbers
 
-    def _atomic(self, name: str) -> DataType:
+    def _atomic(self, name: str) -> PaimonDataType:
         if name in _SPATIAL:
             raise refusal(features.SPATIAL_TYPES, type=self._text)
         if name == "DOUBLE" and self._peek() == "PRECISION":
@@ -239,19 +243,19 @@ class _TypeText:
         numbers = self._numbers()
         name = self._zoned(_SYNONYMS.get(name, name))
         if name in ("STRING", "BYTES"):
-            return DataType(root="VARCHAR" if name == "STRING" else "VARBINARY", length=GREATEST_LENGTH)
+            return PaimonDataType(root="VARCHAR" if name == "STRING" else "VARBINARY", length=GREATEST_LENGTH)
         if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-            return DataType(root=name, length=(numbers or [1])[0])
+            return PaimonDataType(root=name, length=(numbers or [1])[0])
         if name == "DECIMAL":
             precision, scale = (numbers or [10])[0], (numbers[1:] or [0])[0]
-            return DataType(root=name, precision=_within(precision, 1, 38), scale=_within(scale, 0, precision))
+            return PaimonDataType(root=name, precision=_within(precision, 1, 38), scale=_within(scale, 0, precision))
         if name == "TIME":
-            return DataType(root=name, precision=_within((numbers or [0])[0], 0, 9))
+            return PaimonDataType(root=name, precision=_within((numbers or [0])[0], 0, 9))
         if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-            return DataType(root=name, precision=_within((numbers or [6])[0], 0, 9))
+            return PaimonDataType(root=name, precision=_within((numbers or [6])[0], 0, 9))
         if name not in _ARROW:
             raise refusal(features.UNKNOWN_TYPES, type=self._text)
-        return DataType(root=name)
+        return PaimonDataType(root=name)
 
     def _zoned(self, name: str) -> str:
         """Return the type name with an optional WITH [LOCAL] TIME ZONE or WITHOUT TIME ZONE."""
@@ -262,7 +266,7 @@ class _TypeText:
         return _SYNONYMS.get(text, name if not words or words[0] == "WITHOUT" else text)
 
 
-def arrow_type(kind: DataType) -> pa.DataType:
+def arrow_type(kind: PaimonDataType) -> pa.DataType:
     """Return the Arrow type of values of a Paimon type.
 
     TIMESTAMP(p) is a timestamp of s, ms, us or ns without zone (p 0, 1-3, 4-6, 7-9; p 0 is kept in ms), its LTZ
@@ -294,12 +298,12 @@ def arrow_type(kind: DataType) -> pa.DataType:
     return pa.map_(arrow_type(kind.key), pa.field("value", item.type, nullable=item.nullable))
 
 
-def arrow_field(column: Field) -> pa.Field:
+def arrow_field(column: PaimonField) -> pa.Field:
     """Return the Arrow field of a column."""
     return pa.field(column.name, arrow_type(column.type), nullable=column.type.nullable)
 
 
-def field_ids(kind: DataType, number: int | None = None) -> FieldIds:
+def field_ids(kind: PaimonDataType, number: int | None = None) -> FieldIds:
     """Return the ids of the fields in a type, under the id of its own field."""
     if kind.root == "ROW":
         return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in kind.fields))
@@ -307,7 +311,7 @@ def field_ids(kind: DataType, number: int | None = None) -> FieldIds:
     return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if kind.root == "MULTISET" else tuple(parts))
 
 
-def type_text(kind: DataType) -> str:
+def type_text(kind: PaimonDataType) -> str:
     """Return the SQL text of a type, without the outer NOT NULL."""
     if kind.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
         if kind.length == GREATEST_LENGTH:
@@ -326,5 +330,5 @@ def type_text(kind: DataType) -> str:
     return kind.root
 
 
-def _spell_item(kind: DataType) -> str:
+def _spell_item(kind: PaimonDataType) -> str:
     return type_text(kind) + ("" if kind.nullable else " NOT NULL")

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.contents import Changes, read_index_manifests
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE, INDEX_ENTRIES
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
@@ -70,7 +70,7 @@ _NONE = _Vectors(files=np.zeros(0, np.int64), places=np.zeros(0, np.int64), rows
 
 
 def read_index_states(
-    storage: Storage, history: History, schemas: Schemas, snapshots: Sequence[Snapshot]
+    storage: Storage, history: PaimonHistory, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
 ) -> IndexStates | None:
     """Return the index manifests before and after commits; None if they cannot contain deletion vectors.
 
@@ -108,7 +108,7 @@ def read_index_states(
     return IndexStates(before=before, after=after, replaced=replaced)
 
 
-def _might_have_vectors(schemas: Schemas, snapshots: Sequence[Snapshot]) -> bool:
+def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> bool:
     """Return whether a schema of these versions allows deletion vectors; true for an unreadable schema."""
     try:
         found = schemas.by_id({one.schema_id for one in snapshots}).values()

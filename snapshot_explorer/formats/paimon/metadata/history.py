@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of, parse_hint
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, digest_of, read_snapshots, reparse
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, digest_of, read_snapshots, reparse
 from snapshot_explorer.formats.shortfall import (
     PAUSE_SECONDS,
     TRIES,
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredVersions:
     """The versions of a branch by the kind of file that holds them. From one listing of each folder."""
 
     snapshots: tuple[int, ...]
@@ -42,9 +42,9 @@ class Stored:
     """Versions with a readable tag."""
     changelogs: tuple[int, ...]
     """Versions with only a long-lived changelog, ascending."""
-    newest: Snapshot | None
+    newest: PaimonSnapshot | None
     """The newest snapshot; of a branch without snapshots the newest tag."""
-    tags: Mapping[str, Snapshot]
+    tags: Mapping[str, PaimonSnapshot]
     """The readable tags by name, sorted."""
     damaged_tags: tuple[CorruptTableError, ...]
     notes: tuple[str, ...]
@@ -61,7 +61,7 @@ class _ShortfallError(Exception):
         self.error = error
 
 
-class History:
+class PaimonHistory:
     """The versions of one branch. Caches the snapshots it has read until history is rewritten. Thread-safe.
 
     A listing that contains fewer versions than the last one is retried a few times and then raises; the cache is
@@ -73,8 +73,8 @@ class History:
         self._storage = storage
         self._layout = layout
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, Snapshot] = OrderedDict()
-        self._newest: Snapshot | None = None
+        self._known: OrderedDict[int, PaimonSnapshot] = OrderedDict()
+        self._newest: PaimonSnapshot | None = None
         self._numbers_seen: tuple[int, ...] = ()
         self._seen_at = now()
         self._rewrites = 0
@@ -139,7 +139,7 @@ class History:
                 )
         raise self._unstable_error()
 
-    def _read_newest(self, versions: Sequence[int]) -> tuple[Snapshot | None, int | None]:
+    def _read_newest(self, versions: Sequence[int]) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint.
 
         Detects a rewritten history.
@@ -174,11 +174,11 @@ class History:
             newest_note=stored.newest_note,
         )
 
-    def stored(self) -> Stored:
+    def stored(self) -> StoredVersions:
         """Return every version by the kind of its file. Reads the same as `all_from`."""
         return self._checked(self._stored)
 
-    def _stored(self) -> Stored:
+    def _stored(self) -> StoredVersions:
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
             listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
@@ -192,7 +192,7 @@ class History:
             if not snapshots:
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
             tagged = {tag.id for tag in tags.values()}
-            return Stored(
+            return StoredVersions(
                 snapshots=tuple(snapshots),
                 tagged=tuple(sorted(tagged)),
                 changelogs=tuple(sorted(set(self._numbers(listings[2], "changelog")).difference(snapshots, tagged))),
@@ -204,7 +204,7 @@ class History:
             )
         raise self._unstable_error()
 
-    def _newest_listed(self, versions: Sequence[int]) -> tuple[Snapshot | None, int | None]:
+    def _newest_listed(self, versions: Sequence[int]) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint."""
         if not versions:
             self._check_empty(None)
@@ -262,7 +262,7 @@ class History:
             return [] if self._layout.branch else [f"The hint {name} is missing or unreadable; the folder was scanned."]
         return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
 
-    def snapshots(self, versions: Sequence[int]) -> list[Snapshot]:
+    def snapshots(self, versions: Sequence[int]) -> list[PaimonSnapshot]:
         """Return the snapshots of these versions, in order. Reads a small file for each that is not cached."""
         found = self.present(versions)
         missing = [version for version in versions if version not in found]
@@ -270,7 +270,7 @@ class History:
             raise self._not_found_error(missing[0])
         return [found[version] for version in versions]
 
-    def present(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+    def present(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the existing ones of these versions. Reads a small file for each that is not cached."""
         with self._lock:
             found = {version: self._known[version] for version in versions if version in self._known}
@@ -284,7 +284,7 @@ class History:
         self._cache([found[version] for version in wanted if version in found], rewrites)
         return found
 
-    def read_again(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+    def read_again(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the existing ones of these versions, read again. The others are removed from the cache."""
         with self._lock:
             for version in versions:
@@ -293,16 +293,16 @@ class History:
         found = {version: one for version, one in zip(versions, read, strict=True) if one}
         return found | self._expired([version for version in versions if version not in found])
 
-    def tags(self) -> dict[str, Snapshot]:
+    def tags(self) -> dict[str, PaimonSnapshot]:
         """Return the tags by name, sorted. One listing and a small file per tag."""
         names = self._tag_names([entry.name for entry in self._storage.list(self._layout.folder("tag"))])
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
-    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, Snapshot], list[CorruptTableError]]:
+    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
         names = self._tag_names(files)
         paths = [self._layout.tag(name) for name in names]
-        tags: dict[str, Snapshot] = {}
+        tags: dict[str, PaimonSnapshot] = {}
         damaged: list[CorruptTableError] = []
         for name, path, content in zip(names, paths, self._storage.read_present(paths), strict=True):
             try:
@@ -327,7 +327,7 @@ class History:
     def _tag_names(files: Sequence[str]) -> list[str]:
         return sorted(name.removeprefix("tag-") for name in files if name.startswith("tag-") and len(name) > 4)  # noqa: PLR2004
 
-    def _expired(self, versions: Sequence[int]) -> dict[int, Snapshot]:
+    def _expired(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the versions kept by a tag or a long-lived changelog. A tag is preferred: it contains more."""
         if not versions:
             return {}
@@ -366,7 +366,7 @@ class History:
         numbers = (number_of(str(getattr(entry, "name", "")), kind) for entry in entries)
         return sorted(number for number in numbers if number is not None)
 
-    def _cache(self, snapshots: Sequence[Snapshot], rewrites: int) -> None:
+    def _cache(self, snapshots: Sequence[PaimonSnapshot], rewrites: int) -> None:
         with self._lock:
             if rewrites != self._rewrites:
                 # Read before the rewrite was detected: it may be outdated.
@@ -379,8 +379,8 @@ class History:
 
     def _detect_rewrite(
         self,
-        newest: Snapshot,
-        before: Snapshot | None,
+        newest: PaimonSnapshot,
+        before: PaimonSnapshot | None,
         before_now: bytes | None,
         *,
         hint: int | None,
@@ -438,5 +438,5 @@ class History:
             self._known[newest.id] = newest
 
 
-def _identity(newest: Snapshot) -> tuple[object, ...]:
+def _identity(newest: PaimonSnapshot) -> tuple[object, ...]:
     return newest.id, newest.digest

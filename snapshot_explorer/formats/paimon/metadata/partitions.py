@@ -17,12 +17,12 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.layout import bucket_folder, data_path
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonSchema
 from snapshot_explorer.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partitions:
+class PaimonPartitions:
     """The distinct partitions of a set of entries."""
 
     of_rows: pa.Array
@@ -32,7 +32,7 @@ class Partitions:
     texts: tuple[Mapping[str, str | None], ...]
     """The distinct partitions as text, in SQL's form; None for null."""
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> "Partitions":
+    def where(self, kept: npt.NDArray[np.bool_]) -> "PaimonPartitions":
         """Return the partitions of the selected entries."""
         return replace(self, of_rows=self.of_rows.filter(pa.array(kept)))
 
@@ -41,14 +41,14 @@ class Partitions:
         return pa.array([list(text.items()) for text in self.texts], frames.PARTITION).take(self.of_rows)
 
 
-def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: Schema) -> Partitions:
+def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: PaimonSchema) -> PaimonPartitions:
     """Return the partitions of a column of BinaryRows."""
     encoded = single_chunk(rows).dictionary_encode()
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(encoded.dictionary, fields)
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
     names = [field.name for field in fields]
-    return Partitions(
+    return PaimonPartitions(
         of_rows=encoded.indices,
         values=values,
         texts=tuple(
@@ -58,7 +58,7 @@ def partitions_of(rows: pa.ChunkedArray | pa.Array, schema: Schema) -> Partition
 
 
 def folders_of(
-    partitions: Partitions, buckets: pa.ChunkedArray, schema: Schema, options: Mapping[str, str]
+    partitions: PaimonPartitions, buckets: pa.ChunkedArray, schema: PaimonSchema, options: Mapping[str, str]
 ) -> pa.Array:
     """Return the folder of each entry's partition and bucket.
 
@@ -127,7 +127,7 @@ _PLAIN_FROM = 1e-3
 _PLAIN_UNTIL = 1e7
 
 
-def sql_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | None]:
+def sql_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> list[str | None]:
     """Return each value as SQL casts it to a string, None for null.
 
     DATE `2026-01-01`; TIMESTAMP `2026-01-01 12:00:00.123` with as many digits as its precision, local-zone ones in
@@ -138,7 +138,7 @@ def sql_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | N
     return _text(values, kind, _SQL)
 
 
-def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str | None]:
+def legacy_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> list[str | None]:
     """Return each value as Java prints its internal form, which folder names use by default.
 
     DATE as days since 1970, TIME as milliseconds of the day, TIMESTAMP `2026-01-01T12:00:00.123` with seconds left
@@ -150,7 +150,9 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: DataType) -> list[str 
 
 
 def _text(
-    values: pa.Array | pa.ChunkedArray, kind: DataType, formatters: "dict[str, Callable[[Any, DataType], str]]"
+    values: pa.Array | pa.ChunkedArray,
+    kind: PaimonDataType,
+    formatters: "dict[str, Callable[[Any, PaimonDataType], str]]",
 ) -> list[str | None]:
     if pa.types.is_temporal(values.type):
         width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
@@ -159,37 +161,37 @@ def _text(
     return [None if value is None else formatter(value, kind) for value in values.to_pylist()]
 
 
-def _boolean(value: Any, _: DataType) -> str:
+def _boolean(value: Any, _: PaimonDataType) -> str:
     return "true" if value else "false"
 
 
-def _plain(value: Any, _: DataType) -> str:
+def _plain(value: Any, _: PaimonDataType) -> str:
     return str(value)
 
 
-def _decimal(value: Any, _: DataType) -> str:
+def _decimal(value: Any, _: PaimonDataType) -> str:
     return f"{value:f}"
 
 
-def _hexadecimal(value: Any, _: DataType) -> str:
+def _hexadecimal(value: Any, _: PaimonDataType) -> str:
     return bytes(value).hex()
 
 
-def _refused(_: Any, kind: DataType) -> str:
+def _refused(_: Any, kind: PaimonDataType) -> str:
     raise refusal(features.BINARY_PARTITION_FOLDERS, type=kind.root)
 
 
-def _date(value: Any, _: DataType) -> str:
+def _date(value: Any, _: PaimonDataType) -> str:
     return str(np.datetime64(int(value), "D"))
 
 
-def _time(value: Any, kind: DataType) -> str:
+def _time(value: Any, kind: PaimonDataType) -> str:
     seconds, millis = divmod(int(value), 1_000)
     digits = f"{millis:03d}"[: kind.precision or 0]
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}" + (f".{digits}" if digits else "")
 
 
-def _moment(value: int, kind: DataType) -> tuple[str, str]:
+def _moment(value: int, kind: PaimonDataType) -> tuple[str, str]:
     """Return date and time of day to the second, and nine digits of fraction."""
     precision = kind.precision or 0
     unit = _UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]  # noqa: PLR2004
@@ -197,14 +199,14 @@ def _moment(value: int, kind: DataType) -> tuple[str, str]:
     return str(np.datetime64(seconds, "s")), f"{rest * (_UNITS['ns'] // unit):0{_FRACTION_DIGITS}d}"
 
 
-def _sql_timestamp(value: Any, kind: DataType) -> str:
+def _sql_timestamp(value: Any, kind: PaimonDataType) -> str:
     moment, fraction = _moment(int(value), kind)
     precision = kind.precision or 0
     kept = fraction[:precision] + fraction[precision:].rstrip("0")
     return moment.replace("T", " ") + (f".{kept}" if kept else "")
 
 
-def _legacy_timestamp(value: Any, kind: DataType) -> str:
+def _legacy_timestamp(value: Any, kind: PaimonDataType) -> str:
     moment, fraction = _moment(int(value), kind)
     if not moment.startswith("-") and len(moment.partition("-")[0]) > 4:  # noqa: PLR2004 - Java marks years past 9999
         moment = f"+{moment}"
@@ -214,7 +216,7 @@ def _legacy_timestamp(value: Any, kind: DataType) -> str:
     return moment.removesuffix(":00")
 
 
-def _java_float(value: Any, kind: DataType) -> str:
+def _java_float(value: Any, kind: PaimonDataType) -> str:
     """Return a number as Java prints it: plain from 0.001 to 10 million, else with an exponent."""
     number = np.float32(value) if kind.root == "FLOAT" else np.float64(value)
     if math.isnan(value):
@@ -227,7 +229,7 @@ def _java_float(value: Any, kind: DataType) -> str:
     return f"{digits}E{int(exponent)}"
 
 
-_SQL: dict[str, Callable[[Any, DataType], str]] = {
+_SQL: dict[str, Callable[[Any, PaimonDataType], str]] = {
     "BOOLEAN": _boolean,
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR"), _plain),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _java_float),

@@ -20,10 +20,10 @@ from snapshot_explorer.formats.avro.container import (
     MAGIC,
     Atom,
     Container,
-    Cut,
     Items,
     Record,
     Shape,
+    TruncatedError,
     Union,
     read_container,
 )
@@ -78,7 +78,7 @@ def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
         found = avro_columns.decode(blocks, files[0].shape, wanted)
         if found is None:
             found = avro_records.decode(blocks, files[0].shape, wanted)
-    except (Cut, pa.ArrowException, OverflowError) as error:
+    except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
             return pa.concat_tables([_decoded([file], schema) for file in files])
@@ -160,7 +160,7 @@ def _columnar(content: bytes, path: str, schema: pa.Schema, limits: Limits) -> p
         conformed = _conformed(table, schema, path)
         # Detects text that is not UTF-8.
         conformed.validate(full=True)
-    except (pa.ArrowException, OSError, Cut, CorruptBytesError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, TruncatedError, CorruptBytesError, UnicodeDecodeError) as error:
         raise _broken(path, str(error)) from error
     return conformed
 

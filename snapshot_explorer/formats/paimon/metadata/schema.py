@@ -13,8 +13,8 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import (
     GREATEST_LENGTH,
-    DataType,
-    Field,
+    PaimonDataType,
+    PaimonField,
     arrow_field,
     arrow_type,
     parse_fields,
@@ -28,9 +28,9 @@ from snapshot_explorer.storage import Storage
 
 __all__ = [
     "GREATEST_LENGTH",
-    "DataType",
-    "Field",
-    "Schema",
+    "PaimonDataType",
+    "PaimonField",
+    "PaimonSchema",
     "arrow_field",
     "arrow_type",
     "parse_schema",
@@ -41,12 +41,12 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class PaimonSchema:
     """One schema file."""
 
     id: int
     """N of `schema-N`."""
-    fields: tuple[Field, ...]
+    fields: tuple[PaimonField, ...]
     """The columns in order."""
     partition_keys: tuple[str, ...]
     """Names of the partition columns, outermost first."""
@@ -62,7 +62,7 @@ class Schema:
         """The key inside a bucket: the primary key without the partition columns, in primary key order."""
         return tuple(name for name in self.primary_keys if name not in self.partition_keys)
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> PaimonField:
         """Return the column of that name."""
         for column in self.fields:
             if column.name == name:
@@ -76,7 +76,7 @@ class Schema:
         return self.options.get(option, "false").strip().lower() == "true"
 
 
-def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Schema:
+def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> PaimonSchema:
     """Return the schema in a schema file.
 
     Source: paimon docs, "Schema"; defaults of older versions from paimon TableSchema.fromJson.
@@ -93,7 +93,7 @@ def parse_schema(content: bytes, path: str, *, limits: Limits = DEFAULT) -> Sche
         columns = parse_fields(raw["fields"])
         if len({column.name for column in columns}) < len(columns):
             raise ValueError("two columns have one name")  # noqa: TRY301 - wrapped with the file's name below
-        return Schema(
+        return PaimonSchema(
             id=_number(raw, "id"),
             fields=tuple(_not_null(column, keys) for column in columns),
             partition_keys=_names(raw, "partitionKeys"),
@@ -138,14 +138,14 @@ def _comment(raw: Mapping[str, object]) -> str | None:
     return comment
 
 
-def _not_null(column: Field, primary_keys: Iterable[str]) -> Field:
+def _not_null(column: PaimonField, primary_keys: Iterable[str]) -> PaimonField:
     """Return the column as NOT NULL if it is in the primary key, whatever the file declares."""
     if column.name not in primary_keys:
         return column
     return replace(column, type=replace(column.type, nullable=False))
 
 
-def table_schema(schema: Schema) -> TableSchema:
+def table_schema(schema: PaimonSchema) -> TableSchema:
     """Return the schema as the record that all formats share."""
     return TableSchema(
         id=schema.id,
@@ -169,7 +169,7 @@ _KEPT = 1_000
 _TYPES = ("table", "materialized-table")
 
 
-def checked_schema(schema: Schema, number: int, path: str) -> Schema:
+def checked_schema(schema: PaimonSchema, number: int, path: str) -> PaimonSchema:
     """Return a schema if its id is the number in its file name."""
     if schema.id != number:
         raise CorruptTableError(
@@ -198,10 +198,10 @@ class Schemas:
         self._storage = storage
         self._layout = layout
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, Schema] = OrderedDict()
+        self._known: OrderedDict[int, PaimonSchema] = OrderedDict()
         self._hidden_options = hidden_options
         self._is_pinned = is_pinned
-        self._newest: Schema | None = None
+        self._newest: PaimonSchema | None = None
 
     def without(self, options: frozenset[str]) -> "Schemas":
         """Return the same schemas, with these options removed from the newest one. Reads nothing."""
@@ -217,7 +217,7 @@ class Schemas:
         found._known, found._lock = self._known, self._lock
         return found
 
-    def newest(self) -> Schema:
+    def newest(self) -> PaimonSchema:
         """Return the newest schema, whose options apply to every version. One listing, one small file; once if pinned.
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
@@ -225,11 +225,11 @@ class Schemas:
         return self._without_hidden(self._newest) if self._newest else self._with_number(self._newest_number())
 
     @property
-    def known_newest(self) -> Schema | None:
+    def known_newest(self) -> PaimonSchema | None:
         """Return the newest schema if it is pinned and was read; otherwise None. Reads nothing."""
         return self._without_hidden(self._newest) if self._newest else None
 
-    def _with_number(self, number: int) -> Schema:
+    def _with_number(self, number: int) -> PaimonSchema:
         """Return the newest schema, given its id."""
         schema = self.by_id([number])[number]
         kind = schema.options.get("type", "table")
@@ -239,13 +239,13 @@ class Schemas:
             self._newest = schema
         return self._without_hidden(schema)
 
-    def _without_hidden(self, schema: Schema) -> Schema:
+    def _without_hidden(self, schema: PaimonSchema) -> PaimonSchema:
         if self._hidden_options.isdisjoint(schema.options):
             return schema
         kept = {name: value for name, value in schema.options.items() if name not in self._hidden_options}
         return replace(schema, options=kept)
 
-    def with_newest(self, number: int) -> tuple[Schema, Schema]:
+    def with_newest(self, number: int) -> tuple[PaimonSchema, PaimonSchema]:
         """Return a schema by id, and the newest one. The requests of both are concurrent."""
         if self._newest is not None:
             return self.by_id([number])[number], self.newest()
@@ -269,7 +269,7 @@ class Schemas:
             )
         return max(numbers)
 
-    def by_id(self, ids: Iterable[int]) -> Mapping[int, Schema]:
+    def by_id(self, ids: Iterable[int]) -> Mapping[int, PaimonSchema]:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
         wanted = sorted(set(ids))
         with self._lock:
@@ -289,7 +289,7 @@ class Schemas:
                 self._known.popitem(last=False)
         return found
 
-    def common_with(self, other: "Schemas") -> Schema | None:
+    def common_with(self, other: "Schemas") -> PaimonSchema | None:
         """Return the newest schema that another branch has too; None if there is none. Two listings, small files.
 
         A new branch gets copies of the schemas that exist then.

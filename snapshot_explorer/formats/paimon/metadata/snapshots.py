@@ -26,7 +26,7 @@ FileKind = Literal["snapshot", "tag", "changelog"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class PaimonSnapshot:
     """A snapshot file, or a tag or long-lived changelog file, which have the same fields."""
 
     id: int
@@ -90,7 +90,7 @@ class Snapshot:
 
 def parse_snapshot(
     content: bytes, path: str, file_kind: FileKind = "snapshot", *, limits: Limits = DEFAULT
-) -> Snapshot:
+) -> PaimonSnapshot:
     """Return the record of a snapshot, tag or changelog file. Unknown fields are kept in `stored`.
 
     Source: paimon docs, "Snapshot"; paimon Snapshot and Tag.
@@ -109,9 +109,9 @@ def _reason(error: Exception) -> str:
     return f"it has no field {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _parsed(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKind) -> Snapshot:
+def _parsed(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKind) -> PaimonSnapshot:
     watermark = _integer(raw, "watermark")
-    return Snapshot(
+    return PaimonSnapshot(
         id=_required(_integer(raw, "id"), "id"),
         format_version=_integer(raw, "version") or 1,
         schema_id=_required(_integer(raw, "schemaId"), "schemaId"),
@@ -194,7 +194,7 @@ def _duration(seconds: Any) -> timedelta | None:
         return None
 
 
-def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> Snapshot:
+def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> PaimonSnapshot:
     """Return the record of a file whose name, unless it is a tag's, contains its id."""
     snapshot = parse_snapshot(content, path, file_kind, limits=limits)
     if file_kind != "tag" and snapshot.id != number_of(path.rpartition("/")[2], file_kind):
@@ -204,7 +204,9 @@ def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> Sn
     return snapshot
 
 
-def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind = "snapshot") -> list[Snapshot | None]:
+def read_snapshots(
+    storage: Storage, paths: Sequence[str], file_kind: FileKind = "snapshot"
+) -> list[PaimonSnapshot | None]:
     """Return the records in these files, None for a missing file. One concurrent request each.
 
     A file that does not parse is read again a few times: some object stores expose partly written files.
@@ -214,9 +216,9 @@ def read_snapshots(storage: Storage, paths: Sequence[str], file_kind: FileKind =
 
 def reparse(
     storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], file_kind: FileKind = "snapshot"
-) -> list[Snapshot | None]:
+) -> list[PaimonSnapshot | None]:
     """Return the records of files from their content. Reads files that do not parse again; see `read_snapshots`."""
-    found: list[Snapshot | None] = [None] * len(paths)
+    found: list[PaimonSnapshot | None] = [None] * len(paths)
     pending = list(zip(range(len(paths)), contents, strict=True))
     for attempt in range(1, _TRIES + 1):
         failed: list[int] = []

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_type
 from snapshot_explorer.model import Bounds
 
 _PART_ENTRIES = 65_536
@@ -19,12 +19,14 @@ _PART_ENTRIES = 65_536
 ColumnPart = tuple[npt.NDArray[np.int64], pa.Array]
 Names = tuple[str, ...] | None
 _ROW_TRACKING = {
-    "_ROW_ID": Field(id=2147483642, name="_ROW_ID", type=DataType(root="BIGINT")),
-    "_SEQUENCE_NUMBER": Field(id=2147483646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT")),
+    "_ROW_ID": PaimonField(id=2147483642, name="_ROW_ID", type=PaimonDataType(root="BIGINT")),
+    "_SEQUENCE_NUMBER": PaimonField(id=2147483646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT")),
 }
 
 
-def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> pa.Table:
+def with_statistics(
+    files: pa.Table, entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
+) -> pa.Table:
     """Return the FILES frame with `lower`, `upper`, `null_count`, and for keyed tables `min_key` and `max_key`.
 
     Each is a struct with a field per column of `schema`. Columns are matched by field id with the schema that a
@@ -48,7 +50,7 @@ def with_statistics(files: pa.Table, entries: pa.Table, schema: Schema, file_sch
 
 
 def _with_statistics(
-    files: pa.Table, entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]
+    files: pa.Table, entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
 ) -> pa.Table:
     files = with_bounds(files, bounds(entries, schema.fields, file_schemas))
     keys = schema.trimmed_primary_keys
@@ -68,7 +70,7 @@ def with_bounds(files: pa.Table, known: Bounds) -> pa.Table:
     return files
 
 
-def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int, Schema]) -> Bounds:
+def bounds(entries: pa.Table, fields: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]) -> Bounds:
     """Return the bounds and null counts of columns; see `with_statistics`.
 
     Args:
@@ -86,7 +88,7 @@ def bounds(entries: pa.Table, fields: Sequence[Field], file_schemas: Mapping[int
     )
 
 
-def key_bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> Bounds:
+def key_bounds(entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]) -> Bounds:
     """Return the bounds of the key columns, from the least and greatest keys and from key statistics.
 
     The least and greatest whole keys bound only the first column. Bounds are unknown for a file written with another
@@ -153,7 +155,7 @@ def _table(
 
 
 def _values(
-    entries: pa.Table, wanted: Sequence[Field], file_schemas: Mapping[int, Schema]
+    entries: pa.Table, wanted: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]
 ) -> tuple[list[list[ColumnPart]], list[list[ColumnPart]], list[list[ColumnPart]]]:
     """Return for each wanted column the parts of its lower bounds, upper bounds and null counts."""
     lower: list[list[ColumnPart]] = [[] for _ in wanted]
@@ -195,8 +197,8 @@ def null_counts(column: pa.ChunkedArray, position: int) -> pa.Array:
 
 
 def _groups(
-    entries: pa.Table, file_schemas: Mapping[int, Schema]
-) -> Sequence[tuple[Sequence[Field], Sequence[Field], npt.NDArray[np.int64]]]:
+    entries: pa.Table, file_schemas: Mapping[int, PaimonSchema]
+) -> Sequence[tuple[Sequence[PaimonField], Sequence[PaimonField], npt.NDArray[np.int64]]]:
     """Return groups of entries whose statistics cover the same columns.
 
     Each is the columns of the files, the columns with statistics, and the row numbers.
@@ -229,5 +231,5 @@ def _tuples(column: pa.ChunkedArray) -> list[Names]:
     return [None if names is None else tuple(names) for names in column.to_pylist()]
 
 
-def _field(schema: Schema, name: str) -> Field:
+def _field(schema: PaimonSchema, name: str) -> PaimonField:
     return _ROW_TRACKING.get(name) or schema.field(name)

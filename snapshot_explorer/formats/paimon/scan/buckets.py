@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, arrow_field
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_field
 from snapshot_explorer.model import Predicate
 
 _MOST_KEYS = 1_000
@@ -33,7 +33,7 @@ _BITS = 0xFFFF_FFFF
 
 
 def ruled_out(
-    entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema], predicate: Predicate
+    entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema], predicate: Predicate
 ) -> npt.NDArray[np.bool_]:
     """Return for each entry whether its bucket cannot contain a matching row.
 
@@ -61,7 +61,7 @@ def ruled_out(
     return out
 
 
-def bucket_key(schema: Schema) -> tuple[Field, ...] | None:
+def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
     """Return the columns whose hash is the bucket; None where buckets are assigned in another way."""
     options = schema.options
     if options.get("bucket", "").strip() in ("-1", "-2"):
@@ -75,17 +75,17 @@ def bucket_key(schema: Schema) -> tuple[Field, ...] | None:
     return key if key and len(key) == len(fields) else None
 
 
-def _is_hashed(kind: DataType) -> bool:
+def _is_hashed(kind: PaimonDataType) -> bool:
     return kind.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
 
 
-def _identity(key: Sequence[Field] | None) -> list[tuple[object, ...]]:
+def _identity(key: Sequence[PaimonField] | None) -> list[tuple[object, ...]]:
     return [
         (field.id, field.type.root, field.type.length, field.type.precision, field.type.scale) for field in key or ()
     ]
 
 
-def encode(values: Sequence[pa.Scalar], fields: Sequence[Field]) -> bytes:
+def encode(values: Sequence[pa.Scalar], fields: Sequence[PaimonField]) -> bytes:
     """Return values, of types that a bucket key allows, as a BinaryRow without its arity prefix.
 
     Source: paimon BinaryRow, BinaryRowWriter.
@@ -101,7 +101,7 @@ def encode(values: Sequence[pa.Scalar], fields: Sequence[Field]) -> bytes:
     return bytes(bits) + slots + variable
 
 
-def _slot(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+def _slot(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
     """Return the content of a field's slot, and the bytes to append to the row at the offset `end`."""
     if kind.root in _TEXTS:
         content = value.as_py().encode() if value.is_valid else b""
@@ -116,7 +116,7 @@ def _slot(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
     return (struct.pack(_PACKED[kind.root], plain) if value.is_valid else bytes(8)), b""
 
 
-def _decimal(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+def _decimal(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
     is_compact = (kind.precision or 0) <= _COMPACT_DECIMAL
     if not value.is_valid:
         return (bytes(8), b"") if is_compact else (struct.pack("<ii", 0, end), bytes(16))
@@ -131,7 +131,7 @@ def _width(number: int) -> int:
     return (number if number >= 0 else ~number).bit_length() // 8 + 1
 
 
-def _time(value: pa.Scalar, kind: DataType, end: int) -> tuple[bytes, bytes]:
+def _time(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
     if (kind.precision or 0) <= _MILLIS:
         return struct.pack("<q", value.value) if value.is_valid else bytes(8), b""
     if not value.is_valid:

@@ -19,11 +19,11 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import buckets
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.visible import logger_of
@@ -42,10 +42,10 @@ class Files:
 
     entries: pa.Table
     """ENTRIES."""
-    partitions: Partitions
-    schema: Schema
+    partitions: PaimonPartitions
+    schema: PaimonSchema
     """The version's schema."""
-    file_schemas: Mapping[int, Schema]
+    file_schemas: Mapping[int, PaimonSchema]
     """The schemas that the files were written with, by id."""
     options: Mapping[str, str]
     """The newest options."""
@@ -55,7 +55,9 @@ class Files:
         return replace(self, entries=self.entries.filter(pa.array(kept)), partitions=self.partitions.where(kept))
 
 
-def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | None) -> npt.NDArray[np.bool_]:
+def by_partition(
+    partitions: PaimonPartitions, schema: PaimonSchema, predicate: Predicate | None
+) -> npt.NDArray[np.bool_]:
     """Return for each entry whether rows of its partition might match."""
     part = predicate.on(frozenset(schema.partition_keys)) if predicate and schema.partition_keys else None
     if part is None:
@@ -63,7 +65,7 @@ def by_partition(partitions: Partitions, schema: Schema, predicate: Predicate | 
     return _as_mask(part.mask(partitions.values).take(partitions.of_rows))
 
 
-def manifests_with(schema: Schema, predicate: Predicate | None) -> Keep | None:
+def manifests_with(schema: PaimonSchema, predicate: Predicate | None) -> Keep | None:
     """Return a filter of the manifests whose partitions might match the predicate; None to read all manifests.
 
     The filter tests the bounds and null counts of the partition columns in a manifest list.
@@ -123,7 +125,7 @@ def after_planning(
     kept = []
     for split in splits:
         plan = split.detail
-        if not isinstance(plan, Plan):
+        if not isinstance(plan, PaimonPlan):
             continue
         by_value_unmerged = by_value if plan.merge is None else {}
         why = {path: by_key[path] or by_value_unmerged.get(path) for path in split.files}
@@ -229,7 +231,7 @@ def _log_unused_statistics(files: Files, error: CorruptTableError) -> list[str |
     return [None] * len(files.entries)
 
 
-def _without_orc_bounds(known: Bounds, fields: Sequence[Field], files: Files) -> Bounds:
+def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: Files) -> Bounds:
     """Return bounds without those of timestamps and of CHAR in ORC files.
 
     Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are

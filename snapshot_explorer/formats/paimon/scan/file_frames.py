@@ -8,15 +8,17 @@ import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
-from snapshot_explorer.formats.paimon.metadata.contents import Changes, State
+from snapshot_explorer.formats.paimon.metadata.contents import Changes, PaimonState
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 
 _APPENDED = 0
 
 
-def files_frame(state: State, *, version: int, partitions: Partitions, paths: pa.Array, vectors: Vectors) -> pa.Table:
+def files_frame(
+    state: PaimonState, *, version: int, partitions: PaimonPartitions, paths: pa.Array, vectors: Vectors
+) -> pa.Table:
     """Return the FILES frame of live entries.
 
     `data_change` is false for files that a compaction wrote, null where the source of a file is not recorded.
@@ -33,11 +35,11 @@ def files_frame(state: State, *, version: int, partitions: Partitions, paths: pa
 
 
 def changes_frame(
-    snapshots: Sequence[Snapshot],
+    snapshots: Sequence[PaimonSnapshot],
     changes: Changes,
     kind: str,
     *,
-    partitions: Partitions,
+    partitions: PaimonPartitions,
     paths: pa.Array,
     vectors: Sequence[Vectors],
 ) -> pa.Table:
@@ -60,7 +62,7 @@ def changes_frame(
 
 
 def _file_columns(
-    entries: pa.Table, partitions: Partitions, paths: pa.Array, vectors: tuple[pa.Array, pa.Array]
+    entries: pa.Table, partitions: PaimonPartitions, paths: pa.Array, vectors: tuple[pa.Array, pa.Array]
 ) -> dict[str, pa.Array | pa.ChunkedArray]:
     return {
         "path": paths,

@@ -6,9 +6,9 @@ from typing import Literal, cast
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.paimon.files import deletion_vectors, evolution
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
-from snapshot_explorer.formats.paimon.metadata.schema import DataType
-from snapshot_explorer.formats.paimon.scan.plans import Plan, differs_in_other_readers
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
@@ -18,7 +18,7 @@ _WIDER = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 def split_by_file(split: Split) -> Sequence[Split]:
     """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups:
         return (split,)
     return [
         replace(
@@ -40,7 +40,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     contain a column in a narrower type.
     """
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups:
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups:
         return None
     known: dict[tuple[int, tuple[str, ...] | None, str], Mapping[str, str | None] | None] = {}
     files = []
@@ -67,7 +67,7 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     return NativeRows(files=tuple(files), partition=plan.partition)
 
 
-def _deleted(file: DataFile) -> int:
+def _deleted(file: PaimonDataFile) -> int:
     if file.vector is None:
         return 0
     return file.rows if file.vector.cardinality is None else file.vector.cardinality
@@ -80,13 +80,13 @@ def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[i
         parts: Results of `split_by_file`, for splits with `native_files`.
         rows: The number of rows of each file.
     """
-    files = [part.detail.files[0] if isinstance(part.detail, Plan) else None for part in parts]
+    files = [part.detail.files[0] if isinstance(part.detail, PaimonPlan) else None for part in parts]
     vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
     positions = deletion_vectors.deleted(storage, vectors)
     return [NOTHING if file is None else positions.get(file.path, NOTHING) for file in files]
 
 
-def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
+def _names(plan: PaimonPlan, file: PaimonDataFile) -> Mapping[str, str | None] | None:
     """Return the name of each column in a file; None if a column needs a cast that other readers do not do."""
     fields = [field for field in plan.schema.fields if field.name not in plan.schema.partition_keys]
     how = evolution.mapping(fields, plan.file_schemas[file.schema_id].fields, file.write_columns)
@@ -98,7 +98,7 @@ def _names(plan: Plan, file: DataFile) -> Mapping[str, str | None] | None:
     return {target.name: None if source is None else source.name for target, source in how.targets}
 
 
-def _kept(source: DataType, target: DataType) -> bool:
+def _kept(source: PaimonDataType, target: PaimonDataType) -> bool:
     """Return whether values of a file need no cast, or only widening to an integer or float of more bits."""
     if evolution.same(source, target):
         return True

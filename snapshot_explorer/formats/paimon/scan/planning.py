@@ -18,13 +18,13 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import blobs, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB_FORMAT, ColumnGroup, column_groups
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, Vectors
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector, Vectors
 from snapshot_explorer.formats.paimon.merge.engines import FirstRow
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
 from snapshot_explorer.formats.paimon.readable import (
     check_no_blobs,
     check_table,
@@ -32,7 +32,7 @@ from snapshot_explorer.formats.paimon.readable import (
     file_format,
     flag,
 )
-from snapshot_explorer.formats.paimon.scan.plans import DataFiles, Plan, has_plain_columns
+from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.model import Split
@@ -49,11 +49,11 @@ Mask = npt.NDArray[np.bool_]
 class _Table:
     """The properties that all splits of a version share."""
 
-    schema: Schema
+    schema: PaimonSchema
     rules: Rules | None
     legacy_zones: bool
     version: int
-    file_schemas: Mapping[int, Schema]
+    file_schemas: Mapping[int, PaimonSchema]
     vectors: Vectors
     has_vectors: bool
     row_tracking: bool
@@ -95,13 +95,13 @@ class _Group:
 
 def splits(  # noqa: PLR0913 - the parts of a version, all named
     *,
-    schema: Schema,
+    schema: PaimonSchema,
     options: Mapping[str, str],
     entries: pa.Table,
     vectors: Vectors,
     partitions: Sequence[Mapping[str, str | None]],
     paths: Sequence[str],
-    file_schemas: Mapping[int, Schema],
+    file_schemas: Mapping[int, PaimonSchema],
     version: int,
 ) -> list[Split]:
     """Return the splits of a version. Reads no file.
@@ -153,12 +153,12 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
 
 def unmerged_splits(  # noqa: PLR0913 - as `splits`
     *,
-    schema: Schema,
+    schema: PaimonSchema,
     options: Mapping[str, str],
     entries: pa.Table,
     partitions: Sequence[Mapping[str, str | None]],
     paths: Sequence[str],
-    file_schemas: Mapping[int, Schema],
+    file_schemas: Mapping[int, PaimonSchema],
     version: int,
     vectors: Vectors,
 ) -> list[Split]:
@@ -186,12 +186,14 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
     ]
 
 
-def _bare(schema: Schema) -> Schema:
+def _bare(schema: PaimonSchema) -> PaimonSchema:
     """Return the schema without options: splits are sent to other machines, and options may contain secrets."""
     return replace(schema, options={}, comment=None)
 
 
-def _groups(entries: pa.Table, schema: Schema, partitions: Sequence[Mapping[str, str | None]]) -> Iterator[_Group]:
+def _groups(
+    entries: pa.Table, schema: PaimonSchema, partitions: Sequence[Mapping[str, str | None]]
+) -> Iterator[_Group]:
     """Yield the files of each partition and bucket, in the order in which the entries first name them."""
     if not len(entries):
         return
@@ -211,7 +213,7 @@ def _groups(entries: pa.Table, schema: Schema, partitions: Sequence[Mapping[str,
         )
 
 
-def _partition_values(partitions: pa.BinaryArray, schema: Schema) -> pa.Table | None:
+def _partition_values(partitions: pa.BinaryArray, schema: PaimonSchema) -> pa.Table | None:
     if not schema.partition_keys:
         return None
     fields = [schema.field(name) for name in schema.partition_keys]
@@ -294,7 +296,7 @@ def _kinds(
     return firsts.tolist(), of_kinds
 
 
-def _live_rows(rows: Numbers, vectors: Sequence[Vector | None]) -> tuple[Mask, Numbers]:
+def _live_rows(rows: Numbers, vectors: Sequence[PaimonVector | None]) -> tuple[Mask, Numbers]:
     """Return whether each file has a deletion vector, and its rows that are left; _UNKNOWN where not recorded."""
     has_vector = np.array([one is not None for one in vectors], np.bool_)
     live = rows.copy()
@@ -313,14 +315,14 @@ def _values(column: pa.ChunkedArray) -> Iterable[Any]:
     return values
 
 
-def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[Vector | None]:
+def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[PaimonVector | None]:
     if not vectors:
         return repeat(None, len(entries))
     names = (entries.column(name).to_pylist() for name in ("partition", "bucket", "file_name"))
     return map(vectors.get, zip(*names, strict=True))
 
 
-def _check_file(file: DataFile, name: str, table: _Table) -> None:
+def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
     """Raise if the columns of a file cannot be read as the version's."""
     found = table.file_schemas.get(file.schema_id)
     if found is None:
@@ -340,7 +342,7 @@ def _check_file(file: DataFile, name: str, table: _Table) -> None:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
 
 
-def _from_files(fields: Sequence[Field], schema: Schema) -> list[Field]:
+def _from_files(fields: Sequence[PaimonField], schema: PaimonSchema) -> list[PaimonField]:
     """Return the columns to read from files, without the partition columns, which come from the manifests."""
     return [field for field in fields if field.name not in schema.partition_keys]
 
@@ -390,7 +392,7 @@ def _packed(group: _Group, places: Numbers, columns: _Columns, table: _Table) ->
             )
 
 
-def _has_plain_columns(file: DataFile, table: _Table) -> bool:
+def _has_plain_columns(file: PaimonDataFile, table: _Table) -> bool:
     """Return whether any reader can read a file, apart from its deleted rows."""
     file_schema = table.file_schemas[file.schema_id]
     return file.format != "avro" and has_plain_columns(file, table.schema, file_schema)
@@ -413,12 +415,16 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
         yield _split(group, [file for one in some for file in one.everything], table, None, some)
 
 
-def _cost(file: DataFile) -> int:
+def _cost(file: PaimonDataFile) -> int:
     return max(file.size_bytes, _OPEN_BYTES)
 
 
 def _split(
-    group: _Group, some: Sequence[DataFile], table: _Table, rules: Rules | None, groups: Sequence[ColumnGroup] = ()
+    group: _Group,
+    some: Sequence[PaimonDataFile],
+    table: _Table,
+    rules: Rules | None,
+    groups: Sequence[ColumnGroup] = (),
 ) -> Split:
     files = tuple(some)
     return Split(
@@ -435,13 +441,13 @@ def _split(
 
 def _plan(
     group: _Group,
-    files: Sequence[DataFile],
+    files: Sequence[PaimonDataFile],
     schema_ids: Iterable[int],
     table: _Table,
     rules: Rules | None = None,
     groups: Sequence[ColumnGroup] = (),
-) -> Plan:
-    return Plan(
+) -> PaimonPlan:
+    return PaimonPlan(
         files=files,
         schema=table.schema,
         file_schemas={number: table.file_schemas[number] for number in schema_ids},
@@ -454,7 +460,7 @@ def _plan(
     )
 
 
-def _counted(parts: Sequence[DataFile | ColumnGroup], table: _Table) -> int | None:
+def _counted(parts: Sequence[PaimonDataFile | ColumnGroup], table: _Table) -> int | None:
     """Return the number of live rows; None if the metadata does not determine it."""
     total = 0
     for part in parts:

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonSchema
 
 
-class DataFiles(Sequence[DataFile]):
+class DataFiles(Sequence[PaimonDataFile]):
     """Some files of a version, as records that are made where they are used: a plan may have a million of them.
 
     Equal to others with equal files. Pickled as a tuple of the files.
@@ -37,15 +37,15 @@ class DataFiles(Sequence[DataFile]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def __iter__(self) -> Iterator[DataFile]:
+    def __iter__(self) -> Iterator[PaimonDataFile]:
         found = (repeat(None) if column is None else column[self._places].tolist() for column in self._columns)
-        return map(DataFile._make, zip(*found))  # noqa: B905 - repeated nulls have no end
+        return map(PaimonDataFile._make, zip(*found))  # noqa: B905 - repeated nulls have no end
 
     @overload
-    def __getitem__(self, key: int) -> DataFile: ...
+    def __getitem__(self, key: int) -> PaimonDataFile: ...
     @overload
-    def __getitem__(self, key: slice) -> tuple[DataFile, ...]: ...
-    def __getitem__(self, key: int | slice) -> DataFile | tuple[DataFile, ...]:
+    def __getitem__(self, key: slice) -> tuple[PaimonDataFile, ...]: ...
+    def __getitem__(self, key: int | slice) -> PaimonDataFile | tuple[PaimonDataFile, ...]:
         return tuple(self)[key]
 
     def __eq__(self, other: object) -> bool:
@@ -57,19 +57,19 @@ class DataFiles(Sequence[DataFile]):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    def __reduce__(self) -> tuple[type[tuple[DataFile, ...]], tuple[list[DataFile]]]:
+    def __reduce__(self) -> tuple[type[tuple[PaimonDataFile, ...]], tuple[list[PaimonDataFile]]]:
         return tuple, (list(self),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PaimonPlan:
     """How to read a split. `Split.detail` of a Paimon split; picklable."""
 
-    files: Sequence[DataFile]
+    files: Sequence[PaimonDataFile]
     """The files, in the order to read. Hashable."""
-    schema: Schema
+    schema: PaimonSchema
     """The version's schema, without options."""
-    file_schemas: Mapping[int, Schema]
+    file_schemas: Mapping[int, PaimonSchema]
     """The schemas that the files were written with, by id, without options."""
     partition: pa.Table | None
     """One row: the typed value of each partition column. None for a table without partitions."""
@@ -98,7 +98,7 @@ class Plan:
         return files, self.schema.fields, self.schema.partition_keys, rules, self.groups, self.row_tracking
 
 
-def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bool:
+def has_plain_columns(file: PaimonDataFile, schema: PaimonSchema, file_schema: PaimonSchema) -> bool:
     """Return whether a file contains the version's columns, under the version's names and in its types.
 
     The result is the same for all files with the same schema, format and written columns.
@@ -119,7 +119,7 @@ def has_plain_columns(file: DataFile, schema: Schema, file_schema: Schema) -> bo
     )
 
 
-def differs_in_other_readers(kind: DataType, file_format: str) -> bool:
+def differs_in_other_readers(kind: PaimonDataType, file_format: str) -> bool:
     """Return whether other readers return another type or value for a stored type.
 
     INT96 has no zone. ORC stores a TIME as an integer, a TIMESTAMP_LTZ in the writer's local time, and a CHAR with

@@ -16,12 +16,12 @@ from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution, row_tracking
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
 from snapshot_explorer.formats.paimon.merge.key_groups import (
     RETRACTS,
     FileSequences,
-    Merged,
+    MergedRows,
     Rules,
     columns_needed,
     merge,
@@ -29,18 +29,18 @@ from snapshot_explorer.formats.paimon.merge.key_groups import (
     merge_by_files,
     takes_newest,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan.planning import splits
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
 
-__all__ = ["Plan", "read", "splits"]
+__all__ = ["PaimonPlan", "read", "splits"]
 
 _BATCH_ROWS = 65_536
 _GREATEST_KIND = 3
-_SEQUENCE = Field(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=DataType(root="BIGINT", nullable=False))
-_KIND = Field(id=2_147_483_645, name="_VALUE_KIND", type=DataType(root="TINYINT", nullable=False))
+_SEQUENCE = PaimonField(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT", nullable=False))
+_KIND = PaimonField(id=2_147_483_645, name="_VALUE_KIND", type=PaimonDataType(root="TINYINT", nullable=False))
 
 
 def read(
@@ -58,7 +58,7 @@ def read(
         predicate: Row groups of files that need no merge may be left out if no row in them matches it.
     """
     plan = split.detail
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, PaimonPlan):
         raise InvalidArgumentError("The split is not from a Paimon table. Pass a split returned by plan().")
     fields = _fields(plan, columns)
     blobs.check_limit(sum(plan.blob_bytes.get(field.id, 0) for field in fields if field.type.root == BLOB))
@@ -72,7 +72,7 @@ def read(
         yield from _streamed(storage, plan, plan.files, fields, deleted_positions, only=predicate)
 
 
-def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
+def read_only(storage: Storage, plan: PaimonPlan, columns: Sequence[str], keep: Positions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the single file of a plan at some positions, ascending, whatever its deletion vector.
 
     Rows of kind -D and -U are left out. Row groups of a Parquet file without one of the rows are not read.
@@ -84,7 +84,7 @@ def read_only(storage: Storage, plan: Plan, columns: Sequence[str], keep: Positi
     yield from _streamed(storage, plan, [file], _fields(plan, columns), deleted_positions, only=keep)
 
 
-def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
+def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
     known = {field.name: field for field in plan.schema.fields}
     known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
@@ -96,7 +96,7 @@ def _fields(plan: Plan, columns: Sequence[str]) -> list[Field]:
     return [known.get(name) or hidden[name] for name in columns]
 
 
-def _schema(fields: Sequence[Field]) -> pa.Schema:
+def _schema(fields: Sequence[PaimonField]) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in fields])
 
 
@@ -106,7 +106,7 @@ class _Target:
     For a single thread.
     """
 
-    def __init__(self, plan: Plan, fields: Sequence[Field], system: Sequence[Field] = ()) -> None:
+    def __init__(self, plan: PaimonPlan, fields: Sequence[PaimonField], system: Sequence[PaimonField] = ()) -> None:
         values = plan.partition
         self.plan = plan
         self.fields = fields
@@ -118,7 +118,7 @@ class _Target:
         self._system = system
         self._found: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
 
-    def sources(self, file: DataFile) -> "_Sources":
+    def sources(self, file: PaimonDataFile) -> "_Sources":
         kind = file.schema_id, file.write_columns
         found = self._found.get(kind)
         if found is None:
@@ -129,7 +129,7 @@ class _Target:
             found = self._found[kind] = _Sources(
                 how=how,
                 unchanged=evolution.unchanged(how),
-                columns=data_files.Columns(physical, self.schema if are_requested else None),
+                columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
                 is_exact=is_exact,
                 are_requested=are_requested,
             )
@@ -144,7 +144,7 @@ class _Sources:
     """The mapping of the columns that come from files."""
     unchanged: Mapping[str, str]
     """The names in the file of the columns whose values are those in the file."""
-    columns: data_files.Columns
+    columns: data_files.PaimonColumns
     is_exact: bool
     """Whether the columns to read begin with those that the mapping results in."""
     are_requested: bool
@@ -153,9 +153,9 @@ class _Sources:
 
 def _streamed(
     storage: Storage,
-    plan: Plan,
-    files: Iterable[DataFile],
-    fields: Sequence[Field],
+    plan: PaimonPlan,
+    files: Iterable[PaimonDataFile],
+    fields: Sequence[PaimonField],
     deleted_positions: Mapping[str, Positions],
     *,
     only: Positions | Predicate | None = None,
@@ -175,7 +175,7 @@ def _streamed(
 
 def _live_rows(
     storage: Storage,
-    file: DataFile,
+    file: PaimonDataFile,
     target: _Target,
     deleted_positions: Mapping[str, Positions],
     *,
@@ -190,9 +190,9 @@ def _live_rows(
 
 def _grouped(
     storage: Storage,
-    plan: Plan,
+    plan: PaimonPlan,
     group: ColumnGroup,
-    fields: Sequence[Field],
+    fields: Sequence[PaimonField],
     deleted_positions: Mapping[str, Positions],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
@@ -221,13 +221,13 @@ def _grouped(
         start += batch.num_rows
 
 
-def _is_of_blob(field: Field, plan: Plan) -> bool:
+def _is_of_blob(field: PaimonField, plan: PaimonPlan) -> bool:
     """Return whether a column contains blobs or their descriptors, which have the id of the blob column."""
     return any(column.id == field.id and column.type.root == BLOB for column in plan.schema.fields)
 
 
 def _evolved(
-    storage: Storage, file: DataFile, target: _Target, *, only: Positions | Predicate | None = None
+    storage: Storage, file: PaimonDataFile, target: _Target, *, only: Positions | Predicate | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
     plan, there = target.plan, target.sources(file)
@@ -247,7 +247,7 @@ def _evolved(
         yield start, requested, batch.select(target.system)
 
 
-def _requested(batch: pa.RecordBatch, file: DataFile, target: _Target, start: int) -> pa.RecordBatch:
+def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
     there = target.sources(file)
     stored = iter((batch if there.is_exact else evolution.evolve(batch, there.how, file.path)).columns)
     arrays = [
@@ -268,7 +268,11 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.Recor
 
 
 def _merged(
-    storage: Storage, plan: Plan, rules: Rules, fields: Sequence[Field], deleted_positions: Mapping[str, Positions]
+    storage: Storage,
+    plan: PaimonPlan,
+    rules: Rules,
+    fields: Sequence[PaimonField],
+    deleted_positions: Mapping[str, Positions],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a section after merging, in the order of its files.
 
@@ -292,7 +296,7 @@ def _merged(
     yield from merged.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _have_ages(files: Sequence[DataFile]) -> bool:
+def _have_ages(files: Sequence[PaimonDataFile]) -> bool:
     """Return whether each file seems to be older or newer than the others, except those of its level above 0."""
     by_age = sorted(files, key=lambda file: file.max_sequence)
     return all(
@@ -301,8 +305,8 @@ def _have_ages(files: Sequence[DataFile]) -> bool:
 
 
 def last_events(
-    storage: Storage, plan: Plan, rules: Rules, names: Sequence[str]
-) -> tuple[Merged | None, npt.NDArray[np.int64]]:
+    storage: Storage, plan: PaimonPlan, rules: Rules, names: Sequence[str]
+) -> tuple[MergedRows | None, npt.NDArray[np.int64]]:
     """Return the last row per key, deleted keys included, and the sequence number of each; None without rows.
 
     All rows are in memory at once.
@@ -344,9 +348,9 @@ class _Rows:
 
 def _read_rows(
     storage: Storage,
-    plan: Plan,
+    plan: PaimonPlan,
     columns: Sequence[str],
-    system: Sequence[Field],
+    system: Sequence[PaimonField],
     deleted_positions: Mapping[str, Positions],
 ) -> _Rows | None:
     """Return all rows of the files except those in deletion vectors; None if there are none."""
@@ -375,7 +379,7 @@ def _read_rows(
 
 
 @contextmanager
-def _naming_files(plan: Plan) -> Iterator[None]:
+def _naming_files(plan: PaimonPlan) -> Iterator[None]:
     try:
         yield
     except CorruptBytesError as error:
@@ -387,13 +391,13 @@ def _naming_files(plan: Plan) -> Iterator[None]:
         raise UnsupportedFeatureError(f"Merging {_named(plan.files)}: {error}") from error
 
 
-def _named(files: Sequence[DataFile]) -> str:
+def _named(files: Sequence[PaimonDataFile]) -> str:
     """Return the first file's path and the number of the others."""
     more = len(files) - 1
     return files[0].path + (f" and {more} more in its bucket" if more else "")
 
 
-def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
+def _check_system(own: pa.RecordBatch, file: PaimonDataFile) -> None:
     """Raise for rows without a sequence number or with an unknown kind, if these columns were read."""
     is_known = not any(column.null_count for column in own.columns)
     if is_known and own.num_rows and _KIND.name in own.schema.names:
@@ -407,7 +411,7 @@ def _check_system(own: pa.RecordBatch, file: DataFile) -> None:
 
 
 def unmerged(
-    storage: Storage, plan: Plan, file: DataFile, columns: Sequence[str]
+    storage: Storage, plan: PaimonPlan, file: PaimonDataFile, columns: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
     """Yield the rows of a file without a merge, retract rows included, with these columns in the read schema's types.
 

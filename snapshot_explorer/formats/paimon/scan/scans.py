@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.metadata.contents import (
     Lists,
-    State,
+    PaimonState,
     check_known,
     read_changes,
     read_indexes_of,
@@ -18,9 +18,9 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     state_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PLAN_COLUMNS, STATISTICS_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import bounds, with_bounds
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
@@ -40,7 +40,7 @@ from snapshot_explorer.storage import Storage
 def scan(
     storage: Storage,
     schemas: Schemas,
-    snapshot: Snapshot,
+    snapshot: PaimonSnapshot,
     predicate: Predicate | None = None,
     *,
     level: int | None = None,
@@ -112,12 +112,12 @@ def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[
 
 def filtered_state(
     storage: Storage,
-    snapshot: Snapshot,
+    snapshot: PaimonSnapshot,
     lists: Lists,
-    schema: Schema,
+    schema: PaimonSchema,
     predicate: Predicate | None,
     columns: Sequence[str] | None = FILE_COLUMNS,
-) -> tuple[State, Partitions]:
+) -> tuple[PaimonState, PaimonPartitions]:
     """Return the live files in the partitions that the predicate might match, with these columns of ENTRIES."""
     state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
     partitions = partitions_of(state.entries.column("partition"), schema)
@@ -127,7 +127,7 @@ def filtered_state(
     return replace(state, entries=state.entries.filter(pa.array(kept))), partitions.where(kept)
 
 
-def file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
+def file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, PaimonSchema]:
     """Return the schemas that files were written with, by id."""
     return schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
 
@@ -135,8 +135,8 @@ def file_schemas(schemas: Schemas, entries: pa.Table) -> Mapping[int, Schema]:
 def paths_of(
     storage: Storage,
     entries: pa.Table,
-    partitions: Partitions,
-    schema: Schema,
+    partitions: PaimonPartitions,
+    schema: PaimonSchema,
     options: Mapping[str, str],
     *,
     strict: bool,
@@ -147,7 +147,7 @@ def paths_of(
 
 
 def vectors_in(
-    storage: Storage, indexes: pa.Table, schema: Schema, options: Mapping[str, str], *, strict: bool = False
+    storage: Storage, indexes: pa.Table, schema: PaimonSchema, options: Mapping[str, str], *, strict: bool = False
 ) -> Vectors:
     """Return the deletion vectors among INDEX_ENTRIES; `strict` as in `deletion_vectors.vectors_of`."""
     if not len(indexes):
@@ -158,7 +158,10 @@ def vectors_in(
 
 
 def changes_of(
-    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kinds: Sequence[str] = ("delta", "changelog")
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[PaimonSnapshot],
+    kinds: Sequence[str] = ("delta", "changelog"),
 ) -> pa.Table:
     """Return the CHANGES of commits: for each the files of its delta, then of its changelog; see `Paimon.changes`.
 
@@ -168,7 +171,11 @@ def changes_of(
 
 
 def changes_with_statistics(
-    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], columns: Sequence[str], schema: Schema
+    storage: Storage,
+    schemas: Schemas,
+    snapshots: Sequence[PaimonSnapshot],
+    columns: Sequence[str],
+    schema: PaimonSchema,
 ) -> tuple[pa.Table, pa.Table]:
     """Return CHANGES of the deltas of commits, and path, level, deletion_vector and statistics of the added files."""
     changes, entries = _changes(storage, schemas, snapshots, "delta", STATISTICS_COLUMNS)
@@ -180,7 +187,7 @@ def changes_with_statistics(
 
 
 def _changes(
-    storage: Storage, schemas: Schemas, snapshots: Sequence[Snapshot], kind: str, columns: Sequence[str] | None
+    storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot], kind: str, columns: Sequence[str] | None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the CHANGES of one kind of list, and these columns of their ENTRIES, in the order of the snapshots."""
     (newest, schema), indexes, changes = storage.together(
@@ -196,7 +203,7 @@ def _changes(
     return frame, changes.entries
 
 
-def _schemas_of(schemas: Schemas, snapshots: Sequence[Snapshot]) -> tuple[Schema, Schema]:
+def _schemas_of(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> tuple[PaimonSchema, PaimonSchema]:
     """Return the newest schema, and that of the last commit."""
     if not snapshots:
         newest = schemas.newest()
@@ -205,7 +212,7 @@ def _schemas_of(schemas: Schemas, snapshots: Sequence[Snapshot]) -> tuple[Schema
     return newest, schema
 
 
-def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[Snapshot]) -> pa.Table:
+def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
     """Return the rows of several tables in the order of the requested versions, then in the order of the tables."""
     together = pa.concat_tables(tables)
     order = {one.id: position for position, one in enumerate(snapshots)}

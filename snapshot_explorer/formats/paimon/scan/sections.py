@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema
 
 Places = npt.NDArray[np.int64]
 
 
-def sections(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> tuple[Places, Places]:
+def sections(
+    entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
+) -> tuple[Places, Places]:
     """Return files in sections: all keys of a section are less than those of the next.
 
     Files whose schemas have other key types are one section: larger sections have the same rows.
@@ -38,7 +40,9 @@ def sections(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schem
     return order, np.append(np.flatnonzero(least[order][1:] > greatest[:-1]) + 1, len(order))
 
 
-def _bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> tuple[Places, Places] | None:
+def _bounds(
+    entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
+) -> tuple[Places, Places] | None:
     """Return each file's least and greatest key as numbers in the order of the keys."""
     keys = [schema.field(name) for name in schema.trimmed_primary_keys]
     for number in pc.unique(entries.column("schema_id")).to_pylist():
@@ -60,5 +64,5 @@ def _bounds(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema
     return place[: len(entries)], place[len(entries) :]
 
 
-def _key_type(field: Field) -> tuple[int, DataType]:
+def _key_type(field: PaimonField) -> tuple[int, PaimonDataType]:
     return field.id, replace(field.type, nullable=False)

@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon.files.data_files import DataFile
-from snapshot_explorer.formats.paimon.files.deletion_vectors import Vector, deleted
-from snapshot_explorer.formats.paimon.scan.plans import Plan
+from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector, deleted
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.read import read_only
 from snapshot_explorer.model import Split
 from snapshot_explorer.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorDifference:
+class PaimonVectorDifference:
     """The rows of a file that are in one deletion vector and not in another. `Split.detail`; picklable."""
 
-    plan: Plan
+    plan: PaimonPlan
     """The read plan of the file."""
-    deleted_by: Vector
+    deleted_by: PaimonVector
     """The vector that contains the rows."""
-    not_deleted_by: Vector | None
+    not_deleted_by: PaimonVector | None
     """The vector that does not contain them; None without one."""
 
     @property
@@ -37,7 +37,7 @@ def identity_without_vector(split: Split) -> Hashable | None:
     None for other splits: of several files, merged, or with parts of rows.
     """
     file = _only_file(split)
-    if file is None or not isinstance(split.detail, Plan):
+    if file is None or not isinstance(split.detail, PaimonPlan):
         return None
     schema = split.detail.schema
     place = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
@@ -51,7 +51,7 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     for nulls, as does one that the file lacks.
     """
     file, plan = _only_file(split), split.detail
-    if file is None or not isinstance(plan, Plan):
+    if file is None or not isinstance(plan, PaimonPlan):
         return None
     known = {field.name: field for field in plan.schema.fields}
     stored = {field.id: field for field in plan.file_schemas[file.schema_id].fields}
@@ -76,23 +76,25 @@ def rows_deleted(before: Split, after: Split) -> Split | None:
     None if there are none. Reads nothing. Both are splits of the same file.
     """
     file, other = _only_file(before), _only_file(after)
-    if file is None or other is None or not isinstance(before.detail, Plan):
+    if file is None or other is None or not isinstance(before.detail, PaimonPlan):
         return None
     if other.vector is None or other.vector == file.vector:
         return None
-    detail = VectorDifference(plan=before.detail, deleted_by=other.vector, not_deleted_by=file.vector)
+    detail = PaimonVectorDifference(plan=before.detail, deleted_by=other.vector, not_deleted_by=file.vector)
     most = file.rows if other.vector.cardinality is None else other.vector.cardinality
     return replace(before, raw=False, rows=most, counted=None, detail=detail)
 
 
-def _only_file(split: Split) -> DataFile | None:
+def _only_file(split: Split) -> PaimonDataFile | None:
     plan = split.detail
-    if not isinstance(plan, Plan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
         return None
     return plan.files[0]
 
 
-def read_difference(storage: Storage, detail: VectorDifference, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_difference(
+    storage: Storage, detail: PaimonVectorDifference, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out."""
     (file,) = detail.plan.files
     gone = deleted(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
-from snapshot_explorer.formats.paimon.metadata.schema import Schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.visible import logger_of
 
@@ -23,7 +23,7 @@ def has_vectors(options: Mapping[str, str]) -> bool:
     return flag(options, _ENABLED)
 
 
-def visible(entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int) -> pa.Array:
+def visible(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int) -> pa.Array:
     """Return for each live entry whether a batch read includes its file.
 
     A primary-key table with deletion vectors excludes level 0: the compaction of these files writes the vectors of
@@ -61,7 +61,7 @@ def _check_switched(entries: pa.Table, version: int) -> None:
 
 
 def applied_vectors(
-    vectors: Vectors, entries: pa.Table, schema: Schema, options: Mapping[str, str], version: int
+    vectors: Vectors, entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str], version: int
 ) -> Vectors:
     """Return the deletion vectors that a read applies.
 

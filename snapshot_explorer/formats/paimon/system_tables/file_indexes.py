@@ -12,7 +12,7 @@ from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.system_tables.texts import braced
 from snapshot_explorer.formats.paimon.system_tables.types import schema_of
 from snapshot_explorer.storage import Storage
@@ -93,7 +93,7 @@ def _text(head: bytes, at: int) -> tuple[str, int]:
 
 
 def file_indexes(
-    storage: Storage, entries: pa.Table, partitions: Partitions, paths: Sequence[str], locations: Sequence[str]
+    storage: Storage, entries: pa.Table, partitions: PaimonPartitions, paths: Sequence[str], locations: Sequence[str]
 ) -> pa.Table:
     """Return a row per index of a live file, in the order of the manifests. One concurrent request per index file.
 

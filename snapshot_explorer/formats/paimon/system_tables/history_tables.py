@@ -11,16 +11,16 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, StorageError
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, checked_schema, parse_schema
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot, read_snapshots
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, checked_schema, parse_schema
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, read_snapshots
 from snapshot_explorer.formats.paimon.system_tables.texts import iso_duration, java_type
 from snapshot_explorer.formats.paimon.system_tables.types import schema_of
 from snapshot_explorer.storage import Storage
 
 
-def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
+def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Table:
     """Return a row per snapshot file, ascending. A listing, the hint, and a small file each.
 
     Tags and long-lived changelogs are not included. The watermark is in milliseconds, as stored.
@@ -35,7 +35,7 @@ def snapshots(storage: Storage, layout: Layout, history: History) -> pa.Table:
     return _rows("snapshots", [_snapshot(one) for one in found if one])
 
 
-def _snapshot(one: Snapshot) -> dict[str, Any]:
+def _snapshot(one: PaimonSnapshot) -> dict[str, Any]:
     return {
         "snapshot_id": one.id,
         "schema_id": one.schema_id,
@@ -84,12 +84,12 @@ def _schema(path: str, content: bytes) -> dict[str, Any]:
     }
 
 
-def options(newest: Schema) -> pa.Table:
+def options(newest: PaimonSchema) -> pa.Table:
     """Return a row per option of the newest schema, in its order."""
     return _rows("options", [{"key": key, "value": value} for key, value in newest.options.items()])
 
 
-def tags(history: History) -> pa.Table:
+def tags(history: PaimonHistory) -> pa.Table:
     """Return a row per tag, sorted by name; create_time is the writer's local time. A small file per tag."""
     return _rows(
         "tags",
@@ -139,7 +139,7 @@ def consumers(storage: Storage, layout: Layout) -> pa.Table:
     )
 
 
-def aggregation_fields(newest: Schema) -> pa.Table:
+def aggregation_fields(newest: PaimonSchema) -> pa.Table:
     """Return a row per column of the newest schema with its `fields.COLUMN.*` options, lists in brackets.
 
     Source: paimon AggregationFieldsTable.

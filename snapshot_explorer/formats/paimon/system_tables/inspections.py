@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.paimon.metadata.contents import State, guarded, read_lists_of, read_written
-from snapshot_explorer.formats.paimon.metadata.history import History
+from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, guarded, read_lists_of, read_written
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
 from snapshot_explorer.formats.paimon.metadata.manifests import live
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.system_tables import history_tables as system_tables
 from snapshot_explorer.formats.paimon.system_tables import version_tables as system_files
 from snapshot_explorer.formats.paimon.system_tables.file_indexes import file_indexes
@@ -24,10 +24,10 @@ _STATISTICS = "statistics"
 _LISTS = ("base", "delta", "changelog")
 
 
-class Inspector:
+class PaimonInspector:
     """Reads the system tables of a branch."""
 
-    def __init__(self, storage: Storage, layout: Layout, history: History, schemas: Schemas) -> None:
+    def __init__(self, storage: Storage, layout: Layout, history: PaimonHistory, schemas: Schemas) -> None:
         self._storage = storage
         self._layout = layout
         self._history = history
@@ -52,7 +52,7 @@ class Inspector:
                 return system_tables.aggregation_fields(self._schemas.newest())
         raise _unknown(name)
 
-    def of_version(self, name: str, snapshot: Snapshot | None) -> pa.Table:
+    def of_version(self, name: str, snapshot: PaimonSnapshot | None) -> pa.Table:
         """Return a system table of a version; no rows without a snapshot."""
         if any(one.name == name and one.of_rows for one in INSPECTIONS):
             return system_rows(self._storage, self._schemas, name, snapshot)
@@ -60,7 +60,7 @@ class Inspector:
             return schema_of(name).empty_table()
         return self._of_version(name, snapshot)
 
-    def _of_version(self, name: str, snapshot: Snapshot) -> pa.Table:
+    def _of_version(self, name: str, snapshot: PaimonSnapshot) -> pa.Table:
         schema = self._schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
         match name:
             case "manifests":
@@ -70,7 +70,7 @@ class Inspector:
             case "table_indexes":
                 return self._indexes(snapshot, schema)
         written = read_written(self._storage, snapshot)
-        state = State(entries=live(written.entries), indexes=written.indexes)
+        state = PaimonState(entries=live(written.entries), indexes=written.indexes)
         parts = partitions_of(state.entries.column("partition"), schema)
         match name:
             case "partitions":
@@ -79,7 +79,7 @@ class Inspector:
                 return system_files.buckets(state, written.entries, parts)
         return self._files(name, state, parts, schema)
 
-    def _files(self, name: str, state: State, parts: Partitions, schema: Schema) -> pa.Table:
+    def _files(self, name: str, state: PaimonState, parts: PaimonPartitions, schema: PaimonSchema) -> pa.Table:
         entries = state.entries
         folders = folders_of(parts, entries.column("bucket"), schema, self._schemas.newest().options)
         paths = data_paths(entries, folders, self._storage, strict=name == "file_indexes").to_pylist()
@@ -93,19 +93,19 @@ class Inspector:
             return system_files.files(entries, parts, full, schema, theirs)
         return system_files.file_key_ranges(entries, parts, full, theirs)
 
-    def _statistics(self, snapshot: Snapshot) -> pa.Table:
+    def _statistics(self, snapshot: PaimonSnapshot) -> pa.Table:
         if snapshot.statistics is None:
             return schema_of("statistics").empty_table()
         path = f"{_STATISTICS}/{safe_name(snapshot.statistics, snapshot.path)}"
         return system_files.statistics(self._read(snapshot, path), path)
 
-    def _indexes(self, snapshot: Snapshot, schema: Schema) -> pa.Table:
+    def _indexes(self, snapshot: PaimonSnapshot, schema: PaimonSchema) -> pa.Table:
         if snapshot.index_manifest is None:
             return schema_of("table_indexes").empty_table()
         path = manifest_path(snapshot.index_manifest, snapshot.path)
         return system_files.table_indexes(self._read(snapshot, path), path, schema)
 
-    def _read(self, snapshot: Snapshot, path: str) -> bytes:
+    def _read(self, snapshot: PaimonSnapshot, path: str) -> bytes:
         return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
 
 

@@ -14,8 +14,8 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_events
 from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
-from snapshot_explorer.formats.paimon.metadata.schema import Schema, Schemas, arrow_field, arrow_type
-from snapshot_explorer.formats.paimon.metadata.snapshots import Snapshot
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.scans import scan
@@ -27,7 +27,7 @@ _TRIGGER = "num-sorted-run.compaction-trigger"
 _THREADS = 8
 
 
-def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapshot | None) -> pa.Table:
+def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: PaimonSnapshot | None) -> pa.Table:
     """Return `audit_log`, `binlog`, `ro` or `row_tracking` at a version; without a version, no rows.
 
     audit_log and binlog: the last event per key, deleted keys included, as without incremental options. ro: the rows of
@@ -48,7 +48,7 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: Snapsho
     return _in_lists(found) if name == "binlog" else found
 
 
-def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
+def _columns(name: str, schema: PaimonSchema, newest: PaimonSchema) -> pa.Schema:
     fields = [arrow_field(field) for field in schema.fields]
     match name:
         case "ro":
@@ -72,7 +72,7 @@ def _columns(name: str, schema: Schema, newest: Schema) -> pa.Schema:
     return pa.schema([*special, *fields])
 
 
-def _top_level(newest: Schema) -> int:
+def _top_level(newest: PaimonSchema) -> int:
     """Return the level that full compactions write to.
 
     Source: paimon CoreOptions.numLevels.

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions, legacy_text, sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import DataType, Field, Schema, type_text
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, legacy_text, sql_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, type_text
 
 _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")
@@ -19,7 +19,7 @@ def braced(texts: Sequence[str | None]) -> str:
     return "{" + ", ".join(_NULL if text is None else text for text in texts) + "}"
 
 
-def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[Field]) -> list[str | None]:
+def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[PaimonField]) -> list[str | None]:
     """Return a column of BinaryRows as text such as `{2026-11-01, null}`; None for a null row.
 
     Source: paimon CastExecutors, RowToStringCastRule.
@@ -30,7 +30,7 @@ def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[Field]) -> list
     return [braced([column[row] for column in columns]) if there else None for row, there in enumerate(present)]
 
 
-def partition_paths(partitions: Partitions, options: Mapping[str, str]) -> list[str]:
+def partition_paths(partitions: PaimonPartitions, options: Mapping[str, str]) -> list[str]:
     """Return the distinct partitions as `k=v/k2=v2`, unescaped; empty for a table without partitions.
 
     Null and blank values share a folder: both are `partition.default-name`.
@@ -44,7 +44,7 @@ def partition_paths(partitions: Partitions, options: Mapping[str, str]) -> list[
     ]
 
 
-def key_texts(keys: pa.ChunkedArray, schema: Schema) -> list[str | None]:
+def key_texts(keys: pa.ChunkedArray, schema: PaimonSchema) -> list[str | None]:
     """Return a column of least or greatest keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
 
     Args:
@@ -62,7 +62,7 @@ def key_texts(keys: pa.ChunkedArray, schema: Schema) -> list[str | None]:
     ]
 
 
-def java_texts(values: pa.ChunkedArray | pa.Array, kind: DataType) -> list[str | None]:
+def java_texts(values: pa.ChunkedArray | pa.Array, kind: PaimonDataType) -> list[str | None]:
     """Return values as Java prints Paimon's internal form: a DATE as days, a TIMESTAMP as `2026-11-01T00:00`.
 
     Bytes are hexadecimal, although Java prints their address; values of unordered types are None.
@@ -116,7 +116,7 @@ def iso_duration(span: timedelta | None) -> str | None:
     return "PT" + ("".join(parts) or "0S")
 
 
-def java_type(kind: DataType) -> str:
+def java_type(kind: PaimonDataType) -> str:
     """Return a type as Paimon prints it in SQL, with NOT NULL, and with quoted names of nested fields.
 
     Source: paimon DataType.asSQLString.
@@ -125,7 +125,7 @@ def java_type(kind: DataType) -> str:
     return plain if kind.nullable else f"{plain} NOT NULL"
 
 
-def _java_type(kind: DataType) -> str:
+def _java_type(kind: PaimonDataType) -> str:
     if kind.root == "ROW":
         fields = (
             f"`{field.name}` {java_type(field.type)}"

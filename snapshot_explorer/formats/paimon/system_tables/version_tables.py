@@ -14,10 +14,10 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.files.deletion_vectors import DELETION_VECTORS
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
-from snapshot_explorer.formats.paimon.metadata.contents import Lists, State
+from snapshot_explorer.formats.paimon.metadata.contents import Lists, PaimonState
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes
-from snapshot_explorer.formats.paimon.metadata.partitions import Partitions
-from snapshot_explorer.formats.paimon.metadata.schema import Field, Schema, arrow_type
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, arrow_type
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.system_tables.history_tables import parsed
 from snapshot_explorer.formats.paimon.system_tables.texts import (
@@ -57,7 +57,7 @@ _INDEX = pa.schema(
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Any]"
 
 
-def manifests(lists: Lists, schema: Schema) -> pa.Table:
+def manifests(lists: Lists, schema: PaimonSchema) -> pa.Table:
     """Return a row per manifest: of the base list, the delta list, the changelog list."""
     rows = lists.manifests
     fields = [schema.field(name) for name in schema.partition_keys]
@@ -79,10 +79,10 @@ def manifests(lists: Lists, schema: Schema) -> pa.Table:
 
 def files(
     entries: pa.Table,
-    partitions: Partitions,
+    partitions: PaimonPartitions,
     locations: Sequence[str],
-    schema: Schema,
-    file_schemas: Mapping[int, Schema],
+    schema: PaimonSchema,
+    file_schemas: Mapping[int, PaimonSchema],
 ) -> pa.Table:
     """Return a row per live file, in the order of the manifests; Paimon's order is undefined.
 
@@ -99,7 +99,7 @@ def files(
 
 
 def file_key_ranges(
-    entries: pa.Table, partitions: Partitions, locations: Sequence[str], file_schemas: Mapping[int, Schema]
+    entries: pa.Table, partitions: PaimonPartitions, locations: Sequence[str], file_schemas: Mapping[int, PaimonSchema]
 ) -> pa.Table:
     """Return a row per live file, in the order of the manifests; arguments as `files`."""
     columns = _file_columns(entries, partitions, locations, file_schemas)
@@ -107,7 +107,7 @@ def file_key_ranges(
 
 
 def _file_columns(
-    entries: pa.Table, partitions: Partitions, locations: Sequence[str], file_schemas: Mapping[int, Schema]
+    entries: pa.Table, partitions: PaimonPartitions, locations: Sequence[str], file_schemas: Mapping[int, PaimonSchema]
 ) -> dict[str, Column]:
     names = entries.column("file_name").to_pylist()
     return {
@@ -124,12 +124,12 @@ def _file_columns(
     }
 
 
-def _partition_column(partitions: Partitions) -> pa.Array:
+def _partition_column(partitions: PaimonPartitions) -> pa.Array:
     texts = [braced(list(partition.values())) for partition in partitions.texts]
     return pa.array(texts, pa.string()).take(partitions.of_rows)
 
 
-def _keys(entries: pa.Table, column: str, file_schemas: Mapping[int, Schema]) -> list[str | None]:
+def _keys(entries: pa.Table, column: str, file_schemas: Mapping[int, PaimonSchema]) -> list[str | None]:
     found: list[str | None] = [None] * len(entries)
     for number, rows in _by_schema(entries):
         texts = key_texts(entries.take(pa.array(rows)).column(column), file_schemas[number])
@@ -146,7 +146,7 @@ def _by_schema(entries: pa.Table) -> list[tuple[int, list[int]]]:
     return list(rows.items())
 
 
-def _more(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema]) -> dict[str, Column]:
+def _more(entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]) -> dict[str, Column]:
     texts: dict[str, list[str]] = {}
     for number, rows in _by_schema(entries):
         for column, values in _statistics_texts(entries.take(pa.array(rows)), schema, file_schemas[number]).items():
@@ -165,7 +165,7 @@ def _more(entries: pa.Table, schema: Schema, file_schemas: Mapping[int, Schema])
     }
 
 
-def _statistics_texts(entries: pa.Table, schema: Schema, file_schemas: Schema) -> dict[str, list[str]]:
+def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: PaimonSchema) -> dict[str, list[str]]:
     """Return the statistics of files of one schema, under the names and in the types of the version's.
 
     Source: paimon FilesTable, SimpleStatsEvolution.
@@ -193,7 +193,9 @@ def _statistics_texts(entries: pa.Table, schema: Schema, file_schemas: Schema) -
     }
 
 
-def _bound(values: pa.StructArray, place: int | None, file_schemas: Sequence[Field], field: Field) -> list[str | None]:
+def _bound(
+    values: pa.StructArray, place: int | None, file_schemas: Sequence[PaimonField], field: PaimonField
+) -> list[str | None]:
     """Return the bounds of a column as text, cast if its type has changed."""
     if place is None:
         return [None] * len(values)
@@ -208,7 +210,7 @@ def _bound(values: pa.StructArray, place: int | None, file_schemas: Sequence[Fie
         return [None] * len(values)
 
 
-def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapping[str, str]) -> pa.Table:
+def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, options: Mapping[str, str]) -> pa.Table:
     """Return a row per partition with live files, sorted by its text.
 
     `last_update_time` is the creation time of the newest file in the manifests, live or not. Columns that need a
@@ -238,7 +240,7 @@ def partitions(state: State, written: pa.Table, parts: Partitions, options: Mapp
     return _table("partitions", rows | empty).sort_by("partition")
 
 
-def _deleted(state: State) -> dict[bytes, int | None]:
+def _deleted(state: PaimonState) -> dict[bytes, int | None]:
     """Return the number of deleted rows per partition; None if a deletion vector has no recorded count."""
     found: dict[bytes, int | None] = {}
     vectors = state.indexes.filter(pc.equal(state.indexes.column("index_type"), DELETION_VECTORS))
@@ -250,7 +252,7 @@ def _deleted(state: State) -> dict[bytes, int | None]:
     return found
 
 
-def buckets(state: State, written: pa.Table, parts: Partitions) -> pa.Table:
+def buckets(state: PaimonState, written: pa.Table, parts: PaimonPartitions) -> pa.Table:
     """Return a row per bucket with live files, sorted by partition and bucket; arguments as `partitions`.
 
     Paimon returns only the buckets of the latest version.
@@ -305,7 +307,7 @@ def statistics(content: bytes, path: str) -> pa.Table:
     return found
 
 
-def table_indexes(content: bytes, path: str, schema: Schema) -> pa.Table:
+def table_indexes(content: bytes, path: str, schema: PaimonSchema) -> pa.Table:
     """Return a row per index file of an index manifest, in its order.
 
     Source: paimon TableIndexesTable.
