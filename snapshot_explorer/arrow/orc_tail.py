@@ -160,7 +160,7 @@ def _packed(content: bytes, compression: _Compression) -> bytes:
 def check_types(source: pa.NativeFile) -> None:
     """Refuse a file with types that make pyarrow abort the process.
 
-    These are decimals of more than 38 digits, and types that are nested without end. Reads the tail of the file. A file
+    These are decimals of more than 38 digits, and types that are nested too deeply. Reads the tail of the file. A file
     compressed with LZO is not checked.
 
     Raises:
@@ -387,7 +387,7 @@ def _chunk(chunk: bytes, compression: _Compression) -> bytes:
             with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
                 return bytes(stream.read(compression.block))
     raise UnsupportedFeatureError(
-        f"ORC files packed with codec {compression.codec} (LZO is 3) are not read where times with a zone are."
+        f"ORC files compressed with codec {compression.codec} (LZO is 3) are not supported where times have a zone."
     )
 
 

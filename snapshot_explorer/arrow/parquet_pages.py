@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _SUSPICIOUS = 64 << 20
-"""Bytes that a column chunk may unfold to by an upper bound before it is measured."""
+"""The maximum estimated decoded bytes of a column chunk that is not measured."""
 _HEADER_BYTES = (512, 1 << 16, 1 << 24)
 """Bytes in which a page's header is searched: nearly all headers are short, but statistics can make one long."""
 _DICTIONARY = 2

@@ -114,15 +114,15 @@ class Comparison:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.
 
         They are commits as recorded, whichever version is newer; if A is, the title states that B does not include
-        them. Of versions on branches that went on apart, they are the commits of B that A is without. Costs the same as
-        `Table.history`.
+        them. If the versions are on branches that have parted, they are the commits of B that are missing from A. Costs
+        the same as `Table.history`.
         """
         rows = self._read_commits(self._between[::-1]) if self._between else frames.COMMITS.empty_table()
         total = len(self._between) + sum(gap.missing_count for gap in self._gaps)
         notes = gaps_note(self._gaps, "what was committed there is unknown")
         drawn = frames.drawn_of_commits(rows)
-        what = "Commits that B is without" if self._backwards else "Commits between"
-        title = self._title("Commits of B that A is without" if self._parted else what)
+        what = "Commits missing from B" if self._backwards else "Commits between"
+        title = self._title("Commits of B missing from A" if self._parted else what)
         return Frame(
             rows,
             title=title,

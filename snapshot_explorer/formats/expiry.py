@@ -145,8 +145,8 @@ def holder(
         "version": version,
         "files": len(held),
         "size_bytes": sum(sizes[path] for path in held),
-        "alone_files": len(exclusive),
-        "alone_bytes": sum(sizes[path] for path in exclusive),
+        "exclusive_files": len(exclusive),
+        "exclusive_bytes": sum(sizes[path] for path in exclusive),
     }
 
 

@@ -317,12 +317,12 @@ HOLDERS = pa.schema(
         _column("files", pa.int64(), "data files that it keeps, without those of the newest version", "files"),
         _column("size_bytes", pa.int64(), "size of these files", "bytes"),
         _column(
-            "alone_files",
+            "exclusive_files",
             pa.int64(),
             "files that nothing else keeps: without the holder they would be deleted",
             "files",
         ),
-        _column("alone_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("exclusive_bytes", pa.int64(), "size of these files", "bytes"),
         _column("note", pa.string(), "a remark; null if there is none"),
     ]
 )

@@ -102,7 +102,7 @@ class Retention:
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
         parts += self._commands_drawn()
         parts += [Line(note) for note in self._expiry.notes]
-        return Drawing(title=f"Retention of {self._name}: what would go, nothing was deleted", parts=tuple(parts))
+        return Drawing(title=f"Retention of {self._name}, dry run: what would be deleted", parts=tuple(parts))
 
     def __repr__(self) -> str:
         return text(self.drawing())

@@ -329,7 +329,7 @@ def test_from_a_newer_version_to_an_older_one_every_part_has_the_same_direction(
     assert comparison.files["change"].to_pylist() == ["removed"]
     assert [row["status"] for row in comparison.manifests.to_dict() if row["list_b"] is None] == ["removed"]
     assert comparison.entries("manifest-2").title == "Entries of manifest/manifest-2, which only version 2 names"
-    assert comparison.commits.title == "Commits that B is without: version 2 to 1"
+    assert comparison.commits.title == "Commits missing from B: version 2 to 1"
     assert "commits between  1 append; B is without them" in repr(comparison)
 
 

@@ -427,7 +427,7 @@ def test_retention_says_what_would_go_and_returns_it(orders):
     assert cell.result.lost["version"].to_pylist() == versions(
         orders.ip.user_ns["orders"].retention("0d", keep_last=1).lost
     )
-    assert "what would go, nothing was deleted" in cell.shown["text/plain"]
+    assert ", dry run: what would be deleted" in cell.shown["text/plain"]
     assert "CALL sys.expire_snapshots(" in cell.shown["text/html"]
     assert orders.ok("r = %snapshot retention").result is None
 

@@ -67,8 +67,8 @@ def assert_expiry(folder):
     assert result.freed_bytes == sum(gone.values())
     untagged = gone_between(folder, "after", "untagged")
     holders = {row["name"]: row for row in result.holders.to_dict() if row["holder"] == "tag"}
-    alone = holders.get(asked["tag"], {"alone_files": 0, "alone_bytes": 0})
-    assert (alone["alone_files"], alone["alone_bytes"]) == (len(untagged), sum(untagged.values())), folder
+    alone = holders.get(asked["tag"], {"exclusive_files": 0, "exclusive_bytes": 0})
+    assert (alone["exclusive_files"], alone["exclusive_bytes"]) == (len(untagged), sum(untagged.values())), folder
     return len(gone)
 
 

@@ -69,7 +69,7 @@ def test_tags_and_branches_keep_their_snapshots_and_files(table):
     assert outcomes(retention) == {1: "kept", 2: "lost", 3: "kept"}
     assert freed(retention) == []
     (holder,) = [row for row in retention.holders.to_arrow().to_pylist() if row["holder"] == "tag"]
-    assert (holder["name"], holder["version"], holder["files"], holder["alone_files"]) == ("v1", 1, 1, 1)
+    assert (holder["name"], holder["version"], holder["files"], holder["exclusive_files"]) == ("v1", 1, 1, 1)
     holders = opened(table).retention(keep_last=3).holders.to_arrow().to_pylist()
     assert [(row["holder"], row["version"]) for row in holders] == [("kept versions", None), ("tag", 1)]
 

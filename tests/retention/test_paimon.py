@@ -62,7 +62,7 @@ def reasons(result):
 
 
 def holders(result):
-    names = ("files", "size_bytes", "alone_files", "alone_bytes")
+    names = ("files", "size_bytes", "exclusive_files", "exclusive_bytes")
     return {row["name"] or row["holder"]: tuple(row[name] for name in names) for row in result.holders.to_dict()}
 
 
@@ -353,7 +353,7 @@ def test_a_keep_last_below_one_is_refused(written, keep_last):
 
 @pytest.mark.parametrize("keep", ["1d12h", "1 day 12 hours", "36 h", timedelta(hours=36)])
 def test_a_keep_may_be_written_in_several_ways(written, keep):
-    assert "keep           1 day 12 hours (as asked)" in str(retention(written(1), keep=keep))
+    assert "keep           1 day 12 hours (as requested)" in str(retention(written(1), keep=keep))
 
 
 def test_settings_that_only_apply_to_writers_are_noted(written):

@@ -457,5 +457,5 @@ def test_retention_is_reported_or_that_it_is_not_there(explorer, orders):
     labelled(explorer, "Keep last").value = 4
     explorer.wait()
     assert explorer.state.keep_last == 4
-    assert "keep at least 4 versions (as asked)" in " ".join(shown_text(explorer, "health").split())
+    assert "keep at least 4 versions (as requested)" in " ".join(shown_text(explorer, "health").split())
     assert "retention(keep=&#x27;3d&#x27;, keep_last=4)" in explorer._views.panes["health"].footer.value

@@ -256,7 +256,7 @@ class Vacuum:
             newest = "version keeps its" if rule.keep_last == 1 else f"{rule.keep_last:,} versions keep their"
             source = f"so that the newest {newest} files"
         elif rule.keep is not None:
-            source = "as asked"
+            source = "as requested"
         log_age = "the table's own" if _LOG_AGE in settings else "Delta's default"
         return (
             ("keep", f"what was removed in the last {format_duration(keep)} ({source})"),

@@ -124,7 +124,7 @@ def _decimal(value: object, end: End) -> Decimal | None:
 
 
 def _text(value: object, end: End) -> str | None:
-    """Return a text. Of a greatest text that was cut, older writers end in U+FFFD, which is not the greatest letter."""
+    """Return a text. Older writers end a truncated maximum with U+FFFD, which is not an upper bound."""
     if not isinstance(value, str):
         return None
     if end.is_upper and value.endswith(_CUT):

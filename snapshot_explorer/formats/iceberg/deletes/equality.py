@@ -332,7 +332,7 @@ class _HashTable:
         return rows[is_there], self._order[places[is_there]]
 
     def _candidates(self, hashes: Callable[[int, int], _Hashes], start: int, end: int) -> tuple[Codes, _Hashes]:
-        """Return which values might be there, and their hashes. Of few at once, memory is used again."""
+        """Return which values might be contained, and their hashes. Processes blocks so that buffers are reused."""
         found = hashes(start, end)
         bits = found >> self._filter_shift
         places = bits.astype(np.uint8)

@@ -128,7 +128,7 @@ def _millis(time: datetime) -> int:
 
 def _from(properties: Mapping[str, str], name: str, *, is_given: bool) -> str:
     if is_given:
-        return "as asked"
+        return "as requested"
     return f"the table's {name}" if name in properties else f"Iceberg's default of {name}"
 
 
@@ -301,8 +301,8 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
                 "version": version,
                 "files": int(old.sum()),
                 "size_bytes": int(sizes[old].sum()),
-                "alone_files": int(alone.sum()),
-                "alone_bytes": int(sizes[alone].sum()),
+                "exclusive_files": int(alone.sum()),
+                "exclusive_bytes": int(sizes[alone].sum()),
             }
         )
     return frame_of([row for row in rows if row["files"] or row["holder"] != "kept versions"], frames.HOLDERS)

@@ -217,7 +217,7 @@ def _version_count(count: int) -> str:
 
 def _from(options: Mapping[str, str], name: str, *, is_given: bool) -> str:
     if is_given:
-        return "as asked"
+        return "as requested"
     return f"the table's {name}" if name in options else f"Paimon's default of {name}"
 
 
