@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame

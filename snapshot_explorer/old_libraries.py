@@ -99,7 +99,24 @@ DUCKDB_PIVOT = OldLibraryCase(
     fixed_in="1.1.3",
     problem="PIVOT of Arrow data never ends. SQL refuses it.",
     reproduction="import duckdb, faulthandler, pyarrow; faulthandler.dump_traceback_later(10, exit=True); "
-    "t = pyarrow.table({'x': ['a']}); duckdb.sql('PIVOT t ON x USING count(*)').fetchall()",
+    "t = pyarrow.table({'x': ['a']}); "
+    "[duckdb.sql('PIVOT t ON x USING count(*)').fetchall() for _ in range(30)]",
+)
+PYARROW_CHUNKS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="23.0",
+    problem="Functions of several columns, such as coalesce and equal, lose nulls and return wrong values where the "
+    "chunks of one column begin in the middle of those of another. Columns are combined into one chunk before.",
+    reproduction="import pyarrow, pyarrow.compute as pc; "
+    "assert pc.coalesce(pyarrow.array([1, None]), pyarrow.chunked_array([[2], [2]])).to_pylist() == [1, 2]",
+)
+PYARROW_IF_ELSE = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="24.0",
+    problem="if_else of a null and a slice of text returns wrong text. Slices are copied before.",
+    reproduction="import pyarrow, pyarrow.compute as pc; text = pyarrow.array(['aa', 'b', 'c']).slice(1); "
+    "chosen = pc.if_else(pyarrow.array([True, False]), pyarrow.scalar(None, pyarrow.string()), text); "
+    "chosen.validate(full=True); assert chosen.to_pylist() == [None, 'c']",
 )
 PYARROW_MAPS_AS_DICTS = OldLibraryCase(
     library="pyarrow",
@@ -143,6 +160,8 @@ CASES = (
     DUCKDB_DOUBLE_CONSTANTS,
     DUCKDB_NANOSECONDS,
     DUCKDB_PIVOT,
+    PYARROW_CHUNKS,
+    PYARROW_IF_ELSE,
     PYARROW_MAPS_AS_DICTS,
     PYARROW_VARIANTS,
     PYARROW_NO_ROW_GROUPS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import Code, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import moment, size

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare import entries_of, find_manifest
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.plans import plan_rows

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from snapshot_explorer.arrow import compute as pc
 
 
 def plain(values: pa.Array) -> pa.Array:

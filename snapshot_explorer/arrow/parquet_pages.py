@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import thrift
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.limits import Limits

@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare.files import (
     compare_files,
     files_frame,

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare.files import FileDifference, total, total_deleted
 from snapshot_explorer.render.cells import counted
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, StorageError, UnsupportedFeatureError
 from snapshot_explorer.storage import Storage
 

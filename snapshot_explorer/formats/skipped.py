@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 
 _ALL = pc.ScalarAggregateOptions(skip_nulls=False)
 """A sum is unknown where one of its numbers is."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import MaintenanceSettings
 from snapshot_explorer.render.cells import counted, size
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.health.groups import Groups, Ints, is_valid, mergeable, numbers, only_several
 from snapshot_explorer.model import MaintenanceSettings

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
@@ -18,6 +16,8 @@ from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import MaintenanceSettings

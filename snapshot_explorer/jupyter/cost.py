@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.cells import counted, size
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.drawing import Line
 from snapshot_explorer.render.figures import legible
 

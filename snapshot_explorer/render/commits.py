@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.anomaly_marks import rule_lines
 from snapshot_explorer.render.cells import moment, size
 from snapshot_explorer.render.drawing import Grid

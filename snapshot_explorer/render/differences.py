@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.cells import ELLIPSIS, cell
 from snapshot_explorer.render.figures import ADDED, REMOVED, REWRITTEN, SHARED, Style, axis, layout, numbers, plain
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.cells import cut
 from snapshot_explorer.render.drawing import DRAWN_ROWS
 from snapshot_explorer.render.html import html

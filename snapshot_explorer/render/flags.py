@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.commits import MAX_NAMES, name_line
 from snapshot_explorer.render.figures import INK, escaped, legible
 from snapshot_explorer.render.palette import BLUE

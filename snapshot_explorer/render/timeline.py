@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.anomaly_marks import listed_rules, rule_lines, with_marks
 from snapshot_explorer.render.commits import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.commits import MAX_NAMES, OTHER, STYLES, commit_lines, name_line, with_totals
 from snapshot_explorer.render.figures import gaps, legible, numbers
 from snapshot_explorer.render.flags import below

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local, sql
 from snapshot_explorer.engines.aggregates import Aggregate, aggregate
 from snapshot_explorer.engines.conditions import condition as row_condition

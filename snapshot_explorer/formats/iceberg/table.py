@@ -11,9 +11,9 @@ from itertools import chain, filterfalse
 from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg import metadata_tasks as units

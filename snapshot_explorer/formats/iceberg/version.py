@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part

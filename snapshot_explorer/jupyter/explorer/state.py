@@ -6,11 +6,11 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Dict, Enum, Float, HasTraits, Int, List, TraitError, Unicode, observe, validate
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CommitFilter, with_recorded_times

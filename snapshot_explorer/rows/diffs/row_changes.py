@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, changed_cells, matched, taken, unmatched
 

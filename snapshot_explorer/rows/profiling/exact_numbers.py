@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import scan_of

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.rows.profiling.anomalies import jump_notes, jumps

@@ -9,8 +9,8 @@ from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, deleted

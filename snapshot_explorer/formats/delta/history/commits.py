@@ -5,9 +5,9 @@ from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.history.counts import Counts, LiveFiles, counts_of
 from snapshot_explorer.formats.delta.history.operations import Effect, kind_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.delta.log.records import Actions
 from snapshot_explorer.formats.delta.log.replay import keys

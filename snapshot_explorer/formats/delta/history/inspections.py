@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta.log.json_columns import json_text
 from snapshot_explorer.formats.delta.log.log import DeltaLog

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import LimitError, StorageError
 from snapshot_explorer.formats import json_text

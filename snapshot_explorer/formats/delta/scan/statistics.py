@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.formats.delta.files.columns import Origin, conform

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.iceberg.metadata.avro_files import DecodedRows, broken
 from snapshot_explorer.visible import logger_of
 

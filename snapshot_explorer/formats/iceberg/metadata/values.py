@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_type, type_text
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan

@@ -6,8 +6,8 @@ Source: iceberg specification, "Manifests"; `InclusiveMetricsEvaluator`.
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.casts.text import (
     UnprovenError,
     boolean_of,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 
 MANIFESTS = "manifest"

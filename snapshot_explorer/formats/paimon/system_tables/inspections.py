@@ -3,8 +3,8 @@
 from difflib import get_close_matches
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, guarded, read_lists_of, read_written
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory

@@ -1,0 +1,49 @@
+"""Functions return the values of whole columns, however these are cut into chunks and slices."""
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshot_explorer.arrow import compute as pc
+
+VALUES = {pa.int32(): [1, 2], pa.bool_(): [True, False], pa.date32(): [1, 2], pa.string(): ["a", "bb"]}
+FUNCTIONS = {
+    "coalesce": pc.coalesce,
+    "equal": pc.equal,
+    "if_else": lambda left, right: pc.if_else(pc.is_valid(left), left, right),
+    "if_else with null": lambda left, right: pc.if_else(pc.is_valid(right), pa.scalar(None, left.type), left),
+    "fill_null": lambda left, _: pc.fill_null(left, VALUES[left.type][0]),
+    "is_in": pc.is_in,
+}
+
+
+@st.composite
+def columns(draw, dtype, rows):
+    """A column of some rows: a slice of an array, or chunks that are slices."""
+    values = draw(st.lists(st.none() | st.sampled_from(VALUES[dtype]), min_size=rows + 2, max_size=rows + 2))
+    array = pa.array(values, dtype)
+    cuts = [0, *sorted(draw(st.lists(st.integers(0, rows), max_size=2))), rows]
+    offset = draw(st.integers(0, 2))
+    chunks = [array.slice(offset + start, end - start) for start, end in pairwise(cuts)]
+    return draw(st.sampled_from([array.slice(offset, rows), pa.chunked_array(chunks, dtype)]))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(data=st.data(), dtype=st.sampled_from(list(VALUES)), rows=st.integers(1, 6))
+def test_chunks_and_slices_change_no_value(name, data, dtype, rows):
+    left, right = data.draw(columns(dtype, rows)), data.draw(columns(dtype, rows))
+    plain = [pa.array(column.to_pylist(), dtype) for column in (left, right)]
+
+    result = FUNCTIONS[name](left, right)
+
+    result.validate(full=True)
+    assert result.to_pylist() == FUNCTIONS[name](*plain).to_pylist()
+
+
+def test_what_is_no_function_is_that_of_pyarrow():
+    assert pc.SortOptions is pa.compute.SortOptions
+    with pytest.raises(AttributeError):
+        pc.no_such_function  # noqa: B018 - the attribute is what is tested
