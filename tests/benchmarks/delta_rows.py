@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 

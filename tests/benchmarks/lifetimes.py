@@ -27,7 +27,7 @@ import pyarrow as pa
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.formats.delta import Delta
 from snapshot_explorer.formats.paimon import Paimon
-from snapshot_explorer.formats.paimon.maintenance.settings import settings_of
+from snapshot_explorer.formats.paimon.expiry.settings import settings_of
 from snapshot_explorer.formats.paimon.metadata import manifests
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health.over_time import over_frame

@@ -8,8 +8,8 @@ import pytest
 from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import TableVersion
-from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
-from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
+from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
+from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health import Health, read_health
 from snapshot_explorer.health.groups import groups_of

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer import frames
-from snapshot_explorer.formats.delta.maintenance.settings import settings_of as delta_upkeep
-from snapshot_explorer.formats.paimon.maintenance.settings import settings_of as paimon_upkeep
+from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
+from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.medians import medians

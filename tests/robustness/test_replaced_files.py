@@ -77,8 +77,8 @@ def test_a_file_of_another_size_is_refused_with_both_sizes(copied, table, patter
         name = _replaced(path, other)
 
     if "sidecar" in pattern:
-        from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
-        from snapshot_explorer.formats.delta.log.log_segment import list_log
+        from snapshot_explorer.formats.delta.metadata.checkpoints import read_checkpoint
+        from snapshot_explorer.formats.delta.metadata.log_segment import list_log
         from snapshot_explorer.storage import Storage
 
         storage = Storage(root)

@@ -16,14 +16,14 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.delta.log.actions import check_is_commit, parse_commits
-from snapshot_explorer.formats.delta.log.batches import check_size, first_batch
-from snapshot_explorer.formats.delta.log.checkpoints import read_adds
-from snapshot_explorer.formats.delta.log.file_frames import changes_frame, files_frame
-from snapshot_explorer.formats.delta.log.layout import LogFile
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.records import Actions, Metadata
-from snapshot_explorer.formats.delta.log.replay import (
+from snapshot_explorer.formats.delta.frames.files import changes_frame, files_frame
+from snapshot_explorer.formats.delta.metadata.actions import check_is_commit, parse_commits
+from snapshot_explorer.formats.delta.metadata.batches import check_size, first_batch
+from snapshot_explorer.formats.delta.metadata.checkpoints import read_adds
+from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
+from snapshot_explorer.formats.delta.metadata.replay import (
     ADD_RANK,
     REMOVE_RANK,
     ReplayState,
@@ -32,8 +32,8 @@ from snapshot_explorer.formats.delta.log.replay import (
     keys,
     ranks,
 )
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.log.times import ListedTimes
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.delta.metadata.times import ListedTimes
 from snapshot_explorer.formats.delta.scan import statistics as values
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts
 from snapshot_explorer.formats.metadata_tasks import (

@@ -12,16 +12,16 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, T
 from snapshot_explorer.formats.delta import metadata_tasks as units
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
-from snapshot_explorer.formats.delta.history.commits import DeltaHistory
-from snapshot_explorer.formats.delta.history.inspections import INSPECTIONS, DeltaInspector
-from snapshot_explorer.formats.delta.log.hints import CheckpointHint, read_hint
-from snapshot_explorer.formats.delta.log.layout import LOG
-from snapshot_explorer.formats.delta.log.log import DeltaLog, check_published
-from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest
-from snapshot_explorer.formats.delta.log.records import Actions, Metadata
-from snapshot_explorer.formats.delta.log.schema import schema_of, table_schema
-from snapshot_explorer.formats.delta.log.times import Times
-from snapshot_explorer.formats.delta.maintenance.retention import Vacuum
+from snapshot_explorer.formats.delta.expiry.vacuum import Vacuum
+from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
+from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
+from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, read_hint
+from snapshot_explorer.formats.delta.metadata.layout import LOG
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog, check_published
+from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, earliest
+from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
+from snapshot_explorer.formats.delta.metadata.schema import schema_of, table_schema
+from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RowChanges, TableFormat

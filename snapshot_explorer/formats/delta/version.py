@@ -11,16 +11,16 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.formats.delta.changes import vector_changes
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, read_events
+from snapshot_explorer.formats.delta.expiry.settings import settings_of
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.history.entries import entries_of
-from snapshot_explorer.formats.delta.history.inspections import DeltaInspector
-from snapshot_explorer.formats.delta.log import schema as schemas
-from snapshot_explorer.formats.delta.log.data_types import field_ids
-from snapshot_explorer.formats.delta.log.file_frames import files_frame, manifests_frame
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.records import DeltaState, Metadata, Protocol
-from snapshot_explorer.formats.delta.log.times import Times
-from snapshot_explorer.formats.delta.maintenance.settings import settings_of
+from snapshot_explorer.formats.delta.frames.entries import entries_of
+from snapshot_explorer.formats.delta.frames.files import files_frame, manifests_frame
+from snapshot_explorer.formats.delta.inspect.inspections import DeltaInspector
+from snapshot_explorer.formats.delta.metadata import schema as schemas
+from snapshot_explorer.formats.delta.metadata.data_types import field_ids
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan import read as rows
 from snapshot_explorer.formats.delta.scan import statistics as values

@@ -19,9 +19,10 @@ from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg import metadata_tasks as units
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
-from snapshot_explorer.formats.iceberg.inspections import INSPECTIONS, inspect_table
-from snapshot_explorer.formats.iceberg.maintenance.retention import expiry, presence
-from snapshot_explorer.formats.iceberg.metadata.commit_frames import commits_frame
+from snapshot_explorer.formats.iceberg.expiry.retention import expiry, presence
+from snapshot_explorer.formats.iceberg.frames.commits import commits_frame
+from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
+from snapshot_explorer.formats.iceberg.inspect.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.iceberg.metadata.contents import (
     Source,
     changed_files,
@@ -29,7 +30,6 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     manifests_of,
     own_manifests,
 )
-from snapshot_explorer.formats.iceberg.metadata.file_frames import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.metadata.history import (
     IcebergHistory,
     current_at,

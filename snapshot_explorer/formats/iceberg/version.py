@@ -13,9 +13,10 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
 from snapshot_explorer.formats.iceberg.changes.file_changes import identity_in, identity_without_deletes, rows_deleted
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
-from snapshot_explorer.formats.iceberg.inspections import inspect_version
-from snapshot_explorer.formats.iceberg.maintenance.settings import settings_of
-from snapshot_explorer.formats.iceberg.metadata.commit_frames import manifests_frame
+from snapshot_explorer.formats.iceberg.expiry.settings import settings_of
+from snapshot_explorer.formats.iceberg.frames.commits import manifests_frame
+from snapshot_explorer.formats.iceberg.frames.files import entries_frame, files_frame, in_partitions
+from snapshot_explorer.formats.iceberg.inspect.inspections import inspect_version
 from snapshot_explorer.formats.iceberg.metadata.contents import (
     Source,
     entries_of,
@@ -24,7 +25,6 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     manifests_of,
     version_metadata,
 )
-from snapshot_explorer.formats.iceberg.metadata.file_frames import entries_frame, files_frame, in_partitions
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema, table_schema

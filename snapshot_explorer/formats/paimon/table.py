@@ -16,28 +16,28 @@ from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Rea
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
-from snapshot_explorer.formats.paimon.maintenance.retention import (
+from snapshot_explorer.formats.paimon.expiry.retention import (
     expiry,
     presence,
     read_retention_state,
     sql_name,
     used,
 )
+from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
+from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
+from snapshot_explorer.formats.paimon.inspect.types import INSPECTIONS
 from snapshot_explorer.formats.paimon.metadata.branches import (
     branch_names,
     check_field_ids,
     read_branches,
     shared_versions,
 )
-from snapshot_explorer.formats.paimon.metadata.commit_frames import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
-from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
-from snapshot_explorer.formats.paimon.system_tables.inspections import PaimonInspector
-from snapshot_explorer.formats.paimon.system_tables.types import INSPECTIONS
+from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.model import (
     Branch,
@@ -259,7 +259,7 @@ class Paimon(TableFormat):
         return presence(self._storage, lifetimes, self._history.snapshots(versions))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of the whole table. Their columns are in `system_tables.types`."""
+        """Return one of Paimon's system tables of the whole table. Their columns are in `inspect.types`."""
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:

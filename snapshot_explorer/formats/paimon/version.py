@@ -12,10 +12,12 @@ from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents, read_events
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
+from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, name_of, settings_of
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
-from snapshot_explorer.formats.paimon.maintenance.settings import features_in_use, name_of, settings_of
-from snapshot_explorer.formats.paimon.metadata.commit_frames import manifests_frame
+from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
+from snapshot_explorer.formats.paimon.frames.files import files_frame
+from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of, state_lists
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
@@ -24,13 +26,11 @@ from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, ST
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
-from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan import vector_changes
-from snapshot_explorer.formats.paimon.scan.file_frames import files_frame
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, filtered_state, paths_of, scan, vectors_in
-from snapshot_explorer.formats.paimon.system_tables.inspections import PaimonInspector
+from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -187,7 +187,7 @@ class PaimonVersion(TableVersion):
         return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of a version. Their columns are in `system_tables.types`."""
+        """Return one of Paimon's system tables of a version. Their columns are in `inspect.types`."""
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(
             name, self._snapshot
         )

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
-from snapshot_explorer.formats.delta.log.checkpoints import read_checkpoint
-from snapshot_explorer.formats.delta.log.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.checkpoints import read_checkpoint
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import (
     ACTIONS,

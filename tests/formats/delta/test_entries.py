@@ -247,7 +247,7 @@ def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch)
     (path,) = table.checkpoint()
     table_format = opened(tmp_path)
     whole = table_format.version(1).entries(path)
-    monkeypatch.setattr("snapshot_explorer.formats.delta.log.checkpoints._WHOLE", 1_000)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.checkpoints._WHOLE", 1_000)
 
     assert opened(tmp_path).version(1).entries(path).equals(whole)
     assert pq.ParquetFile(tmp_path / path).num_row_groups == 4

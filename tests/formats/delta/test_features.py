@@ -6,7 +6,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.features import READER_FEATURES
-from snapshot_explorer.formats.delta.log.readable import check_readable
+from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from tests.support.delta.log_reader import metadata, protocol
 from tests.support.delta.table_builder import schema_json
 

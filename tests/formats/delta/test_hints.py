@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.hints import CheckpointHint, canonical, read_checksum, read_hint
+from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, canonical, read_checksum, read_hint
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.layout import log_files, staged_version
+from snapshot_explorer.formats.delta.metadata.layout import log_files, staged_version
 from snapshot_explorer.storage import Entry
 
 NUMBER = "00000000000000000010"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.locations import decoded, decoded_array, is_absolute
+from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array, is_absolute
 
 
 @pytest.mark.parametrize(

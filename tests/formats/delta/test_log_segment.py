@@ -3,8 +3,14 @@
 import pytest
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.log.layout import log_files
-from snapshot_explorer.formats.delta.log.log_segment import LogListing, earliest, for_version, list_log, staged_versions
+from snapshot_explorer.formats.delta.metadata.layout import log_files
+from snapshot_explorer.formats.delta.metadata.log_segment import (
+    LogListing,
+    earliest,
+    for_version,
+    list_log,
+    staged_versions,
+)
 from snapshot_explorer.storage import Entry, Storage
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add
 

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from snapshot_explorer.formats.delta.history import operations
-from snapshot_explorer.formats.delta.history.operations import Effect, kind_of
+from snapshot_explorer.formats.delta.frames import operations
+from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.model import Kind
 
 

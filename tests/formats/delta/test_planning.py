@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
-from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.storage import Storage

@@ -23,9 +23,9 @@ from snapshot_explorer.errors import (
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.readable import check_readable
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.storage import Storage

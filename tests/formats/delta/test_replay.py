@@ -3,8 +3,15 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.actions import parse_commits
-from snapshot_explorer.formats.delta.log.replay import ReplayState, followed_by, joined, keys, replay_state_of, state_of
+from snapshot_explorer.formats.delta.metadata.actions import parse_commits
+from snapshot_explorer.formats.delta.metadata.replay import (
+    ReplayState,
+    followed_by,
+    joined,
+    keys,
+    replay_state_of,
+    state_of,
+)
 from tests.support.delta.table_builder import add, domain, lines, metadata, protocol, remove, txn
 
 VECTORS = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from snapshot_explorer.formats.delta.scan.partitions import partitions_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds, bounds_of, rows_of, with_statistics
 from tests.support.delta.log_reader import adds_of, metadata

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from snapshot_explorer.formats.delta.scan.statistics import bounds_of, parsed_columns
 from tests.support.delta.log_reader import adds_of, metadata
 from tests.support.delta.table_builder import schema_json

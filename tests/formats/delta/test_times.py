@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
-from snapshot_explorer.formats.delta.log.actions import metadata_of
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.times import Clock, Times, adjusted, clock_of
+from snapshot_explorer.formats.delta.metadata.actions import metadata_of
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.times import Clock, Times, adjusted, clock_of
 from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, lines, metadata, protocol
 

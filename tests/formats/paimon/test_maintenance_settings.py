@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.formats.paimon.maintenance.settings import name_of, settings_of
+from snapshot_explorer.formats.paimon.expiry.settings import name_of, settings_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 MB = 1024 * 1024

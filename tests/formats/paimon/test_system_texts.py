@@ -5,8 +5,7 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from snapshot_explorer.formats.paimon.metadata.schema import parse_type
-from snapshot_explorer.formats.paimon.system_tables.texts import (
+from snapshot_explorer.formats.paimon.inspect.texts import (
     braced,
     format_of,
     iso_duration,
@@ -14,6 +13,7 @@ from snapshot_explorer.formats.paimon.system_tables.texts import (
     java_type,
     mapped,
 )
+from snapshot_explorer.formats.paimon.metadata.schema import parse_type
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition as condition_of
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.records import ADDS, DeltaState, Metadata, Protocol
-from snapshot_explorer.formats.delta.log.schema import arrow_schema
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import ADDS, DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.schema import arrow_schema
 from snapshot_explorer.formats.delta.scan import planning, read
 from snapshot_explorer.storage import Storage
 

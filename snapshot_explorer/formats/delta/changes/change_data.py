@@ -23,12 +23,12 @@ from snapshot_explorer.formats.delta.changes.change_schema import (
 )
 from snapshot_explorer.formats.delta.changes.events import STORED_CHANGE, DeltaEvents, DeltaVectorDifference
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.log.data_types import arrow_field
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.readable import check_readable
-from snapshot_explorer.formats.delta.log.records import STRINGS, Actions
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema, schema_of
-from snapshot_explorer.formats.delta.log.times import Times
+from snapshot_explorer.formats.delta.metadata.data_types import arrow_field
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import STRINGS, Actions
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
+from snapshot_explorer.formats.delta.metadata.supported import check_readable
+from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.scan.planning import file_splits
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.features import refusal

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField, is_widening
-from snapshot_explorer.formats.delta.log.log import DeltaLog
-from snapshot_explorer.formats.delta.log.readable import check_readable
-from snapshot_explorer.formats.delta.log.records import Actions, Metadata, Protocol
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema, mapping_mode
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, is_widening
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, mapping_mode
+from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.model import ROW_KIND
 

@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector, deleted
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
 from snapshot_explorer.formats.delta.scan.read import read, read_rows
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.delta.changes.events import DeltaEvents, DeltaVectorDifference
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.model import Split
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.files.columns import Origin, field_id, found
-from snapshot_explorer.formats.delta.log.data_types import DeltaField
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaField
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 
 _MAX_NAMES = 5
 _ADVICE = "It may have been overwritten, or written for another table; compare it with a copy of the table."

@@ -17,7 +17,7 @@ from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_f
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField, Mode, arrow_type, type_text
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, Mode, arrow_type, type_text
 from snapshot_explorer.formats.features import refusal
 
 _FIELD_ID = b"PARQUET:field_id"

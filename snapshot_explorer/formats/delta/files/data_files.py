@@ -26,7 +26,7 @@ from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_o
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
-from snapshot_explorer.formats.delta.log.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of

@@ -21,7 +21,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
-from snapshot_explorer.formats.delta.log.locations import decoded
+from snapshot_explorer.formats.delta.metadata.locations import decoded
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of

@@ -11,11 +11,11 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.shared_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType
-from snapshot_explorer.formats.delta.log.locations import is_absolute
-from snapshot_explorer.formats.delta.log.readable import check_readable
-from snapshot_explorer.formats.delta.log.records import DeltaState
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType
+from snapshot_explorer.formats.delta.metadata.locations import is_absolute
+from snapshot_explorer.formats.delta.metadata.records import DeltaState
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import statistics
 from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, partitions_of
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.shared_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
-from snapshot_explorer.formats.delta.log.schema import DeltaSchema
+from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

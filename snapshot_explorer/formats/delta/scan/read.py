@@ -14,9 +14,9 @@ from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns
 from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, DeltaOpenFile, batches, opened
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.log.data_types import DeltaField, arrow_field
-from snapshot_explorer.formats.delta.log.records import Metadata
-from snapshot_explorer.formats.delta.log.schema import schema_of
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arrow_field
+from snapshot_explorer.formats.delta.metadata.records import Metadata
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from snapshot_explorer.formats.delta.scan import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.row_tracking import HIDDEN

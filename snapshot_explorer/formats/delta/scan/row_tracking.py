@@ -11,8 +11,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
-from snapshot_explorer.formats.delta.log.data_types import DeltaDataType, DeltaField
-from snapshot_explorer.formats.delta.log.records import Metadata
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
+from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.scan.plans import RowTracking
 
 ROW_ID = DeltaField(name="_row_id", type=DeltaDataType(root="long"), stored="_row_id")

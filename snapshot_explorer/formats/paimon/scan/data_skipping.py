@@ -21,9 +21,9 @@ from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
-from snapshot_explorer.formats.paimon.readable import flag
 from snapshot_explorer.formats.paimon.scan import buckets
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
+from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.visible import logger_of

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
+from snapshot_explorer.formats.paimon.frames.files import changes_frame
 from snapshot_explorer.formats.paimon.metadata.contents import (
     Lists,
     PaimonState,
@@ -32,7 +33,6 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     skipped_files,
     without_partitions,
 )
-from snapshot_explorer.formats.paimon.scan.file_frames import changes_frame
 from snapshot_explorer.model import Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 

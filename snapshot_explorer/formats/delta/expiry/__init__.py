@@ -1,0 +1,1 @@
+"""What VACUUM would delete, which versions can be loaded, and the settings of maintenance."""

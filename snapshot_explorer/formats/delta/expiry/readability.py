@@ -1,0 +1,245 @@
+"""Which versions can still be loaded: distinguishes a cleaned log from vacuumed data.
+
+The log does not show whether VACUUM deleted files of an old version. But VACUUM only deletes files that the newest
+version does not use, so only files removed after a version can be gone; these are checked.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.metadata.locations import is_absolute
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import Actions
+from snapshot_explorer.formats.delta.metadata.replay import keys
+from snapshot_explorer.model import Readable
+from snapshot_explorer.storage import Storage
+
+_ASKED = 256
+"""Up to this many files are checked one by one; above it, their folders are listed."""
+_FOLDERS = 64
+"""The maximum number of folders to list. With more, the state of their files is unknown."""
+NEAR = 64
+"""Commits that are read to find what was removed after a version."""
+_NOWHERE = ""
+"""The location of an inline deletion vector."""
+_KEPT_SECONDS = 30.0
+"""Seconds for which results are valid for the next page of a history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MissingFiles:
+    """The files that a version needs and that no longer exist."""
+
+    version: int
+    newest: int
+    """The newest version at the check."""
+    at: float
+    """The time of the check, on the process clock."""
+    missing: frozenset[str] = frozenset()
+    """The keys of files that are live at the version, were removed later and do not exist, as far as was checked."""
+
+    @property
+    def readable(self) -> Readable | None:
+        """Whether the version can be loaded; None if no file is known to be missing."""
+        return "metadata" if self.missing else None
+
+
+@dataclass(slots=True)
+class _Commit:
+    added: list[str] = field(default_factory=list)
+    """The keys of added files."""
+    removed: list[str] = field(default_factory=list)
+    """The keys of removed files."""
+
+
+class Readability:
+    """Checks whether versions can be loaded. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: DeltaLog, is_cheap: Callable[[int], bool]) -> None:
+        """Bind to a table. Reads nothing.
+
+        Args:
+            is_cheap: Returns whether the state of a version is cheap to build.
+        """
+        self._storage = storage
+        self._log = log
+        self._is_cheap = is_cheap
+        self._lock = threading.Lock()
+        self._last: _MissingFiles | None = None
+
+    def of(self, versions: Sequence[int], actions: Actions) -> dict[int, Readable | None]:
+        """Return for each version whether it can be loaded: only its metadata, no, or None where that is not known.
+
+        `no`: its log was cleaned away. `metadata`: a data file or a deletion vector that it needs is gone. Files that
+        the newest version uses are not looked for.
+
+        Costs nothing where nothing was removed since. Otherwise files removed later are asked for, up to 256 at a
+        call, or the up to 64 folders that hold them are listed; where it would take more, it is not known. Of what
+        was committed after the versions, up to 64 commits are read, or two states that take little to build; where
+        there is more, it is not known either.
+
+        Args:
+            versions: Consecutive versions, ascending.
+            actions: Their actions.
+        """
+        newest = self._log.versions()[-1]
+        whole = self._log.listing().loadable
+        missing = self._at(versions[-1], newest)
+        present = self._present(actions.removes)
+        commits = _by_version(actions)
+        found: dict[int, Readable | None] = {}
+        back = _Back(missing)
+        for version in reversed(versions):
+            found[version] = back.readable if version in whole else "no"
+            back.step(commits.get(version, _Commit()), present)
+        with self._lock:
+            self._last = back.missing()
+        return found
+
+    def near(self, version: int) -> Readable | None:
+        """Return whether a version can be loaded if only its checkpoint is left. Costs the same as `of`."""
+        return self._at(version, self._log.versions()[-1]).readable
+
+    def _at(self, version: int, newest: int) -> _MissingFiles:
+        now = time.monotonic()
+        if version >= newest:
+            return _MissingFiles(version=version, newest=newest, at=now)
+        with self._lock:
+            last = self._last
+        if last and last.version == version and last.newest == newest and now - last.at < _KEPT_SECONDS:
+            return last
+        later_ones = range(version + 1, newest + 1)
+        if len(later_ones) <= NEAR and self._log.listing().commits().keys() >= set(later_ones):
+            return self._walked(version, newest, now)
+        unknown = _MissingFiles(version=version, newest=newest, at=now)
+        if not (self._is_cheap(version) and self._is_cheap(newest)):
+            return unknown
+        try:
+            adds, later = self._log.state(version).adds, self._log.state(newest).adds
+        except (CorruptTableError, SnapshotNotFoundError):
+            return unknown
+        removed = adds.filter(pc.invert(pc.is_in(keys(adds), keys(later))))
+        present = self._present(removed)
+        return _MissingFiles(
+            version=version,
+            newest=newest,
+            at=now,
+            missing=_missing_among(present, present),
+        )
+
+    def _walked(self, version: int, newest: int, now: float) -> _MissingFiles:
+        actions = self._log.actions(range(version + 1, newest + 1))
+        present = self._present(actions.removes)
+        commits = _by_version(actions)
+        back = _Back(_MissingFiles(version=newest, newest=newest, at=now))
+        for later in range(newest, version, -1):
+            back.step(commits.get(later, _Commit()), present)
+        return back.missing()
+
+    def _present(self, files: pa.Table) -> dict[str, bool | None]:
+        """Return by key whether each file and its deletion vector exist; None where unknown."""
+        every = {
+            key: (self._place(path), self._vector_place(vector, path))
+            for key, path, vector in zip(
+                keys(files).to_pylist(),
+                files["path"].to_pylist(),
+                files["deletion_vector"].to_pylist(),
+                strict=True,
+            )
+        }
+        wanted = dict.fromkeys(place for places in every.values() for place in places if place)
+        there = self._there(list(wanted))
+        return {
+            key: _all(None if place is None else there.get(place) for place in places if place != _NOWHERE)
+            for key, places in every.items()
+        }
+
+    def _place(self, path: str) -> str | None:
+        """Return the path for the storage; None of a file on another storage, which is not followed."""
+        try:
+            return self._storage.resolve_external(path) if is_absolute(path) else path
+        except (UnsupportedFeatureError, CorruptTableError):
+            return None
+
+    def _vector_place(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
+        """Return the path of a deletion vector's file, empty where there is none; None where it is unknown."""
+        try:
+            vector = vector_of(descriptor, self._storage, path)
+        except (UnsupportedFeatureError, CorruptTableError):
+            return None
+        return _NOWHERE if vector is None or vector.path is None else vector.path
+
+    def _there(self, paths: Sequence[str]) -> Mapping[str, bool]:
+        """Return for each path whether the file exists; unknown paths are left out."""
+        if len(paths) <= _ASKED:
+            return dict(zip(paths, self._storage.exists_many(paths), strict=True))
+        folders = sorted({path.rpartition("/")[0] for path in paths if "://" not in path})
+        if len(folders) > _FOLDERS:
+            return {}
+        names = {
+            folder: {entry.name for entry in entries if not entry.is_folder}
+            for folder, entries in zip(folders, self._storage.list_many(folders), strict=True)
+        }
+        split = [(path, *path.rpartition("/")[::2]) for path in paths if "://" not in path]
+        return {path: name in names[folder] for path, folder, name in split}
+
+
+class _Back:
+    """The missing files of a version, updated backwards: each step undoes one commit.
+
+    The set changes in place. Copying it at each step would take quadratic time for a long history of vacuumed files.
+    """
+
+    def __init__(self, start: _MissingFiles) -> None:
+        self._start, self._steps = start, 0
+        self._missing = set(start.missing)
+
+    @property
+    def readable(self) -> Readable | None:
+        """Whether the version can be loaded; None if no file is known to be missing."""
+        return "metadata" if self._missing else None
+
+    def step(self, commit: _Commit, present: Mapping[str, bool | None]) -> None:
+        self._steps += 1
+        self._missing.difference_update(commit.added)
+        self._missing |= _missing_among(commit.removed, present)
+
+    def missing(self) -> _MissingFiles:
+        missing = frozenset(self._missing)
+        return replace(self._start, version=self._start.version - self._steps, missing=missing)
+
+
+def _missing_among(files: Iterable[str], present: Mapping[str, bool | None]) -> frozenset[str]:
+    return frozenset(path for path in files if present[path] is False)
+
+
+def _by_version(actions: Actions) -> dict[int, _Commit]:
+    commits: dict[int, _Commit] = {}
+    for version, one in zip(actions.removes["version"].to_pylist(), keys(actions.removes).to_pylist(), strict=True):
+        commits.setdefault(version, _Commit()).removed.append(one)
+    adds = zip(
+        actions.adds["version"].to_pylist(),
+        keys(actions.adds).to_pylist(),
+        actions.adds["data_change"].to_pylist(),
+        strict=True,
+    )
+    for version, one, data_change in adds:
+        commit = commits.setdefault(version, _Commit())
+        # Without removes, adds that change no data update existing files, for example their statistics.
+        if data_change or commit.removed:
+            commit.added.append(one)
+    return commits
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """Return False if any is False, otherwise None if any is None, otherwise True."""
+    given = list(answers)
+    return False if False in given else None if None in given else True

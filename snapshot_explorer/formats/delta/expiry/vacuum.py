@@ -1,0 +1,386 @@
+"""The effect of Delta's VACUUM on a table: its rule, and the existing files that it would delete.
+
+Source: delta VacuumCommand.gc, getValidFilesFromSnapshot; delta DeltaTableUtils.isHiddenDirectory; delta docs, "Remove
+files no longer referenced by a Delta table".
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
+from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.locations import is_absolute
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import DeltaState
+from snapshot_explorer.formats.expiry import (
+    Expiry,
+    Mask,
+    Presence,
+    RetentionRule,
+    check_age,
+    checked_files,
+    format_duration,
+    frame_of,
+    holder,
+    live_at,
+    parse_duration,
+    paths_of,
+    ranges,
+)
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.storage import Entry, Storage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_HOUR = timedelta(hours=1)
+_AGE, _LOG_AGE = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+_DEFAULTS = {_AGE: "interval 1 week", _LOG_AGE: "interval 30 days"}
+_CHECKED = timedelta(days=7)
+_MARGIN = timedelta(hours=1)
+"""The tolerated difference between the clocks of the storage and the writers."""
+_VISIBLE = ("_delta_index", "_change_data")
+_ICEBERG = "delta.universalFormat.enabledFormats"
+_OFFSET = re.compile(r"@\d+$", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file below the table's root."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RemovedFiles:
+    version: int
+    deleted_at: int
+    """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
+    paths: tuple[str, ...]
+    """The data file and the file of its deletion vector."""
+
+
+class Vacuum:
+    """Computes the effect of VACUUM on a table."""
+
+    def __init__(
+        self, storage: Storage, log: DeltaLog, committed_at: Callable[[Sequence[int]], Sequence[datetime]]
+    ) -> None:
+        self._storage = storage
+        self._log = log
+        self._committed_at = committed_at
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return the effect of VACUUM with a rule.
+
+        Lists every folder of the table, reads the newest state, and the commits younger than the rule.
+
+        Args:
+            rule: The rule. Without one, the table's own setting. Delta has no number of versions to keep: `keep_last`
+                is converted to hours, and alone keeps only those versions.
+            lifetimes: LIFETIMES of the table.
+            newest: Their newest version.
+        """
+        state = self._log.state(self._log.versions()[-1] if newest is None else newest)
+        own = duration_of(state.metadata.configuration, _AGE)
+        keep, removed = self._keep(rule, own)
+        cutoff = _millis(check_age(rule.now, keep))
+        kept = {one for row in removed if row.deleted_at >= cutoff for one in row.paths}
+        live = self._live(state)
+        there = list(self._files(state))
+        freed = [one for one in there if one.modified_ms < cutoff and one.path not in live and one.path not in kept]
+        frame = _freed_frame(freed, lifetimes)
+        versions = self._versions(lifetimes, state.version, there, freed)
+        return Expiry(
+            versions=versions,
+            freed=frame,
+            holders=_holders(lifetimes, state.version, there, freed),
+            rules=self._rules(rule, keep, state),
+            commands=_commands(self._storage.root, keep, own),
+            notes=_notes(keep, own),
+        )
+
+    def presence(self, lifetimes: pa.Table) -> Presence:
+        """Return which data files and deletion vectors exist, and the data files that have another size."""
+        paths, vectors = single_chunk(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
+        sizes = single_chunk(lifetimes.column("size_bytes"))
+        # The log does not record the size of a file with deletion vectors.
+        sizes = pa.concat_arrays([sizes, pa.nulls(len(vectors), sizes.type)])
+        checked = checked_files(self._storage, pa.concat_arrays([paths, vectors]), sizes)
+
+        def among(files: pa.Array) -> Mask:
+            either = pc.or_(pc.is_in(paths, files), pc.is_in(vectors, files))
+            mask: Mask = either.to_numpy(zero_copy_only=False)
+            return mask
+
+        return Presence(
+            gone=among(checked.gone),
+            resized=among(checked.resized),
+            unknown=among(checked.unknown),
+            without={},
+            through={},
+        )
+
+    def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles]]:
+        """Return for how long files are kept, and what was removed since then and some time before."""
+        keep = rule.keep if rule.keep is not None else own if rule.keep_last is None else timedelta(0)
+        versions = self._log.versions()
+        last = versions[-rule.keep_last :] if rule.keep_last else ()
+        removed = self._removed(rule.now, keep, last)
+        if last:
+            # A version loses no file, if what was removed after it is kept.
+            later = [row.deleted_at for row in removed if row.version > last[0] and row.deleted_at]
+            reach = max((rule.now - (_EPOCH + timedelta(milliseconds=one)) for one in later), default=timedelta(0))
+            if reach > keep:
+                keep = math.ceil(reach / _HOUR) * _HOUR
+                removed = self._removed(rule.now, keep, last)
+        if keep > own:
+            raise InvalidArgumentError(
+                f"Keeping what was removed in the last {format_duration(keep)} is more than the table's {_AGE}, "
+                f"{format_duration(own)}: VACUUM deletes older files with any argument. Set the property "
+                "first, or keep less."
+            )
+        return keep, removed
+
+    def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_RemovedFiles]:
+        commits = self._log.commits()
+        begin = check_age(now, keep) - _MARGIN
+        wanted = [one.version for one in commits if _is_young(one, begin) or one.version in last]
+        if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
+            begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
+            raise refusal(
+                features.VACUUM_OF_CLEANED_LOGS,
+                begins=begins,
+                age=format_duration(keep),
+                advice="Keep less" if keep else "Run VACUUM with DRY RUN",
+            )
+        removes = self._log.actions(wanted, infos=False).removes
+        rows = zip(
+            *(removes.column(name).to_pylist() for name in ("version", "deleted_at", "path", "deletion_vector")),
+            strict=True,
+        )
+        return [
+            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._places(path, vector))
+            for version, deleted_at, path, vector in rows
+        ]
+
+    def _live(self, state: DeltaState) -> frozenset[str]:
+        rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
+        return frozenset(place for path, vector in rows for place in self._places(path, vector))
+
+    def _places(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
+        """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
+        places = [self._below(path)]
+        if vector is not None and vector["storage_type"] == "u":
+            found = vector_of(vector, self._storage, path)
+            places.append(None if found is None else found.path)
+        return tuple(place for place in places if place is not None)
+
+    def _below(self, path: str) -> str | None:
+        if not is_absolute(path):
+            return path
+        root = self._storage.resolve_external(self._storage.root) if is_absolute(self._storage.root) else ""
+        try:
+            place = self._storage.resolve_external(path)
+        except (UnsupportedFeatureError, CorruptTableError):
+            return None
+        return place.removeprefix(f"{root.rstrip('/')}/") if place.startswith(f"{root.rstrip('/')}/") else None
+
+    def _files(self, state: DeltaState) -> Iterator[_File]:
+        """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
+        partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
+        hidden = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
+        folders = [""]
+        while folders:
+            deeper: list[str] = []
+            for folder, entries in zip(folders, self._storage.list_many(folders), strict=True):
+                for entry in entries:
+                    if _is_hidden(entry.name, partitions) or entry.name in hidden:
+                        continue
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.is_folder:
+                        deeper.append(path)
+                    else:
+                        yield _File(path, entry.size_bytes or 0, _modified(entry, path))
+            folders = deeper
+
+    def _versions(self, lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
+        listing = self._log.listing()
+        versions = [version for version in listing.versions() if version <= newest]
+        whole = listing.loadable
+        present, taken = {one.path for one in there}, {one.path for one in freed}
+        needs = list(zip(map(self._below, lifetimes.column("path").to_pylist()), vector_files(lifetimes), strict=True))
+        gone = _lacking(
+            lifetimes, versions, [any(one is not None and one not in present for one in pair) for pair in needs]
+        )
+        lost = _lacking(lifetimes, versions, [any(one in taken for one in pair) for pair in needs])
+        rows = []
+        for place, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
+            outcome, because = "kept", "no file that it needs would be deleted"
+            if version not in whole:
+                outcome, because = "gone", "its log was cleaned away"
+            elif gone[place]:
+                outcome, because = "gone", f"{gone[place]:,} of its files do not exist"
+            elif lost[place]:
+                outcome, because = "lost", f"{lost[place]:,} of its files would be deleted"
+            elif version == versions[-1]:
+                because = "the newest"
+            rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
+        return frame_of(rows, frames.RETAINED)
+
+    def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
+        """Return when versions were committed, None where only a checkpoint is left."""
+        known = self._log.listing().commits()
+        committed = [version for version in versions if version in known]
+        times = dict(zip(committed, self._committed_at(committed), strict=True))
+        return [times.get(version) for version in versions]
+
+    @staticmethod
+    def _rules(rule: RetentionRule, keep: timedelta, state: DeltaState) -> tuple[tuple[str, str], ...]:
+        settings = state.metadata.configuration
+        source = f"the table's {_AGE}" if _AGE in settings else f"Delta's default of {_AGE}"
+        if rule.keep_last is not None:
+            newest = "version keeps its" if rule.keep_last == 1 else f"{rule.keep_last:,} versions keep their"
+            source = f"so that the newest {newest} files"
+        elif rule.keep is not None:
+            source = "as requested"
+        log_age = "the table's own" if _LOG_AGE in settings else "Delta's default"
+        return (
+            ("keep", f"what was removed in the last {format_duration(keep)} ({source})"),
+            ("log", f"kept {format_duration(duration_of(settings, _LOG_AGE))} ({log_age} {_LOG_AGE})"),
+        )
+
+
+def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
+    """Return an interval that is a property of the table, or Delta's default."""
+    text = settings.get(name, _DEFAULTS[name])
+    span = parse_duration(re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE))
+    if span is None:
+        raise CorruptTableError(
+            f"The table's property {name} is {text[:60]!r}, not an interval such as 'interval 7 days', so the effect "
+            "of VACUUM is unknown. Set the property again."
+        )
+    return span
+
+
+def vector_files(lifetimes: pa.Table) -> list[str | None]:
+    """Return the file below the root of the deletion vector of each of the LIFETIMES; None where there is none."""
+    column = lifetimes.column("deletion_vector")
+    if column.null_count == len(column):
+        return [None] * len(column)
+    texts = column.to_pylist()
+    return [_vector_file(text) for text in texts]
+
+
+def _vector_file(text: str | None) -> str | None:
+    if text is None or not text.startswith("u:"):
+        return None
+    try:
+        return relative_file(_OFFSET.sub("", text.removeprefix("u:")))
+    except CorruptBytesError as error:
+        raise CorruptTableError(
+            f"The log describes a deletion vector that cannot be: {error}. It may be damaged; compare it with a copy "
+            "of the table."
+        ) from error
+
+
+def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:
+    chosen: Mask = np.array(lacks, np.bool_)
+    first, removed = ranges(lifetimes)
+    begins = np.searchsorted(versions, first[chosen])
+    ends = np.searchsorted(versions, removed[chosen])
+    counts = np.zeros(len(versions) + 1, np.int64)
+    np.add.at(counts, begins, 1)
+    np.subtract.at(counts, ends, 1)
+    found: list[int] = np.cumsum(counts)[:-1].tolist()
+    return found
+
+
+def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
+    rows = lifetimes.select(["path", "partition", "removed_version"]).to_pylist()
+    known = {row["path"]: row for row in rows}
+    vectors = {one for one in vector_files(lifetimes) if one is not None}
+    rows = []
+    for one in sorted(freed, key=lambda file: file.path):
+        row = known.get(one.path, {})
+        what = "data" if row else "deletion vector" if one.path in vectors else "untracked"
+        what = "change data" if one.path.startswith("_change_data/") else what
+        rows.append({**row, "what": what, "path": one.path, "size_bytes": one.size_bytes})
+    return frame_of(rows, frames.FREED)
+
+
+def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
+    """Return the HOLDERS frame: files that younger versions keep; Delta has no other holders in a table."""
+    present = {one.path for one in there} - {one.path for one in freed}
+    held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
+    kept = held & present
+    sizes = {one.path: one.size_bytes for one in there}
+    row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
+    return frame_of([row], frames.HOLDERS)
+
+
+def _commands(root: str, keep: timedelta, own: timedelta) -> tuple[tuple[str, str], ...]:
+    table = "delta.`{}`".format(root.replace("`", "``"))
+    if keep == own:
+        return (("Spark SQL", f"VACUUM {table}"),)
+    if not keep:
+        return (("Spark SQL", f"VACUUM {table} RETAIN 0 HOURS"),)
+    hours = keep / _HOUR
+    seconds = keep // timedelta(seconds=1)
+    interval = f"{hours:.0f} hours" if hours == int(hours) else f"{seconds} seconds"
+    newer = f"ALTER TABLE {table} SET TBLPROPERTIES ('{_AGE}' = 'interval {interval}'); VACUUM {table}"
+    older = (
+        (("Spark SQL, Delta before 4.1", f"VACUUM {table} RETAIN {hours:.0f} HOURS"),) if hours == int(hours) else ()
+    )
+    return (*older, ("Spark SQL, any Delta", newer))
+
+
+def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
+    notes = [
+        "Files are counted by a listing, so files that are not in the log are included.",
+        "Shallow clones of the table may need its files: they are not known.",
+        f"Log files are deleted when a checkpoint is written, by {_LOG_AGE}, not by VACUUM: they are not counted.",
+    ]
+    if keep < own and keep < _CHECKED:
+        notes.append(
+            f"Delta refuses RETAIN below {format_duration(own)} ({own / _HOUR:.0f} hours), as running readers and "
+            "writers may need the files, unless spark.databricks.delta.retentionDurationCheck.enabled is false."
+        )
+    if keep != own and keep:
+        notes.append("Since Delta 4.1, VACUUM ignores RETAIN except for 0 hours, and uses the property.")
+    return tuple(notes)
+
+
+def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:
+    """Return whether VACUUM skips a file or folder.
+
+    Source: delta DeltaTableUtils.isHiddenDirectory.
+    """
+    return name.startswith((".", "_")) and not name.startswith((*_VISIBLE, *partitions))
+
+
+def _is_young(commit: LogFile, begin: datetime) -> bool:
+    return commit.modified is None or commit.modified >= begin
+
+
+def _modified(entry: Entry, path: str) -> int:
+    if entry.modified is None:
+        raise refusal(features.VACUUM_WITHOUT_TIMES, path=path)
+    return _millis(entry.modified)
+
+
+def _millis(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND

@@ -1,0 +1,1 @@
+"""Frames of a Delta table, from the metadata of its log."""

@@ -1,0 +1,163 @@
+"""The COMMITS frame of Delta versions."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.delta.expiry.readability import Readability
+from snapshot_explorer.formats.delta.frames.counts import Counts, LiveFiles, counts_of
+from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
+from snapshot_explorer.formats.delta.metadata.json_columns import json_text
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction
+from snapshot_explorer.formats.delta.metadata.times import Times
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_COUNTS = tuple(field.name for field in fields(Counts))
+_AT_ONCE = 256
+"""Commits whose actions are in memory at the same time."""
+_CHEAP_FILES = 64
+_CHEAP_BYTES = 8 << 20
+"""Log files, and bytes, up to which a state is built to count the rows of later commits."""
+
+_TRIES = 2
+"""Attempts to read that state before its counts are skipped, in case of a wrong response."""
+
+
+class DeltaHistory:
+    """Builds the COMMITS frame of a table. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
+        self._log = log
+        self._times = times
+        self._readability = Readability(storage, log, self._is_cheap)
+
+    def frame(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame of some versions, in the given order.
+
+        Reads their commit files, concurrently, and checks removed files as `Readability.of` does. Rows and bytes of
+        a removed file are those of the remove or, where it has none, of the add that it ends; for that, and for
+        `total_rows`, the state before the versions is built if that takes up to 64 log files of 8 MiB together.
+        Otherwise they are null, as is a sum in which one number is not known.
+
+        For a version with only its checkpoint left, the row only contains whether it can be loaded.
+        """
+        committed = self._log.listing().commits()
+        rows: dict[int, dict[str, object]] = {}
+        # Newest first: the files found for a version prove which files of earlier versions exist.
+        for run in _runs(versions, committed):
+            rows |= self._rows(run) if run[0] in committed else {run[0]: self._checkpoint_only_row(run[0])}
+        return pa.Table.from_pylist([rows[version] for version in versions], frames.COMMITS)
+
+    def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
+        actions = self._log.actions(versions)
+        times = self._times.commit_times(versions, actions.commit_infos)
+        readable = self._readability.of(versions, actions)
+        counts = counts_of(versions, actions, self._live_files(versions, actions))
+        rearranging = _rearranging(actions)
+        return {
+            version: {
+                "version": version,
+                "committed_at": time,
+                "readable": readable[version],
+                "tags": [],
+                **{name: getattr(counts[version], name) for name in _COUNTS},
+                **_commit_columns(version, actions, counts[version], rearranged=version in rearranging),
+            }
+            for version, time in zip(versions, times, strict=True)
+        }
+
+    def _checkpoint_only_row(self, version: int) -> dict[str, object]:
+        self._times.commit_times([version], {})
+        readable = self._readability.near(version)
+        return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
+
+    def _live_files(self, versions: Sequence[int], actions: Actions) -> LiveFiles | None:
+        """Return the live files before the versions, or after the first loadable one, if that is cheap."""
+        if versions[0] == 0:
+            return LiveFiles(version=-1, adds=actions.adds.slice(0, 0))
+        whole = self._log.listing().loadable
+        version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
+        if version is None or not self._is_cheap(version):
+            return None
+        for _ in range(_TRIES):
+            try:
+                return LiveFiles(version=version, adds=self._log.state(version).adds)
+            except CorruptTableError as error:  # the commits are shown all the same
+                log.warning("Counts that need the files of version %d are unknown: %s", version, error)
+        return None
+
+    def _is_cheap(self, version: int) -> bool:
+        listing = self._log.listing()
+        checkpoints = listing.checkpoints_between(0, version)
+        start = checkpoints[-1][0].version if checkpoints else -1
+        if version not in listing.loadable or version - start > _CHEAP_FILES:
+            return False
+        segment = self._log.segment(version)
+        files = [*segment.checkpoint, *segment.commits]
+        return len(files) <= _CHEAP_FILES and sum(one.size_bytes or 0 for one in files) <= _CHEAP_BYTES
+
+
+def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:
+    """Yield runs of consecutive versions, the newest first; a version without a commit is a separate run."""
+    left = sorted(set(versions))
+    while left:
+        start = len(left) - 1
+        while (
+            start
+            and left[start - 1] == left[start] - 1
+            and len(left) - start < _AT_ONCE
+            and left[start] in committed
+            and left[start - 1] in committed
+        ):
+            start -= 1
+        yield range(left[start], left[-1] + 1)
+        del left[start:]
+
+
+def _commit_columns(version: int, actions: Actions, counts: Counts, *, rearranged: bool) -> dict[str, object]:
+    info = actions.commit_infos.get(version, {})
+    effect = Effect(
+        added_files=counts.added_files,
+        removed_files=counts.removed_files,
+        rearranged=rearranged,
+        redefined=any(version in part for part in (actions.metadatas, actions.protocols, actions.domains)),
+    )
+    operation, parameters = _text(info.get("operation")), info.get("operationParameters")
+    return {
+        "kind": kind_of(operation, parameters if isinstance(parameters, dict) else {}, effect),
+        "operation": operation,
+        "user": _text(info.get("userName")) or _text(info.get("userId")),
+        "identifier": _text(info.get("txnId")) or _application_commit(actions.transactions.get(version, ())),
+        "details": json_text(info),
+    }
+
+
+def _application_commit(transactions: Sequence[Transaction]) -> str | None:
+    """Return the identifier of a streaming writer's commit: its application id and its own version."""
+    return f"{transactions[0].app_id}:{transactions[0].version}" if len(transactions) == 1 else None
+
+
+def _rearranging(actions: Actions) -> frozenset[int]:
+    """Return the versions whose file actions all leave the data unchanged."""
+    file_actions = pa.concat_tables(
+        [files.select(["version", "data_change"]) for files in (actions.adds, actions.removes)]
+    )
+    every = set(pc.unique(file_actions["version"]).to_pylist())
+    changing = file_actions.filter(pc.fill_null(file_actions["data_change"], True))  # noqa: FBT003 - an absent flag is true
+    return frozenset(every - set(pc.unique(changing["version"]).to_pylist()))
+
+
+def _text(value: Any) -> str | None:
+    """Return text of commitInfo; other values as JSON, because writers store any value."""
+    if value is None or isinstance(value, str):
+        return value or None
+    return json_text(value)

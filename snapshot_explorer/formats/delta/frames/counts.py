@@ -1,0 +1,196 @@
+"""Counts of files, rows and bytes that commits added and removed, and of live rows after each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.delta.metadata.records import Actions
+from snapshot_explorer.formats.delta.metadata.replay import keys
+from snapshot_explorer.formats.delta.scan.statistics import rows_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """The size of a file in the log; None where unknown."""
+
+    rows: int | None
+    """Rows in the file, without those that its deletion vector removes."""
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The counts of a commit; None where unknown."""
+
+    added_files: int = 0
+    """Add actions."""
+    removed_files: int = 0
+    """Remove actions."""
+    added_rows: int | None = 0
+    """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added in
+    one commit, with another deletion vector, those that are restored."""
+    removed_rows: int | None = 0
+    """Rows in the removed files, likewise; for such a file the rows that were deleted."""
+    added_bytes: int | None = 0
+    removed_bytes: int | None = 0
+    total_rows: int | None = None
+    """Rows in all live files after the commit, without those that deletion vectors remove."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFiles:
+    """The live files after a version."""
+
+    version: int
+    """The version; -1 before the first."""
+    adds: pa.Table
+    """ADDS."""
+
+
+@dataclass(slots=True)
+class _Commit:
+    added: list[tuple[str, Size]] = field(default_factory=list)
+    removed: list[tuple[str, Size]] = field(default_factory=list)
+
+
+def counts_of(versions: Sequence[int], actions: Actions, known: LiveFiles | None) -> dict[int, Counts]:
+    """Return the counts of each version.
+
+    If a remove lacks the counts of its file, they are looked up among the live files.
+
+    Args:
+        versions: Consecutive versions, ascending.
+        actions: Their actions.
+        known: The live files before the first version, or after one of them. From there on totals are known. Without
+            it, missing counts of removes are looked up only among the adds of `actions`.
+    """
+    commits = _by_version(actions)
+    touched = pa.concat_arrays([keys(actions.removes), keys(actions.adds)])
+    live: dict[str, Size] = {}
+    rows = _Sum(())
+    if known is not None and known.version < versions[0]:
+        live, rows = _live(known.adds, touched)
+    found: dict[int, Counts] = {}
+    for version in versions:
+        commit = commits.get(version, _Commit())
+        removed = []
+        for file, recorded in commit.removed:
+            was = live.pop(file, None)
+            removed.append(_known(recorded, was))
+            if was is not None:
+                rows.take(was.rows)
+        for file, size in commit.added:
+            if (was := live.get(file)) is not None:
+                rows.take(was.rows)
+            live[file] = size
+            rows.add(size.rows)
+        if known is not None and known.version == version:
+            live, rows = _live(known.adds, touched)
+        added = [size for _, size in commit.added]
+        added_rows, removed_rows = _rows(commit, removed)
+        found[version] = Counts(
+            added_files=len(added),
+            removed_files=len(removed),
+            added_rows=added_rows,
+            removed_rows=removed_rows,
+            added_bytes=_Sum(one.size_bytes for one in added).value,
+            removed_bytes=_Sum(one.size_bytes for one in removed).value,
+            total_rows=rows.value if known is not None and known.version <= version else None,
+        )
+    return found
+
+
+def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:
+    """Return the sizes of the live files that commits touch, and the total rows."""
+    some = adds.filter(pc.is_in(keys(adds), value_set=touched))
+    rows = _present_rows(adds)
+    return dict(_sized(some)), _Sum((pc.sum(rows).as_py() or 0, *repeat(None, rows.null_count)))
+
+
+def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | None]:
+    """Return the rows that a commit added and removed; for a replaced deletion vector, the difference."""
+    before = {_path(file): size for (file, _), size in zip(commit.removed, removed, strict=True)}
+    after = {_path(file): size for file, size in commit.added}
+    kept = before.keys() & after.keys()
+    if len(before) < len(removed) or len(after) < len(commit.added):  # a path twice: the pairs are ambiguous
+        kept = kept - kept
+    gained, lost = _Sum(()), _Sum(())
+    for path in kept:
+        rows, was = after[path].rows, before[path].rows
+        grown = None if rows is None or was is None else rows - was
+        gained.add(None if grown is None else max(grown, 0))
+        lost.add(None if grown is None else max(-grown, 0))
+    for path, size in after.items() if kept else ():
+        if path not in kept:
+            gained.add(size.rows)
+    for path, size in before.items() if kept else ():
+        if path not in kept:
+            lost.add(size.rows)
+    if kept:
+        return gained.value, lost.value
+    return _Sum(size.rows for _, size in commit.added).value, _Sum(size.rows for size in removed).value
+
+
+def _path(key: str) -> str:
+    """Return the path in a file's key, which also contains its deletion vector."""
+    return key.partition("\n")[0]
+
+
+class _Sum:
+    """A sum that is unknown while one of its terms is."""
+
+    def __init__(self, numbers: Iterable[int | None]) -> None:
+        self._sum = self._unknown = 0
+        for number in numbers:
+            self.add(number)
+
+    def add(self, number: int | None) -> None:
+        self._sum += number or 0
+        self._unknown += number is None
+
+    def take(self, number: int | None) -> None:
+        self._sum -= number or 0
+        self._unknown -= number is None
+
+    @property
+    def value(self) -> int | None:
+        return None if self._unknown else self._sum
+
+
+def _known(recorded: Size, was: Size | None) -> Size:
+    if was is None:
+        return recorded
+    return Size(
+        rows=was.rows if recorded.rows is None else recorded.rows,
+        size_bytes=was.size_bytes if recorded.size_bytes is None else recorded.size_bytes,
+    )
+
+
+def _present_rows(files: pa.Table) -> pa.Array:
+    """Return the rows of each file without those that its deletion vector removes; null where unknown."""
+    vectors = single_chunk(files["deletion_vector"])
+    if vectors.null_count == len(vectors):
+        return rows_of(files)
+    deleted = pc.if_else(pc.is_valid(vectors), pc.struct_field(vectors, ["cardinality"]), 0)
+    rows = pc.subtract(rows_of(files), deleted)
+    return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)  # a contradiction is not a count
+
+
+def _sized(files: pa.Table) -> list[tuple[str, Size]]:
+    rows = _present_rows(files)
+    sizes = zip(rows.to_pylist(), files["size_bytes"].to_pylist(), strict=True)
+    found = (Size(rows=rows, size_bytes=size_bytes) for rows, size_bytes in sizes)
+    return list(zip(keys(files).to_pylist(), found, strict=True))
+
+
+def _by_version(actions: Actions) -> Mapping[int, _Commit]:
+    commits: dict[int, _Commit] = {}
+    for version, one in zip(actions.removes["version"].to_pylist(), _sized(actions.removes), strict=True):
+        commits.setdefault(version, _Commit()).removed.append(one)
+    for version, one in zip(actions.adds["version"].to_pylist(), _sized(actions.adds), strict=True):
+        commits.setdefault(version, _Commit()).added.append(one)
+    return commits

@@ -1,0 +1,154 @@
+"""The frames FILES, CHANGES, MANIFESTS and ENTRIES of Delta versions."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.delta.metadata.checkpoints import CheckpointFile
+from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
+from snapshot_explorer.formats.delta.metadata.records import Actions
+
+
+def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+    """Return the FILES frame of live files, in the order of the log.
+
+    `added_version` is the version since which a file is live, null where a checkpoint lacks it. `data_change` is
+    the flag of the add: in a checkpoint it is mostly false.
+
+    Args:
+        adds: ADDS of the live files.
+        partitions: Their partitions, by logical name.
+        rows: The rows of each file before deletions; null where its statistics omit them.
+    """
+    columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
+    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+
+
+def changes_frame(
+    actions: Actions,
+    versions: Sequence[int],
+    *,
+    partitions: Mapping[str, pa.Array],
+    rows: Mapping[str, pa.Array],
+) -> pa.Table:
+    """Return the CHANGES frame: in the given order of versions; per version removes, adds, then change data.
+
+    Args:
+        partitions: The partitions of the removes, adds and change data files, by logical name.
+        rows: The row counts of the removes and adds.
+    """
+    tables = [
+        _changes(actions.removes, "remove", "delta", partitions["remove"], rows["remove"]),
+        _changes(actions.adds, "add", "delta", partitions["add"], rows["add"]),
+        _changes(actions.cdc, "add", "changelog", partitions["cdc"], pa.nulls(actions.cdc.num_rows, pa.int64())),
+    ]
+    together = pa.concat_tables(tables)
+    if not together.num_rows:
+        return together
+    numbers = np.array(versions, np.int64)
+    order = np.argsort(numbers)
+    places = order[np.searchsorted(numbers[order], together.column("version").to_numpy())]
+    if (places[1:] >= places[:-1]).all():
+        return together  # as of commits that only add
+    return together.take(pa.array(np.argsort(places, kind="stable")))
+
+
+def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+    """Return the ENTRIES of file actions of one kind, in order.
+
+    Args:
+        files: ADDS or REMOVES.
+        change: Which of them: add or remove.
+        partitions: Their partitions, by logical name.
+        rows: The rows of each file before deletions; null where its statistics omit them.
+    """
+    columns = _file_columns(files, partitions, rows) | {"change": pa.repeat(change, files.num_rows)}
+    return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
+
+
+def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
+    """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
+
+    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are those of the add
+    and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
+
+    Args:
+        actions: The actions of its commits after the checkpoint.
+    """
+    counted = [_counts(files) for files in (actions.adds, actions.removes)]
+    base: list[dict[str, object]] = [
+        {
+            "list": "base",
+            "list_path": file.list_path,
+            "position": position,
+            "path": file.path,
+            "size_bytes": file.size_bytes,
+            "added_files": file.adds,
+            "removed_files": 0,
+        }
+        for position, file in enumerate(checkpoint)
+    ]
+    delta: list[dict[str, object]] = [
+        {
+            "list": "delta",
+            "position": position,
+            "path": commit.path,
+            "size_bytes": commit.size_bytes,
+            "added_files": counted[0].get(commit.version, 0),
+            "removed_files": counted[1].get(commit.version, 0),
+        }
+        for position, commit in enumerate(segment.commits)
+    ]
+    rows = [{"version": segment.version} | row for row in (*base, *delta)]
+    return pa.Table.from_pylist(rows, frames.MANIFESTS)
+
+
+def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return deletion vectors as text: kind, `:`, its location, and `@` with the offset in a file; null without one.
+
+    `u:` is a file below the table's root by its UUID, `p:` an absolute path, `i:` a vector inline in the log.
+    """
+    flat = single_chunk(vectors)
+    if flat.null_count == len(flat):
+        return pa.nulls(len(flat), pa.string())
+    kind, where, offset = (pc.struct_field(flat, [name]) for name in ("storage_type", "path_or_inline", "offset"))
+    at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
+    found = pc.binary_join_element_wise(kind, ":", where, at, "")
+    return pc.if_else(pc.is_valid(flat), found, pa.scalar(None, pa.string()))
+
+
+def _changes(files: pa.Table, change: str, kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+    count = files.num_rows
+    columns = _file_columns(files, partitions, rows) | {
+        "version": files.column("version"),
+        "change": pa.repeat(change, count),
+        "list": pa.repeat(kind, count),
+    }
+    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)
+
+
+def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, pa.Array | pa.ChunkedArray]:
+    count = files.num_rows
+    has_vectors = "deletion_vector" in files.column_names
+    vectors = single_chunk(files.column("deletion_vector")) if has_vectors else None
+    return {
+        "path": files.column("path"),
+        "partition": partitions,
+        "bucket": pa.nulls(count, pa.int32()),
+        "level": pa.nulls(count, pa.int32()),
+        "rows": rows,
+        "size_bytes": files.column("size_bytes"),
+        "schema_id": pa.nulls(count, pa.int64()),
+        "deletion_vector": pa.nulls(count, pa.string()) if vectors is None else vector_texts(vectors),
+        "deleted_rows": pa.nulls(count, pa.int64()) if vectors is None else pc.struct_field(vectors, ["cardinality"]),
+        "data_change": files.column("data_change"),
+    }
+
+
+def _counts(files: pa.Table) -> dict[int, int]:
+    found = pc.value_counts(files.column("version"))
+    return dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))

@@ -1,0 +1,1 @@
+"""Metadata tables with the columns of Delta's own."""

@@ -1,0 +1,303 @@
+"""`inspect(name)` of Delta tables: DESCRIBE HISTORY, DESCRIBE DETAIL and a few more metadata tables.
+
+Source: delta DeltaHistory.scala, DescribeDeltaDetailsCommand.scala.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.delta.metadata.json_columns import json_text
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.times import Infos, Times
+from snapshot_explorer.model import Inspection
+from snapshot_explorer.storage import Storage
+
+INSPECTIONS = (
+    Inspection(name="history", at_version=False, meaning="every commit, as DESCRIBE HISTORY shows it, newest first"),
+    Inspection(name="detail", at_version=True, meaning="the table in a row, as DESCRIBE DETAIL shows it"),
+    Inspection(name="properties", at_version=True, meaning="the table's properties, as SHOW TBLPROPERTIES shows them"),
+    Inspection(name="transactions", at_version=True, meaning="how far each writing application has come"),
+    Inspection(name="domains", at_version=True, meaning="metadata of features, such as the clustering columns"),
+)
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+_JOB = pa.struct(
+    [(name, pa.string()) for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")]
+)
+_NOTEBOOK = pa.struct([("notebookId", pa.string())])
+HISTORY = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("timestamp", TIMESTAMP),
+        ("userId", pa.string()),
+        ("userName", pa.string()),
+        ("operation", pa.string()),
+        ("operationParameters", STRINGS),
+        ("job", _JOB),
+        ("notebook", _NOTEBOOK),
+        ("clusterId", pa.string()),
+        ("readVersion", pa.int64()),
+        ("isolationLevel", pa.string()),
+        ("isBlindAppend", pa.bool_()),
+        ("operationMetrics", STRINGS),
+        ("userMetadata", pa.string()),
+        ("engineInfo", pa.string()),
+    ]
+)
+"""The columns of DESCRIBE HISTORY."""
+DETAIL = pa.schema(
+    [
+        ("format", pa.string()),
+        ("id", pa.string()),
+        ("name", pa.string()),
+        ("description", pa.string()),
+        ("location", pa.string()),
+        ("createdAt", TIMESTAMP),
+        ("lastModified", TIMESTAMP),
+        ("partitionColumns", pa.list_(pa.string())),
+        ("clusteringColumns", pa.list_(pa.string())),
+        ("numFiles", pa.int64()),
+        ("sizeInBytes", pa.int64()),
+        ("properties", STRINGS),
+        ("minReaderVersion", pa.int32()),
+        ("minWriterVersion", pa.int32()),
+        ("tableFeatures", pa.list_(pa.string())),
+    ]
+)
+"""The columns of DESCRIBE DETAIL."""
+_PROPERTIES = pa.schema([("key", pa.string()), ("value", pa.string())])
+_TRANSACTIONS = pa.schema([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", TIMESTAMP)])
+_DOMAINS = pa.schema([("domain", pa.string()), ("configuration", pa.string())])
+_SCHEMAS: Mapping[str, pa.Schema] = {
+    "history": HISTORY,
+    "detail": DETAIL,
+    "properties": _PROPERTIES,
+    "transactions": _TRANSACTIONS,
+    "domains": _DOMAINS,
+}
+
+_IMPLIED: Sequence[tuple[str, int, int]] = (
+    ("appendOnly", 1, 2),
+    ("invariants", 1, 2),
+    ("checkConstraints", 1, 3),
+    ("changeDataFeed", 1, 4),
+    ("generatedColumns", 1, 4),
+    ("columnMapping", 2, 5),
+    ("identityColumns", 1, 6),
+)
+"""Features that come with a version of the protocol: name, reader version, writer version."""
+_FEATURES_FROM = 7
+"""The first writer version with named features."""
+_AT_ONCE = 1_000
+"""Commits whose actions are in memory at the same time."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DeltaInspector:
+    """Builds the metadata tables of Delta. Thread-safe."""
+
+    def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
+        self._storage = storage
+        self._log = log
+        self._times = times
+
+    def of_table(self, name: str) -> pa.Table:
+        """Return the history of the table. Reads every commit file."""
+        if name != "history":
+            raise _unknown(name)
+        return self._history()
+
+    def of_version(self, name: str, version: int) -> pa.Table:
+        """Return one of INSPECTIONS at a version. Reads the state of the version."""
+        state = self._log.state(version)
+        match name:
+            case "detail":
+                return self._detail(state)
+            case "properties":
+                return _table([{"key": key, "value": value} for key, value in _properties(state)], _PROPERTIES)
+            case "transactions":
+                return _transactions(state)
+            case _:
+                rows = [{"domain": domain, "configuration": text} for domain, text in sorted(state.domains.items())]
+                return _table(rows, _DOMAINS)
+
+    def _last_modified(self, version: int) -> datetime | None:
+        """Return the modification time of the version's commit file, unadjusted, like DESCRIBE DETAIL.
+
+        Where the storage reports no times, it is the commit time.
+        """
+        commit = self._log.listing().commits().get(version)
+        modified = None if commit is None else _moment(commit.modified_ms)
+        if modified is not None or commit is None:
+            return modified
+        return self._times.commit_times([version], self._log.actions([version]).commit_infos)[0]
+
+    def _history(self) -> pa.Table:
+        versions = [*self._log.refresh().commits()][::-1]
+        parts = [self._page(versions[start : start + _AT_ONCE]) for start in range(0, len(versions), _AT_ONCE)]
+        return pa.concat_tables(parts) if parts else HISTORY.empty_table()
+
+    def _page(self, versions: Sequence[int]) -> pa.Table:
+        infos = self._log.actions(versions[::-1]).commit_infos
+        return history_rows(versions, infos, self._times.commit_times(versions, infos))
+
+    def _detail(self, state: DeltaState) -> pa.Table:
+        metadata, protocol = state.metadata, state.protocol
+        row = {
+            "format": "delta",
+            "id": metadata.id,
+            "name": metadata.name,
+            "description": metadata.description,
+            "location": self._storage.root,
+            "createdAt": _moment(metadata.created_at),
+            "lastModified": self._last_modified(state.version),
+            "partitionColumns": list(metadata.partition_columns),
+            "clusteringColumns": clustering_columns(state),
+            "numFiles": state.adds.num_rows,
+            "sizeInBytes": pc.sum(state.adds["size_bytes"], min_count=0).as_py(),
+            "properties": _properties(state),
+            "minReaderVersion": protocol.min_reader_version,
+            "minWriterVersion": protocol.min_writer_version,
+            "tableFeatures": table_features(protocol),
+        }
+        return _table([row], DETAIL)
+
+
+def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime | None]) -> pa.Table:
+    """Return HISTORY rows of the versions in order; nulls for a commit without commitInfo.
+
+    Parameters and metrics that are not text are shown as JSON, like in Spark.
+    """
+    rows = []
+    for version, time in zip(versions, times, strict=True):
+        info = infos.get(version, {})
+        job, notebook = info.get("job"), info.get("notebook")
+        rows.append(
+            {
+                "version": version,
+                "timestamp": time,
+                **{name: text(info.get(name)) for name in HISTORY.names if HISTORY.field(name).type == pa.string()},
+                "operationParameters": _texts(info.get("operationParameters")),
+                "job": _named(job, _JOB),
+                "notebook": _named(notebook, _NOTEBOOK),
+                "readVersion": _long(info.get("readVersion")),
+                "isBlindAppend": info.get("isBlindAppend") if isinstance(info.get("isBlindAppend"), bool) else None,
+                "operationMetrics": _texts(info.get("operationMetrics")),
+            }
+        )
+    return _table(rows, HISTORY)
+
+
+def table_features(protocol: Protocol) -> list[str]:
+    """Return the features of a table, sorted: the named ones, and those that come with older protocol versions.
+
+    Source: delta PROTOCOL.md, "Table Features"; delta TableFeatureSupport.implicitlySupportedFeatures.
+    """
+    named = set(protocol.reader_features or ()) | set(protocol.writer_features or ())
+    if protocol.min_writer_version < _FEATURES_FROM:
+        named |= {
+            name
+            for name, reader, writer in _IMPLIED
+            if protocol.min_reader_version >= reader and protocol.min_writer_version >= writer
+        }
+    return sorted(named)
+
+
+def clustering_columns(state: DeltaState) -> list[str]:
+    """Return the clustering columns by their logical names, nested ones with dots; empty without any.
+
+    Source: delta PROTOCOL.md, "Clustered Table".
+    """
+    clustering = _json(state.domains.get("delta.clustering"))
+    columns = clustering.get("clusteringColumns") if isinstance(clustering, dict) else None
+    if not isinstance(columns, list):
+        return []
+    paths = [column.get("physicalName") if isinstance(column, dict) else column for column in columns]
+    parts = [[path] if isinstance(path, str) else path for path in paths]
+    return [
+        ".".join(_logical(path, state.metadata))
+        for path in parts
+        if isinstance(path, list) and all(isinstance(name, str) for name in path)
+    ]
+
+
+def _logical(path: Sequence[str], metadata: Metadata) -> list[str]:
+    """Return the logical names of a path of physical ones; an unknown name stays unchanged."""
+    names = []
+    kind = _json(metadata.schema_json)
+    for physical in path:
+        fields = kind.get("fields") if isinstance(kind, dict) else None
+        field: dict[str, Any] = next((one for one in fields or () if _physical(one) == physical), {})
+        names.append(str(field.get("name", physical)))
+        kind = field.get("type")
+    return names
+
+
+def _physical(field: object) -> object:
+    if not isinstance(field, dict):
+        return None
+    metadata = field.get("metadata")
+    return (metadata if isinstance(metadata, dict) else {}).get("delta.columnMapping.physicalName", field.get("name"))
+
+
+def _properties(state: DeltaState) -> list[tuple[str, str]]:
+    return sorted(state.metadata.configuration.items())
+
+
+def _transactions(state: DeltaState) -> pa.Table:
+    rows = [
+        {"appId": one.app_id, "version": one.version, "lastUpdated": _moment(one.last_updated)}
+        for _, one in sorted(state.transactions.items())
+    ]
+    return _table(rows, _TRANSACTIONS)
+
+
+def text(value: Any) -> str | None:
+    """Return a value of commitInfo as text: text and null unchanged, other values as JSON."""
+    return value if value is None or isinstance(value, str) else json_text(value)
+
+
+def _texts(value: Any) -> list[tuple[str, str | None]] | None:
+    return [(key, text(one)) for key, one in value.items()] if isinstance(value, dict) else None
+
+
+def _named(value: Any, kind: pa.StructType) -> dict[str, str | None] | None:
+    return {field.name: text(value.get(field.name)) for field in kind} if isinstance(value, dict) else None
+
+
+def _long(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def _moment(millis: int | None) -> datetime | None:
+    """Return a time; None if it is missing or outside of the calendar."""
+    try:
+        return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError:
+        return None
+
+
+def _json(content: str | None) -> Any:
+    try:
+        return None if content is None else orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema)
+
+
+def _unknown(name: str) -> InvalidArgumentError:
+    names = [one.name for one in INSPECTIONS]
+    near = get_close_matches(name, names, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return InvalidArgumentError(f"No metadata table is called {name!r}.{hint} There are: {', '.join(names)}.")

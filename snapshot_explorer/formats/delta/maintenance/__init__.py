@@ -1,1 +1,0 @@
-"""Maintenance of Delta tables: settings, VACUUM, which versions can still be loaded."""

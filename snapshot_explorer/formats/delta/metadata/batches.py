@@ -1,0 +1,136 @@
+"""Commits, read in batches of bounded memory; the actions of the last ones are cached."""
+
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.delta.metadata.actions import parse_commits
+from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.records import Actions
+from snapshot_explorer.storage import Storage
+
+BYTES_AT_ONCE = 16 << 20
+"""Bytes of commits that are in memory at the same time."""
+BYTES_KEPT = 64 << 20
+"""Bytes of the commits whose actions are cached; as columns they need about as much memory."""
+_BATCHES_KEPT = 32
+"""The most batches of cached actions."""
+_UNKNOWN_SIZE = 4_096
+"""Assumed size of a commit without one in the listing."""
+
+T = TypeVar("T")
+
+
+def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
+    """Return the first commits of up to that many bytes, at least one, and the rest."""
+    held = 0
+    for place, commit in enumerate(commits):
+        held += _UNKNOWN_SIZE if commit.size_bytes is None else commit.size_bytes
+        if held >= limit:
+            return commits[: place + 1], commits[place + 1 :]
+    return commits, ()
+
+
+class CommitReader:
+    """Reads commits, and caches the actions that were read for a state. Thread-safe.
+
+    The cache contains columns, not JSON: a state without removed files shares them.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._kept: deque[tuple[Sequence[LogFile], Actions]] = deque()
+
+    def forget(self) -> None:
+        """Clear the cache."""
+        with self._lock:
+            self._kept.clear()
+
+    def actions(self, commits: Sequence[LogFile], *, infos: bool) -> Actions:
+        """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false."""
+        kept = None if infos else self._of_kept(commits)
+        return (
+            parse_commits(self._contents(commits), infos=infos, limits=self._storage.limits) if kept is None else kept
+        )
+
+    def actions_to_keep(self, commits: Sequence[LogFile]) -> Actions:
+        """Return the actions of commits without their commitInfo, and cache them if they are not too large."""
+        kept = self._of_kept(commits)
+        if kept is not None:
+            return kept
+        found = parse_commits(self._contents(commits), infos=False, limits=self._storage.limits)
+        # If the listing cannot identify a file, it is read each time.
+        if all(one.size_bytes is not None and one.modified is not None for one in commits):
+            self._keep(commits, found)
+        return found
+
+    def _keep(self, commits: Sequence[LogFile], actions: Actions) -> None:
+        with self._lock:
+            self._kept.append((commits, actions))
+            # The columns of small commits take as much memory as those of large ones, and each update adds one.
+            while len(self._kept) > _BATCHES_KEPT or (
+                sum(one.size_bytes or 0 for some, _ in self._kept for one in some) > BYTES_KEPT
+            ):
+                self._kept.popleft()
+
+    def _of_kept(self, commits: Sequence[LogFile]) -> Actions | None:
+        if not commits:
+            return None
+        with self._lock:
+            kept = tuple(self._kept)
+        for some, actions in kept:
+            start = bisect_left(some, commits[0].version, key=_version)
+            if list(some[start : start + len(commits)]) == list(commits):
+                return _between(actions, commits[0].version, commits[-1].version)
+        return None
+
+    def _contents(self, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield version, path and bytes of commits, in their order; a request each, those of a batch concurrently."""
+        left = commits
+        while left:
+            some, left = first_batch(left, BYTES_AT_ONCE)
+            for commit, content in zip(some, self._storage.read_each([one.path for one in some]), strict=True):
+                yield commit.version, commit.path, content
+                check_size(commit.path, commit.size_bytes, content)
+
+
+def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
+    """Check that a commit is not truncated: cut between two lines, the rest would be valid."""
+    if size_bytes is not None and len(content) < size_bytes:
+        raise CorruptTableError(
+            f"{path} has {len(content)} bytes, but {size_bytes} by the listing of the log: it is cut short or "
+            "was replaced. Try again; compare it with a copy of the table."
+        )
+
+
+def _version(commit: LogFile) -> int:
+    return commit.version
+
+
+def _between(actions: Actions, first: int, last: int) -> Actions:
+    return Actions(
+        adds=_rows_between(actions.adds, first, last),
+        removes=_rows_between(actions.removes, first, last),
+        cdc=_rows_between(actions.cdc, first, last),
+        commit_infos=_items_between(actions.commit_infos, first, last),
+        protocols=_items_between(actions.protocols, first, last),
+        metadatas=_items_between(actions.metadatas, first, last),
+        transactions=_items_between(actions.transactions, first, last),
+        domains=_items_between(actions.domains, first, last),
+    )
+
+
+def _rows_between(files: pa.Table, first: int, last: int) -> pa.Table:
+    start, end = np.searchsorted(files.column("version").to_numpy(), [first, last + 1]).tolist()
+    return files.slice(start, end - start)
+
+
+def _items_between(found: Mapping[int, T], first: int, last: int) -> dict[int, T]:
+    return {version: one for version, one in found.items() if first <= version <= last}

@@ -1,0 +1,398 @@
+"""Checkpoints of every form: one file, several parts, with or without sidecars, parquet or JSON.
+
+Only the columns that a state needs are read, row group by row group; tombstones only on request.
+
+Source: delta PROTOCOL.md, "Checkpoints".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import parquet_pages
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.python_values import with_dicts
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.formats.corrupt_files import check_size
+from snapshot_explorer.formats.delta.metadata.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
+from snapshot_explorer.formats.delta.metadata.json_columns import integer
+from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, LogFile
+from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array, is_absolute
+from snapshot_explorer.formats.delta.metadata.records import ADDS, DELETION_VECTOR, STRINGS
+from snapshot_explorer.formats.delta.metadata.replay import ReplayState, joined_adds
+from snapshot_explorer.limits import Limits
+from snapshot_explorer.storage import Storage
+
+_WHOLE = 8 << 20
+"""A checkpoint file up to this size is read whole, in one request, concurrently with others."""
+_AT_ONCE = 64 << 20
+"""Bytes of a checkpoint's files that are in memory at the same time."""
+_NON_FILE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
+FileKind = Literal["add", "remove"]
+"""Kinds of file actions."""
+_FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFile:
+    """A file of a checkpoint."""
+
+    path: str
+    """Below the table's root."""
+    size_bytes: int | None
+    """Its size, if known."""
+    list_path: str | None
+    """The file that names it, for a sidecar."""
+    adds: int
+    """The number of live files in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint that was read."""
+
+    replay_state: ReplayState
+    files: tuple[CheckpointFile, ...]
+    """Its files, sidecars last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileActions:
+    """The actions of one kind in a row group of a checkpoint."""
+
+    kind: FileKind
+    places: npt.NDArray[np.int64]
+    """The row of each action in the row group."""
+    files: pa.Table
+    """The actions as ADDS, maybe with `stats_parsed`; missing values are null."""
+
+
+def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
+    """Return the contents of a checkpoint.
+
+    Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
+    only the columns of the other actions are read, and no sidecar.
+    """
+    found = _CheckpointParts(adds=adds, limits=storage.limits)
+    for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
+        found.take(path, content)
+    if adds:
+        found.take_sidecars(storage)
+    sizes = {file.path: file.size_bytes for file in files} | found.sidecars
+    return Checkpoint(
+        replay_state=found.replay_state(),
+        files=tuple(found.described(path, size) for path, size in sizes.items()),
+    )
+
+
+def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterator[list[FileActions]]:
+    """Yield the add and remove actions of each row group of a checkpoint's parquet file.
+
+    Reads a small file whole; of a large one, row group by row group, the columns that ADDS has.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            wanted = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            leaves = [f"{kind}.{name}" for kind, names in wanted.items() for name in names]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
+            for group in range(file.num_row_groups):
+                found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
+                yield [
+                    FileActions(kind=kind, places=places, files=adds_of(rows, set(wanted[kind])))
+                    for kind, places, rows in found
+                    if len(rows)
+                ]
+
+
+def read_adds(
+    storage: Storage, path: str, size_bytes: int | None, *, part: int = 0, parts: int = 1
+) -> Iterator[pa.Table]:
+    """Yield the ADDS of a file of a checkpoint or of a sidecar, piece by piece.
+
+    Args:
+        part: The part of it, from 0; only parquet files have several.
+    """
+    for _, content in _contents(storage, [(path, size_bytes)]):
+        if path.endswith(".json"):
+            parser = Parser(infos=False, limits=storage.limits)
+            parser.feed(None, path, content.read())
+            yield parser.actions().adds
+            continue
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            leaves = [f"add.{name}" for name in _wanted(file, "add")]
+            parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
+            yield from _adds(file, part=part, parts=parts)
+
+
+class _CheckpointParts:
+    """The parts of a checkpoint read so far."""
+
+    def __init__(self, *, adds: bool, limits: Limits) -> None:
+        self.wants_adds = adds
+        self.limits = limits
+        self.tables: list[pa.Table] = []
+        self.non_file_actions: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _NON_FILE_ACTIONS}
+        self.counts: dict[str, int] = {}
+        self.sidecars: dict[str, int | None] = {}
+        self.named_by: dict[str, str] = {}
+
+    def take(self, path: str, content: pa.NativeFile, *, sidecar: bool = False) -> None:
+        if path.endswith(".json"):
+            self._take_json(path, content)
+            return
+        with _damage_of(path):
+            file = parquet_pages.opened(content)
+            if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
+                raise CorruptBytesError("it holds neither add nor remove actions")
+            leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
+            leaves += [] if sidecar else _NON_FILE_ACTIONS
+            parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
+            if not sidecar:
+                for kind in _NON_FILE_ACTIONS:
+                    self.non_file_actions[kind] += [(path, row) for row in _rows(file, kind)]
+            tables = list(_adds(file)) if self.wants_adds else []
+        self._keep(path, tables)
+        if not sidecar:
+            self._name_sidecars(path)
+
+    def take_sidecars(self, storage: Storage) -> None:
+        try:
+            for path, content in _contents(storage, list(self.sidecars.items())):
+                by = f"the checkpoint file {self.named_by[path]}"
+                check_size(f"The sidecar file {path}", content.size(), self.sidecars[path], by=by)
+                self.take(path, content, sidecar=True)
+        except MissingFileError as error:
+            raise CorruptTableError(
+                f"A checkpoint names a sidecar file that does not exist: {error} "
+                "An earlier checkpoint may still be whole."
+            ) from error
+
+    def replay_state(self) -> ReplayState:
+        return ReplayState(
+            adds=joined_adds(self.tables),
+            protocol=next(self._records("protocol", protocol_of), None),
+            metadata=next(self._records("metaData", metadata_of), None),
+            transactions={one.app_id: one for one in self._records("txn", transaction_of)},
+            domains={one.domain: one for one in self._records("domainMetadata", domain_of)},
+        )
+
+    def described(self, path: str, size: int | None) -> CheckpointFile:
+        adds = self.counts.get(path, 0)
+        return CheckpointFile(path=path, size_bytes=size, list_path=self.named_by.get(path), adds=adds)
+
+    def _records(self, kind: str, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+        for path, body in self.non_file_actions[kind]:
+            try:
+                yield make(body)
+            except CorruptBytesError as error:
+                raise CorruptTableError(
+                    f"{path} is damaged: its {kind} has {error}. An earlier checkpoint may still be whole."
+                ) from error
+
+    def _take_json(self, path: str, content: pa.NativeFile) -> None:
+        parser = Parser(infos=False, limits=self.limits)
+        parser.feed(None, path, content.read())
+        actions = parser.actions()
+        self._keep(path, [actions.adds] if self.wants_adds else [])
+        for kind, body in parser.non_file_actions:
+            if kind in self.non_file_actions:
+                self.non_file_actions[kind].append((path, body))
+        self._name_sidecars(path)
+
+    def _keep(self, path: str, tables: Sequence[pa.Table]) -> None:
+        self.tables += tables
+        self.counts[path] = sum(table.num_rows for table in tables)
+
+    def _name_sidecars(self, path: str) -> None:
+        for owner, body in self.non_file_actions["sidecar"]:
+            if owner != path:
+                continue
+            name = body.get("path")
+            if not isinstance(name, str) or not name:
+                raise CorruptTableError(f"{path} is damaged: a sidecar without a path. Restore it from a backup.")
+            where = decoded(name)
+            full = where if is_absolute(where) else f"{SIDECARS}/{where}"
+            self.sidecars[full] = _size(body.get("sizeInBytes"))
+            self.named_by[full] = path
+
+
+def _size(reported: Any) -> int | None:
+    try:
+        return integer(reported)
+    except ValueError:
+        return None
+
+
+def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, pa.NativeFile]]:
+    """Yield opened files: small ones are read whole and concurrently, large ones by ranges."""
+    waiting: list[str] = []
+    held = 0
+    for path, size in files:
+        if size is not None and size > _WHOLE:
+            yield path, storage.open(_place(storage, path))
+            continue
+        waiting.append(path)
+        held += _WHOLE if size is None else size
+        if held >= _AT_ONCE:
+            yield from _read(storage, waiting)
+            waiting, held = [], 0
+    yield from _read(storage, waiting)
+
+
+def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.NativeFile]]:
+    contents = storage.read_many([_place(storage, path) for path in paths])
+    for path, content in zip(paths, contents, strict=True):
+        yield path, pa.BufferReader(content)
+
+
+def _place(storage: Storage, path: str) -> str:
+    return storage.resolve_external(path) if is_absolute(path) else path
+
+
+def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions of a rare kind, in their JSON form."""
+    if kind not in file.schema_arrow.names:
+        return
+    for group in range(file.num_row_groups):
+        column = file.read_row_group(group, columns=[kind]).column(kind)
+        if not pa.types.is_struct(column.type):
+            raise CorruptBytesError(f"a column {kind} of type {column.type}")
+        yield from with_dicts(column.drop_null(), "strict")
+
+
+def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
+    """Yield the add actions of each row group; for one of `parts`, of every n-th row group."""
+    wanted = _wanted(file, "add")
+    for group in range(part, file.num_row_groups if wanted else 0, parts):
+        _, rows = _actions(file, group, "add", wanted)
+        if len(rows):
+            yield adds_of(rows, set(wanted))
+
+
+def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
+    """Return the fields to read of a kind of file action; none where the file has no column of it."""
+    if kind not in file.schema_arrow.names:
+        return []
+    stored = file.schema_arrow.field(kind).type
+    if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
+        raise CorruptBytesError(f"a column {kind} without paths")
+    names = {field.name for field in stored}
+    wanted = [name for name, _ in STORED.values() if name in names]
+    wanted += [name for name in ("deletionVector",) if name in names]
+    if PARSED in names and not _has_all_stats(file, kind):
+        wanted.append(PARSED)
+    return wanted
+
+
+def _actions(
+    file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
+    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
+    is_present = pc.is_valid(pc.struct_field(column, ["path"]))
+    return np.flatnonzero(is_present.to_numpy(zero_copy_only=False)), column.filter(is_present)
+
+
+def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
+    """Return whether every action has its statistics as text, by the file's own statistics."""
+    names = [file.schema.column(index).path for index in range(len(file.schema))]
+    if f"{kind}.stats" not in names or f"{kind}.path" not in names:
+        return False
+    places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
+    for group in range(file.num_row_groups):
+        reported = [file.metadata.row_group(group).column(place).statistics for place in places]
+        nulls = [one.null_count if one is not None and one.has_null_count else None for one in reported]
+        if nulls[0] is None or nulls[0] != nulls[1]:
+            return False
+    return True
+
+
+@contextmanager
+def _damage_of(path: str) -> Iterator[None]:
+    """Translate errors while reading a file into one that names it."""
+    try:
+        yield
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+        reported = " ".join(str(error).split())[:300]
+        raise CorruptTableError(
+            f"The checkpoint file {path} is damaged: {reported}. An earlier checkpoint may still be whole."
+        ) from error
+
+
+STORED: Mapping[str, tuple[str, pa.DataType]] = {
+    "path": ("path", pa.string()),
+    "partition_values": ("partitionValues", STRINGS),
+    "size_bytes": ("size", pa.int64()),
+    "data_change": ("dataChange", pa.bool_()),
+    "stats": ("stats", pa.string()),
+    "base_row_id": ("baseRowId", pa.int64()),
+    "default_row_commit_version": ("defaultRowCommitVersion", pa.int64()),
+    "tags": ("tags", STRINGS),
+    "modified_at": ("modificationTime", pa.int64()),
+    "clustering_provider": ("clusteringProvider", pa.string()),
+}
+"""Columns of ADDS, each with its name and type in a checkpoint; deletion vectors are separate."""
+_VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+PARSED = "stats_parsed"
+"""Statistics as structs, converted to text where a checkpoint has no text."""
+
+
+def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
+    """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
+    columns: dict[str, pa.Array] = {"version": pa.nulls(len(rows), pa.int64())}
+    for name, (stored, kind) in STORED.items():
+        found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
+        columns[name] = found if found.type == kind else _cast(found, kind)
+    columns["path"] = decoded_array(columns["path"])
+    columns["deletion_vector"] = (
+        _vectors(pc.struct_field(rows, ["deletionVector"]))
+        if "deletionVector" in wanted
+        else pa.nulls(len(rows), DELETION_VECTOR)
+    )
+    table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
+    table.validate(full=True)
+    return table.append_column(PARSED, pc.struct_field(rows, [PARSED])) if PARSED in wanted else table
+
+
+def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_map(kind):
+        if not pa.types.is_map(found.type):
+            raise CorruptBytesError(f"a map of type {found.type}")
+        return pa.MapArray.from_arrays(
+            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=kind
+        )
+    return found.cast(kind)
+
+
+def _offsets(found: pa.MapArray) -> pa.Array:
+    """Return the offsets of a map array, null where the map is null, from the first key on."""
+    offsets = found.offsets
+    empty = pc.is_null(found)
+    if not pc.any(empty).as_py():
+        return offsets
+    vector_difference = pa.concat_arrays([empty, pa.array([False])])
+    return pc.if_else(vector_difference, pa.scalar(None, pa.int32()), offsets)
+
+
+def _vectors(found: pa.StructArray) -> pa.Array:
+    if found.null_count == len(found):
+        return pa.nulls(len(found), DELETION_VECTOR)
+    names = {field.name for field in found.type}
+    children = [
+        pc.struct_field(found, [stored]).cast(field.type) if stored in names else pa.nulls(len(found), field.type)
+        for stored, field in zip(_VECTOR, DELETION_VECTOR, strict=True)
+    ]
+    described = pc.is_valid(children[0])
+    return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR), mask=pc.invert(described))

@@ -1,0 +1,350 @@
+"""Delta's types: their notation in schemas, and their Arrow types."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.delta.metadata.json_columns import integer
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.model import FieldIds
+
+Mode = Literal["none", "name", "id"]
+"""How to find the columns of a data file: by name, by physical name, or by id."""
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+COLUMN_ID = "delta.columnMapping.id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaDataType:
+    """A Delta type. Only the fields that its root needs are set."""
+
+    root: str
+    """byte, short, integer, long, float, double, decimal, boolean, string, binary, date, timestamp, timestamp_ntz,
+    variant, void, array, map or struct; any other root is an unsupported type, as in the schema."""
+    precision: int = 0
+    """Digits of a decimal."""
+    scale: int = 0
+    """Fraction digits of a decimal."""
+    key: "DeltaDataType | None" = None
+    """Type of a map's keys."""
+    element: "DeltaDataType | None" = None
+    """Type of an array's items, and of a map's values."""
+    element_nullable: bool = True
+    """Whether items or values may be null."""
+    fields: "tuple[DeltaField, ...]" = ()
+    char_length: int | None = None
+    """Length of a char(n), whose values are padded with spaces; None for any other type."""
+    user_defined: bool = False
+    """Whether it is what a user-defined type is stored as: column mapping leaves out its fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChange:
+    """A widening of a column: delta PROTOCOL.md, "Type Change Metadata"."""
+
+    before: str
+    """The former type, as in schemas."""
+    after: str
+    path: tuple[str, ...]
+    """The path in the column: `element`, `key`, `value`; empty for the column itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaField:
+    """A column, or a field of a struct."""
+
+    name: str
+    """The name that users see."""
+    type: DeltaDataType
+    nullable: bool = True
+    """Whether it may be null."""
+    stored: str
+    """The name in data files, partition values and statistics."""
+    id: int | None = None
+    """The id of column mapping, which renames keep."""
+    comment: str | None = None
+    declared: str | None = None
+    """The declared type, where the schema has another: varchar(10) for a string."""
+    collation: str | None = None
+    """The collation of its texts, other than by their bytes; one of them, if it contains several."""
+    changes: tuple[TypeChange, ...] = ()
+    """Its widenings, oldest first."""
+
+
+_ARROW = {
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "variant": pa.struct(
+        # The mark lets other readers, such as Spark, distinguish a variant from a struct of this form.
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    ),
+    "void": pa.null(),
+}
+_DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\))?")
+_TEXT = re.compile(r"string( collate \S+)?|(?:var)?char\(\d+\)", re.IGNORECASE)
+_CHAR = re.compile(r"char\((\d{1,9})\)", re.IGNORECASE)
+_GREATEST_PRECISION = 38
+
+
+def parse_fields(raw: Iterable[Mapping[str, Any]], mode: Mode) -> tuple[DeltaField, ...]:
+    """Return the fields of a struct.
+
+    Raises:
+        KeyError, TypeError, ValueError: The schema contradicts the format.
+
+    Source: delta PROTOCOL.md, "Schema Serialization Format".
+    """
+    fields = tuple(_field(item, mode) for item in raw)
+    if len({field.name for field in fields}) < len(fields):
+        raise ValueError("two columns have one name")
+    return fields
+
+
+def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
+    name = _text(raw["name"])
+    metadata = raw.get("metadata") or {}
+    number = metadata.get(COLUMN_ID)
+    physical = metadata.get(PHYSICAL_NAME)
+    comment = metadata.get("comment")
+    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
+    kind = parse_type(raw["type"], mode)
+    return DeltaField(
+        name=name,
+        type=kind if declared is None else _with_char_lengths(kind, str(declared)),
+        nullable=bool(raw.get("nullable", True)),
+        stored=name if mode == "none" or physical is None else _text(physical),
+        id=None if number is None else integer(number),
+        comment=None if comment is None else str(comment),
+        declared=None if declared is None else str(declared),
+        collation=_collation(raw["type"], metadata.get("__COLLATIONS") or {}),
+        changes=tuple(
+            TypeChange(
+                before=_text(change["fromType"]),
+                after=_text(change["toType"]),
+                path=tuple(_text(change.get("fieldPath") or "").split(".")) if change.get("fieldPath") else (),
+            )
+            for change in metadata.get("delta.typeChanges") or ()
+        ),
+    )
+
+
+def _collation(kind: object, listed: Mapping[str, str]) -> str | None:
+    """Return the collation of a field's own texts, or of those in its arrays and maps; None if they have none."""
+    found = _TEXT.fullmatch(kind) if isinstance(kind, str) else None
+    names = [*map(str, listed.values()), *([found[1].split()[-1]] if found and found[1] else [])]
+    return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)
+
+
+def _with_char_lengths(kind: DeltaDataType, declared: str) -> DeltaDataType:
+    """Return a type with the lengths of each char(n) in its declared type, such as `struct<a:char(4),b:int>`.
+
+    Source: spark CharVarcharUtils.getRawType, addPaddingForScan.
+    """
+    if kind.root == "string":
+        found = _CHAR.fullmatch(declared)
+        return replace(kind, char_length=int(found[1])) if found else kind
+    inside = _type_arguments(declared) if "char(" in declared.lower() else []
+    if kind.root == "struct":
+        names = {field.name for field in kind.fields}
+        types = dict(part.partition(":")[::2] for part in inside)
+        # The declared type keeps the old name of a field that was renamed.
+        renamed = {place: text for place, (name, text) in enumerate(types.items()) if name not in names}
+        texts = [types.get(one.name, renamed.get(place, "")) for place, one in enumerate(kind.fields)]
+        fields = [
+            replace(one, type=_with_char_lengths(one.type, text)) for one, text in zip(kind.fields, texts, strict=True)
+        ]
+        return replace(kind, fields=tuple(fields))
+    if kind.root == "array" and kind.element and len(inside) == 1:
+        return replace(kind, element=_with_char_lengths(kind.element, inside[0]))
+    if kind.root == "map" and kind.key and kind.element and len(inside) == 2:  # noqa: PLR2004 - key and value
+        key, element = _with_char_lengths(kind.key, inside[0]), _with_char_lengths(kind.element, inside[1])
+        return replace(kind, key=key, element=element)
+    return kind
+
+
+def _type_arguments(declared: str) -> list[str]:
+    """Return the parts in the angle brackets of a type: those of `map<int,array<char(2)>>` are `int`, `array<...>`."""
+    parts, depth = [""], 0
+    for letter in declared.partition("<")[2].removesuffix(">"):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} where a text is expected")
+    return value
+
+
+def parse_type(raw: object, mode: Mode = "none") -> DeltaDataType:
+    """Return the type from its notation in a schema, text or an object; errors as `parse_fields`.
+
+    A user-defined type, such as a vector of Spark's ML library, is the type that it is stored as.
+    """
+    if isinstance(raw, str):
+        return _primitive(raw)
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{raw!r} is not a type")
+    root = _text(raw["type"])
+    if root == "udt" and "sqlType" in raw:
+        return replace(parse_type(raw["sqlType"]), user_defined=True)
+    if root == "struct":
+        return DeltaDataType(root=root, fields=parse_fields(raw["fields"], mode))
+    if root == "array":
+        nullable = bool(raw.get("containsNull", True))
+        return DeltaDataType(root=root, element=parse_type(raw["elementType"], mode), element_nullable=nullable)
+    if root == "map":
+        return DeltaDataType(
+            root=root,
+            key=parse_type(raw["keyType"], mode),
+            element=parse_type(raw["valueType"], mode),
+            element_nullable=bool(raw.get("valueContainsNull", True)),
+        )
+    return DeltaDataType(root=root)
+
+
+@lru_cache(256)
+def _primitive(spelled: str) -> DeltaDataType:
+    if spelled in _ARROW:
+        return DeltaDataType(root=spelled)
+    if spelled == "null":  # Spark 3.0 and older
+        return DeltaDataType(root="void")
+    if found := _DECIMAL.fullmatch(spelled):
+        precision, scale = int(found[1] or 10), int(found[2] or 0)
+        if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
+            raise ValueError(f"{spelled!r} is not a type")
+        return DeltaDataType(root="decimal", precision=precision, scale=scale)
+    if _TEXT.fullmatch(spelled):
+        return DeltaDataType(root="string")
+    return DeltaDataType(root=spelled)
+
+
+def is_known(kind: DeltaDataType) -> bool:
+    """Return whether a type, and the types in it, are supported."""
+    if kind.root in _ARROW:
+        return True
+    return kind.root in ("decimal", "array", "map", "struct") and all(is_known(part) for part in parts(kind))
+
+
+def parts(kind: DeltaDataType) -> list[DeltaDataType]:
+    """Return the types in a type."""
+    if kind.element is None and not kind.fields:
+        return []  # nearly all
+    return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+
+
+def collation_of(field: DeltaField) -> str | None:
+    """Return the first collation in a field; None if it has none."""
+    if field.collation or (field.type.element is None and not field.type.fields):
+        return field.collation  # nearly all
+    inside = (collation_of(one) for kind in _tree(field.type) for one in kind.fields)
+    return next((found for found in inside if found), None)
+
+
+def _tree(kind: DeltaDataType) -> Iterator[DeltaDataType]:
+    yield kind
+    for part in (kind.key, kind.element):
+        if part is not None:
+            yield from _tree(part)
+
+
+def has(kind: DeltaDataType, root: str) -> bool:
+    """Return whether a type, or a type in it, has a root."""
+    return kind.root == root or any(has(part, root) for part in parts(kind))
+
+
+def arrow_type(kind: DeltaDataType) -> pa.DataType:
+    """Return the Arrow type of a type.
+
+    A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
+    variant is a struct of value and metadata, both binary.
+    """
+    if kind.root in _ARROW:
+        return _ARROW[kind.root]
+    if kind.root == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    if kind.root == "struct":
+        return pa.struct([arrow_field(field) for field in kind.fields])
+    if kind.root == "array" and kind.element:
+        return pa.list_(pa.field("element", arrow_type(kind.element), nullable=kind.element_nullable))
+    if kind.root == "map" and kind.element and kind.key:
+        value = pa.field("value", arrow_type(kind.element), nullable=kind.element_nullable)
+        return pa.map_(arrow_type(kind.key), value)
+    raise refusal(features.UNREAD_TYPES, type=kind.root)
+
+
+def arrow_field(field: DeltaField) -> pa.Field:
+    """Return the Arrow field of a column; its metadata has the collation of its texts, if they have one."""
+    collation = collation_of(field)
+    more = None if collation is None else {"collation": collation}
+    return pa.field(field.name, arrow_type(field.type), nullable=field.nullable, metadata=more)
+
+
+def field_ids(kind: DeltaDataType, stored: str | None = None) -> FieldIds:
+    """Return the names in data files of the fields in a type, under that of its own field.
+
+    Unlike ids these are the same before and after column mapping was enabled.
+    """
+    if kind.root == "struct":
+        return FieldIds(id=stored, parts=tuple(field_ids(field.type, field.stored) for field in kind.fields))
+    return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (kind.key, kind.element) if part))
+
+
+def type_text(kind: DeltaDataType) -> str:
+    """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
+    if kind.root == "decimal":
+        return f"decimal({kind.precision},{kind.scale})"
+    if kind.root == "struct":
+        return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in kind.fields)}>"
+    if kind.root in ("array", "map"):
+        return f"{kind.root}<{','.join(type_text(part) for part in (kind.key, kind.element) if part)}>"
+    return kind.root
+
+
+_INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}
+_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+"""Digits before the point that a decimal needs to represent every value."""
+
+
+def is_widening(before: DeltaDataType, after: DeltaDataType) -> bool:
+    """Return whether a change of an atomic type preserves every value."""
+    if replace(before, char_length=None) == replace(after, char_length=None) or before.root == "void":
+        return True
+    if before.root in _INTEGERS and after.root in _INTEGERS:
+        return _INTEGERS[before.root] < _INTEGERS[after.root]
+    if after.root == "double":
+        return before.root in ("float", "byte", "short", "integer")
+    if after.root == "decimal" and before.root in _DIGITS:
+        return after.precision - after.scale >= _DIGITS[before.root]
+    if before.root == after.root == "decimal":
+        more = after.scale - before.scale
+        return 0 <= more <= after.precision - before.precision
+    return before.root == "date" and after.root == "timestamp_ntz"
+
+
+def is_allowed(before: str, after: str) -> bool:
+    """Return whether a change in a schema is supported."""
+    try:
+        return is_widening(parse_type(before), parse_type(after))
+    except ValueError:
+        return False

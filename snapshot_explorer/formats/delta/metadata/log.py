@@ -1,0 +1,518 @@
+"""`DeltaLog`: the log of a Delta table, listed and replayed on demand. Every read of a version starts here."""
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    MissingFileError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    StorageError,
+)
+from snapshot_explorer.formats.corrupt_files import check_size
+from snapshot_explorer.formats.delta import features
+from snapshot_explorer.formats.delta.metadata.batches import CommitReader, first_batch
+from snapshot_explorer.formats.delta.metadata.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
+from snapshot_explorer.formats.delta.metadata.hints import (
+    CheckpointHint,
+    Checksum,
+    contradictions,
+    read_checksum,
+    read_hint,
+)
+from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, STAGED, LogFile, commit_name
+from snapshot_explorer.formats.delta.metadata.log_segment import (
+    LogListing,
+    LogSegment,
+    earliest,
+    for_version,
+    list_log,
+    staged_versions,
+)
+from snapshot_explorer.formats.delta.metadata.records import Actions, DeltaState, Metadata, Protocol
+from snapshot_explorer.formats.delta.metadata.replay import (
+    ReplayState,
+    complete,
+    followed_by,
+    joined,
+    replay_state_of,
+    state_of,
+)
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.shortfall import (
+    PAUSE_SECONDS,
+    TRIES,
+    lost_versions,
+    missing_table_error,
+    missing_versions_error,
+    now,
+)
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_KEPT = 3
+"""The number of cached states."""
+_REPLAYED_AT_ONCE = 64 << 20
+"""Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
+_SMALL = 8 << 20
+"""A checkpoint up to this size is read once, whole, and cached."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tail:
+    """The replayed commits of a segment after its checkpoint."""
+
+    segment: LogSegment
+    replay_state: ReplayState
+
+
+class DeltaLog:
+    """The log of one table. Caches its newest listing and the last states. Safe to use from several threads."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._commits = CommitReader(storage)
+        self._lock = threading.RLock()
+        self._listing: LogListing | None = None
+        self._listed = 0
+        self._listed_at = now()
+        self._turns = itertools.count(1)
+        self._generation = 0
+        self._unusable: set[str] = set()
+        self._states: OrderedDict[int, DeltaState] = OrderedDict()
+        self._tails: OrderedDict[int, _Tail] = OrderedDict()
+        self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
+        self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
+        self.hint: CheckpointHint | None = None
+        """The hint that was read last."""
+
+    @property
+    def generation(self) -> int:
+        """Return a number that changes when listed files were replaced by others."""
+        return self._generation
+
+    def refresh(self) -> LogListing:
+        """Return a new listing of the log. Clears the caches if the table was created again.
+
+        A listing with fewer versions than the last one is retried a few times, then refused; the caches are kept. Fewer
+        versions are right if one of them has another commit, as after the table was dropped and recreated. Commits up
+        to a checkpoint may disappear in any order, as some writers clean up: that is logged as a warning.
+        """
+        for left in reversed(range(TRIES)):
+            turn, before, since = next(self._turns), self._listing, self._listed_at
+            found = list_log(self._storage, before)
+            lost = () if before is None else _lost(before, found)
+            if before is None or not lost or (found.versions() and not before.goes_on_in(found)):
+                break
+            if not left and _is_cleaned_up(found, lost):
+                log.warning("%s", missing_versions_error(self._storage.root, lost, found.versions(), since))
+                break
+            if not left:
+                raise self._shortfall(before, found, lost, since)
+            time.sleep(PAUSE_SECONDS)
+        with self._lock:
+            if turn < self._listed:
+                return found  # another listing started later and ended sooner: it is the newer one
+            self._listed, self._listed_at = turn, now()
+            if self._listing is not None and not self._listing.goes_on_in(found):
+                log.warning(
+                    "The log of %s shows other commits than before under the same numbers; the newest version was %s "
+                    "and is %s now: the table was dropped and recreated, or its log was replaced.",
+                    self._storage.root,
+                    self._listing.versions()[-1],
+                    found.versions()[-1],
+                )
+                self._generation += 1
+                self._unusable.clear()
+                self._states.clear()
+                self._checksums.clear()
+                self._tails.clear()
+                self._commits.forget()
+                self._kept_checkpoint = None
+            self._listing = found
+        return found
+
+    def _shortfall(
+        self, before: LogListing, found: LogListing, lost: Sequence[int], since: datetime
+    ) -> SnapshotExplorerError:
+        if not found.versions():
+            log.info("No delta log found for the Delta table at %s", self._storage.root)
+            return missing_table_error(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
+        return missing_versions_error(self._storage.root, lost, found.versions(), since)
+
+    def listing(self) -> LogListing:
+        """Return the newest listing; makes one if there is none yet."""
+        return self._listing or self.refresh()
+
+    def commits(self) -> tuple[LogFile, ...]:
+        """Return the commit file of each version that has one, ascending, by the newest listing."""
+        return tuple(self.listing().commits().values())
+
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that the newest listing names, ascending; see `LogListing.versions`."""
+        return self.listing().versions()
+
+    def earliest(self) -> int:
+        """Return the earliest version that can still be reconstructed, by the newest listing.
+
+        Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
+        """
+        found = earliest(self.listing())
+        if found is None:
+            raise SnapshotNotFoundError(
+                f"The log of {self._storage.root} cannot reconstruct any version: it has no commit 0 and no complete "
+                "checkpoint. Restore the log from a backup."
+            )
+        return found
+
+    def segment(self, version: int | None = None) -> LogSegment:
+        """Return the log segment of a version; by default the newest listed one.
+
+        No request if the newest listing contains it, otherwise one listing.
+        """
+        try:
+            return for_version(self.listing(), None, version, unusable=self._unusable)
+        except SnapshotExplorerError:
+            return for_version(self.refresh(), None, version, unusable=self._unusable)
+
+    def newest(self, listing: LogListing, start: int | None = None) -> LogSegment:
+        """Return the log segment of the newest version of a listing, starting from a checkpoint. No request."""
+        return for_version(listing, start, unusable=self._unusable)
+
+    def state(self, version: int) -> DeltaState:
+        """Return the state of a version. Reads its checkpoint and the commits after it; the last few are cached."""
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept
+        with self._lock:
+            if version not in self._states:
+                state = self._state(version)
+                _keep(self._states, version, state)
+                for note in self._contradictions(version, state.protocol, state.metadata):
+                    log.warning("%s", note)
+            self._states.move_to_end(version)
+            return self._states[version]
+
+    def _kept_state(self, version: int) -> DeltaState | None:
+        """Return the cached state of a version; None without one. Does not wait for a read."""
+        kept = self._states.get(version)
+        if kept is not None and self._lock.acquire(blocking=False):
+            try:
+                if version in self._states:
+                    self._states.move_to_end(version)
+            finally:
+                self._lock.release()
+        return kept
+
+    def protocol_and_metadata(self, version: int) -> tuple[Protocol, Metadata]:
+        """Return the protocol and the metadata in force at a version, without its live files if that is cheaper.
+
+        Reads the commits after the checkpoint and, if they lack them, only the non-file actions of a large checkpoint.
+        The checksum file is not used: it may be wrong.
+        """
+        kept = self._kept_state(version)
+        if kept is not None:
+            return kept.protocol, kept.metadata
+        with self._lock:
+            return self._attempts(version, self._protocol_and_metadata)
+
+    def checksum(self, version: int) -> Checksum | None:
+        """Return the version's checksum file, None without a usable one. One request the first time."""
+        with self._lock:
+            if version not in self._checksums:
+                _keep(self._checksums, version, read_checksum(self._storage, version))
+            return self._checksums[version]
+
+    def validate(self, version: int) -> tuple[str, list[str]]:
+        """Return the table's id at a version, and how its checksum file contradicts the log; a sentence each.
+
+        Counts are compared if the live files have been read, or come from commits alone.
+        """
+        with self._lock:
+            read: Callable[[int], object] = (
+                self.protocol_and_metadata if self.segment(version).checkpoint else self.state
+            )
+            if version in self._checksums:
+                read(version)
+            else:
+                checksum = partial(read_checksum, self._storage, version)
+                _keep(self._checksums, version, self._storage.together(checksum, partial(read, version))[0])
+            protocol, metadata = self.protocol_and_metadata(version)
+            return metadata.id or "", self._contradictions(version, protocol, metadata)
+
+    def _contradictions(self, version: int, protocol: Protocol, metadata: Metadata) -> list[str]:
+        checksum, state = self._checksums.get(version), self._states.get(version)
+        return [] if checksum is None else contradictions(checksum, protocol, metadata, state.adds if state else None)
+
+    def actions(self, versions: Sequence[int], *, infos: bool = True) -> Actions:
+        """Return the actions of the commits of these versions, in ascending order; a request each, concurrently.
+
+        No request for commits that a recent state was built from: they are cached, without commitInfo.
+        """
+        wanted = sorted(set(versions))
+        files = self.commit_files(wanted)
+        for left in reversed(range(TRIES)):
+            try:
+                return self._commits.actions(files, infos=infos)
+            except MissingFileError as error:
+                existing = self.refresh().commits()
+                missing = [version for version in wanted if version not in existing]
+                if missing:
+                    raise self._missing_commits_error(missing) from error
+                if not left:
+                    raise StorageError(
+                        f"{self._storage.root} lists a commit that it then does not return: {error} The storage may be "
+                        "behind, or a proxy answered. Try again."
+                    ) from error
+                files = [existing[version] for version in wanted]
+            time.sleep(PAUSE_SECONDS)
+        raise AssertionError  # unreachable: the last try returns or raises
+
+    def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
+        """Return the commit files of versions, in their order. A listing if the newest one lacks them."""
+        known = self.listing().commits()
+        if any(version not in known for version in versions):
+            known = self.refresh().commits()
+        missing = [version for version in versions if version not in known]
+        if missing:
+            raise self._missing_commits_error(missing)
+        return [known[version] for version in versions]
+
+    def outline(self, version: int) -> tuple[LogSegment, Checkpoint]:
+        """Return the log segment of a version and its checkpoint, maybe without live files.
+
+        Reads the checkpoint, of a large one only the non-file actions.
+        """
+        nothing = Checkpoint(replay_state=ReplayState(), files=())
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: (segment, self._checkpoint(segment, adds=False) if segment.checkpoint else nothing),
+            )
+
+    def checkpoint_files(self, version: int, *, adds: bool = True) -> tuple[CheckpointFile, ...]:
+        """Return the files of a version's checkpoint, sidecars included; empty without one.
+
+        Without `adds` less is read, only the name of a sidecar for example, and the counts of files may be missing.
+        """
+        with self._lock:
+            return self._attempts(
+                version,
+                lambda segment: self._checkpoint(segment, adds=adds).files if segment.checkpoint else (),
+            )
+
+    def _state(self, version: int) -> DeltaState:
+        return state_of(self._attempts(version, self._replay_state), version, self._storage.root)
+
+    def _replay_state(self, segment: LogSegment) -> ReplayState:
+        base = self._base_of(segment)
+        if base is not None:
+            after = [commit for commit in segment.commits if commit.version > base.version]
+            return self._replayed(replay_state_of(base), after, open_ended=False)
+        tail = self._tail_beside_checkpoint(segment)
+        return joined(self._checkpoint(segment, adds=True).replay_state, tail) if segment.checkpoint else tail
+
+    def _protocol_and_metadata(self, segment: LogSegment) -> tuple[Protocol, Metadata]:
+        tail = self._tail_beside_checkpoint(segment)
+        if segment.checkpoint and (tail.protocol is None or tail.metadata is None):
+            tail = joined(self._checkpoint(segment, adds=False).replay_state, tail)
+        return complete(tail, segment.version, self._storage.root)
+
+    def _base_of(self, segment: LogSegment) -> DeltaState | None:
+        """Return the newest cached state that the segment's commits continue."""
+        first = -1 if segment.checkpoint_version is None else segment.checkpoint_version
+        known = [state for state in self._states.values() if first <= state.version < segment.version]
+        return max(known, key=lambda state: state.version, default=None)
+
+    def _tail_beside_checkpoint(self, segment: LogSegment) -> ReplayState:
+        """Return the replayed commits after the checkpoint. On remote storage a small one is read at the same time."""
+        if self._storage.is_local or not segment.checkpoint or not _is_small(segment):
+            return self._tail(segment)
+
+        def read_ahead() -> None:
+            with suppress(SnapshotExplorerError, _UnusableError):  # raised where the checkpoint is needed
+                self._checkpoint(segment, adds=False)
+
+        return self._storage.together(read_ahead, partial(self._tail, segment))[1]
+
+    def _tail(self, segment: LogSegment) -> ReplayState:
+        """Return the replayed commits after the checkpoint; the last segments are cached."""
+        known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
+        before = [one for one in known if one.segment.version <= segment.version]
+        base = max(before, key=lambda one: one.segment.version, default=None)
+        if base is not None and base.segment.version == segment.version:
+            return base.replay_state
+        after = segment.commits[len(base.segment.commits) :] if base else segment.commits
+        replay_state = self._replayed(
+            base.replay_state if base else ReplayState(), after, open_ended=bool(segment.checkpoint)
+        )
+        _keep(self._tails, segment.version, _Tail(segment=segment, replay_state=replay_state))
+        return replay_state
+
+    def _replayed(self, replay_state: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
+        """Return a tally after more commits. Batches keep memory in proportion to the live files."""
+        left = commits
+        while left:
+            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * replay_state.adds.nbytes))
+            replay_state = followed_by(replay_state, self._commits.actions_to_keep(some), open_ended=open_ended)
+        return replay_state
+
+    def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
+        """Return a segment's checkpoint. A small one is read once, with its files."""
+        small = _is_small(segment)
+        kept = self._kept_checkpoint
+        if kept is not None and kept[0] == segment.checkpoint:
+            return kept[1]
+        try:
+            self._check_size(segment.checkpoint)
+            found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
+        except CorruptTableError as error:
+            raise _UnusableError(segment, error) from error
+        if small:
+            self._kept_checkpoint = segment.checkpoint, found
+        return found
+
+    def _check_size(self, checkpoint: Sequence[LogFile]) -> None:
+        """Check the listed size of a checkpoint against the hint, if that names it.
+
+        A hint that contradicts it is read again: another writer may have written the checkpoint anew.
+        """
+        sizes = [file.size_bytes for file in checkpoint]
+        total, version = sum(size or 0 for size in sizes), checkpoint[0].version
+        if None in sizes or _recorded_size(self.hint, version) in (None, total):
+            return
+        self.hint, _ = read_hint(self._storage)
+        names = ", ".join(file.name for file in checkpoint)
+        check_size(f"The checkpoint {names}", total, _recorded_size(self.hint, version), by=HINT)
+
+    def _attempts(self, version: int, make: Callable[[LogSegment], T]) -> T:
+        """Return a result from a version's segment, with earlier checkpoints if one is damaged.
+
+        If files vanished since the listing, it is repeated once. If nothing works, the first error is raised.
+        """
+        before = frozenset(self._unusable)
+        try:
+            return self._attempted(version, make)
+        except SnapshotExplorerError:
+            # No checkpoint is left. Earlier responses may have been wrong, so all are tried again.
+            self._unusable.intersection_update(before)
+            raise
+
+    def _attempted(self, version: int, make: Callable[[LogSegment], T]) -> T:
+        first: SnapshotExplorerError | None = None
+        listed_again = False
+        while True:
+            try:
+                return make(self.segment(version))
+            except _UnusableError as failed:
+                first = first or failed.error
+                log.warning(
+                    "Failed to create a snapshot from log segment %s. Trying a different checkpoint. %s",
+                    _described(failed.segment),
+                    failed.error,
+                )
+                self._unusable.add(failed.segment.checkpoint[0].name)
+            except MissingFileError as error:
+                if listed_again:
+                    raise first or self._missing_commits_error([version]) from error
+                listed_again = True
+                self.refresh()
+            except (CorruptTableError, SnapshotNotFoundError) as error:
+                if first is None:
+                    raise
+                raise first from error
+
+    def _missing_commits_error(self, versions: Sequence[int]) -> SnapshotNotFoundError:
+        missing, existing = versions[0], self.listing().commits()
+        later = next((version for version in existing if version > versions[-1]), None)
+        earlier = max((version for version in existing if version < missing), default=None)
+        if later is not None:
+            advice = f"Read from version {later} on, the next one whose commit exists."
+        elif earlier is not None:
+            advice = f"Read up to version {earlier}, the last one whose commit exists."
+        else:
+            advice = "No commit is left: read the files of a version instead."
+        return SnapshotNotFoundError(
+            f"{LOG}/{commit_name(missing)} does not exist in {self._storage.root}: the commit of version {missing} was "
+            f"cleaned up or removed by hand. {advice}"
+        )
+
+
+def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:
+    """Return the size that a hint records for the checkpoint of a version; None if it records none."""
+    return hint.size_bytes if hint is not None and hint.version == version else None
+
+
+class _UnusableError(Exception):
+    """A segment's checkpoint cannot be read."""
+
+    def __init__(self, segment: LogSegment, error: CorruptTableError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+
+def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
+    """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
+
+    Commits after the first one and the newest version count: a cleanup may keep checkpoints and drop earlier commits.
+    """
+    if found is before or not before.versions():
+        return ()
+    versions = found.versions()
+    newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
+    commits = tuple(found.commits())
+    return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
+
+
+def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
+    """Return whether the missing versions are before a checkpoint, where a log may be cleaned up."""
+    checkpoints = found.checkpoints()
+    return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
+
+
+def _is_small(segment: LogSegment) -> bool:
+    """Return whether a segment's checkpoint is read once, whole."""
+    size = sum(file.size_bytes or _SMALL for file in segment.checkpoint)
+    return size <= _SMALL and segment.checkpoint[0].form != "uuid"
+
+
+def _described(segment: LogSegment) -> str:
+    files = ", ".join(file.name for file in segment.checkpoint)
+    return f"of version {segment.version} with checkpoint {files}"
+
+
+def _keep(kept: "OrderedDict[int, T]", version: int, value: T) -> None:
+    kept[version] = value
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
+
+
+def check_published(storage: Storage, log: DeltaLog, folder: str, newest: int) -> None:
+    """Refuse a table whose catalog or coordinator may have commits that its log does not have yet.
+
+    Published commits are ordinary ones. Without a feature of `STAGED`, staged commits are ignored. One listing, and the
+    reads of the protocol.
+    """
+    path = f"{LOG}/{folder}"
+    staged = [version for version in staged_versions(storage.list(path)) if version > newest]
+    if not staged:
+        return
+    protocol, _ = log.protocol_and_metadata(newest)
+    listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    feature = next((name for name in STAGED[folder] if name in listed), None)
+    if feature is not None:
+        raise refusal(features.STAGED_COMMITS, root=storage.root, feature=feature, folder=path, staged=staged[0])

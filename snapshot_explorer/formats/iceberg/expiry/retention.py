@@ -1,0 +1,382 @@
+"""Snapshot expiry: the snapshots and files that Iceberg's `expire_snapshots` would remove.
+
+Source: iceberg docs, "Spark Procedures" (expire_snapshots); iceberg RemoveSnapshots, ExpireSnapshotsSparkAction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.expiry import (
+    Expiry,
+    Mask,
+    Presence,
+    RetentionRule,
+    check_age,
+    checked_files,
+    format_duration,
+    frame_of,
+)
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.iceberg import features
+from snapshot_explorer.formats.iceberg.expiry.settings import name_of
+from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
+from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
+
+_AGE = "history.expire.max-snapshot-age-ms"
+_LEAST = "history.expire.min-snapshots-to-keep"
+_REF_AGE = "history.expire.max-ref-age-ms"
+_DEFAULT_AGE_MS = 5 * 24 * 60 * 60 * 1000
+_DEFAULT_LEAST = 1
+_FOR_EVER = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_COMMAND_NOTE = "The table's name is a guess from its folder: give the name that it has in your catalog."
+_MOST_HOLDERS = 200
+"""Refs whose files are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """The arguments of `expire_snapshots`, in milliseconds since 1970."""
+
+    now: int
+    older_than: int
+    least: int
+    ref_age: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptSnapshots:
+    snapshots: Mapping[int, str]
+    """The snapshot ids, and why each is kept."""
+    refs: tuple[SnapshotRef, ...]
+    """The refs, main included."""
+    removed_refs: tuple[str, ...]
+    """The refs that are removed because of their age."""
+
+
+def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetimes: pa.Table) -> Expiry:
+    """Return the snapshots and files that `CALL system.expire_snapshots` with a rule would remove.
+
+    Files are removed that a removed snapshot reaches and no kept one, of any branch or tag. Reads the manifest lists of
+    all snapshots of the table, and every manifest that one of them names.
+
+    Args:
+        rule: The rule; by default the table's own settings apply.
+        lifetimes: LIFETIMES of the history.
+    """
+    metadata = source.metadata
+    if metadata.properties.get("gc.enabled", "true").strip().lower() == "false":
+        raise refusal(features.EXPIRY_WITHOUT_GC)
+    arguments, rules = _rule(metadata.properties, rule)
+    kept = _kept(metadata, arguments)
+    versions = _versions(history, kept)
+    if not metadata.snapshots:
+        return Expiry(
+            versions=versions,
+            freed=frames.FREED.empty_table(),
+            holders=frames.HOLDERS.empty_table(),
+            rules=rules,
+            commands=(),
+            notes=("The table has no snapshots: nothing expires.",),
+        )
+    reached = _ReachableFiles(source)
+    return Expiry(
+        versions=versions,
+        freed=_freed(source, reached, kept, lifetimes),
+        holders=_holders(history, reached, kept),
+        rules=rules,
+        commands=_commands(source.storage.root, arguments),
+        notes=_notes(metadata, history, kept),
+        command_notes=(_COMMAND_NOTE,),
+    )
+
+
+def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tuple[tuple[str, str], ...]]:
+    age = rule.keep if rule.keep is not None else timedelta(milliseconds=_setting(properties, _AGE, _DEFAULT_AGE_MS))
+    least = rule.keep_last or _setting(properties, _LEAST, _DEFAULT_LEAST)
+    count = "1 version" if least == 1 else f"{least:,} versions"
+    rules = (
+        ("keep", f"{format_duration(age)} ({_from(properties, _AGE, is_given=rule.keep is not None)})"),
+        ("keep at least", f"{count} ({_from(properties, _LEAST, is_given=rule.keep_last is not None)})"),
+    )
+    found = _Rule(
+        now=_millis(rule.now),
+        older_than=_millis(check_age(rule.now, age)),
+        least=least,
+        ref_age=_setting(properties, _REF_AGE, _FOR_EVER),
+    )
+    return found, rules
+
+
+def _millis(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND
+
+
+def _from(properties: Mapping[str, str], name: str, *, is_given: bool) -> str:
+    if is_given:
+        return "as requested"
+    return f"the table's {name}" if name in properties else f"Iceberg's default of {name}"
+
+
+def _setting(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name)
+    if text is None:
+        return default
+    plain = text.strip()
+    if not plain.isascii() or not plain.isdigit() or not 0 < int(plain) <= _FOR_EVER:
+        raise CorruptTableError(
+            f"The table's property {name} must be 1 or more, got {text[:40]!r}. Set the property again to see what "
+            "expires."
+        )
+    return int(plain)
+
+
+def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
+    """Return the snapshots that expiry keeps.
+
+    Source: iceberg RemoveSnapshots (computeRetainedRefs, computeAllBranchSnapshotsToRetain,
+    unreferencedSnapshotsToRetain).
+    """
+    refs: list[SnapshotRef] = []
+    removed: list[SnapshotRef] = []
+    for name, ref in metadata.refs.items():
+        most = rule.ref_age if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        is_kept = name == MAIN or rule.now - metadata.snapshots[ref.snapshot_id].timestamp_ms <= most
+        (refs if is_kept else removed).append(ref)
+    snapshots: dict[int, str] = {}
+    referenced: set[int] = set()
+    for ref in refs:
+        word = "head of the branch" if ref.is_branch else "named by the tag"
+        snapshots.setdefault(ref.snapshot_id, f"{word} {ref.name}")
+        referenced.add(ref.snapshot_id)
+        if ref.is_branch:
+            _keep_branch(metadata, ref, rule, snapshots, referenced)
+    for one in metadata.snapshots.values():
+        if one.id not in referenced and one.timestamp_ms >= rule.older_than:
+            snapshots.setdefault(one.id, "younger than the rule, of no branch")
+    return _KeptSnapshots(snapshots=snapshots, refs=tuple(refs), removed_refs=tuple(ref.name for ref in removed))
+
+
+def _keep_branch(
+    metadata: TableMetadata, ref: SnapshotRef, rule: _Rule, snapshots: dict[int, str], referenced: set[int]
+) -> None:
+    least = rule.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+    older_than = rule.older_than if ref.max_snapshot_age_ms is None else rule.now - ref.max_snapshot_age_ms
+    count, is_keeping = 0, True
+    for one in _ancestry(metadata, ref.snapshot_id):
+        referenced.add(one.id)
+        is_keeping = is_keeping and (count < least or one.timestamp_ms >= older_than)
+        if is_keeping:
+            count += 1
+            why = f"among the last {least:,}" if count <= least else "younger than the rule"
+            snapshots.setdefault(one.id, f"{why} of the branch {ref.name}")
+
+
+def _ancestry(metadata: TableMetadata, head: int) -> Sequence[IcebergSnapshot]:
+    found: dict[int, IcebergSnapshot] = {}
+    one: int | None = head
+    while one is not None and one in metadata.snapshots and one not in found:
+        found[one] = metadata.snapshots[one]
+        one = metadata.snapshots[one].parent_id
+    return list(found.values())
+
+
+def _versions(history: IcebergHistory, kept: _KeptSnapshots) -> pa.Table:
+    rows = [
+        {
+            "version": version,
+            "committed_at": history.time_of(version),
+            "outcome": "kept" if snapshot.id in kept.snapshots else "lost",
+            "because": kept.snapshots.get(snapshot.id, "older than the rule, and no branch or tag needs it"),
+        }
+        for version, snapshot in history.snapshots.items()
+    ]
+    return frame_of(rows, frames.RETAINED)
+
+
+class _ReachableFiles:
+    """The files that snapshots reach. Reads every manifest list and every manifest of a table once."""
+
+    def __init__(self, source: Source) -> None:
+        self.snapshots = list(source.metadata.snapshots.values())
+        lists = manifests_of(source, self.snapshots)
+        keys = lists.column("location").combine_chunks().dictionary_encode()
+        codes = keys.indices.to_numpy().astype(np.int64)
+        firsts = np.unique(codes, return_index=True)[1]
+        manifests = lists.take(pa.array(firsts))
+        entries = entries_of(source, manifests, statistics=False)
+        rows = live(entries.rows)
+        encoded = single_chunk(rows.column("location")).dictionary_encode()
+        self._file_codes = encoded.indices.to_numpy().astype(np.int64)
+        self._file_manifests = rows.column("manifest").to_numpy()
+        self.paths = encoded.dictionary
+        self.rows = rows.take(pa.array(np.unique(self._file_codes, return_index=True)[1]))
+        """An entry of each file, in the order of `paths`."""
+        self.partitions = entries.partitions
+        place = {one.id: place for place, one in enumerate(self.snapshots)}
+        owners = np.array([place[one] for one in lists.column("snapshot_id").to_pylist()], np.int64)
+        self._order = np.argsort(owners, kind="stable")
+        self._bounds = np.searchsorted(owners[self._order], np.arange(len(self.snapshots) + 1))
+        self._codes = codes[self._order]
+        self._manifests = len(manifests)
+        self._places = place
+
+    def files(self, snapshot_ids: Sequence[int]) -> Mask:
+        is_reached = np.zeros(self._manifests, np.bool_)
+        for one in snapshot_ids:
+            place = self._places[one]
+            is_reached[self._codes[self._bounds[place] : self._bounds[place + 1]]] = True
+        found = np.zeros(len(self.paths), np.bool_)
+        found[self._file_codes[is_reached[self._file_manifests]]] = True
+        return found
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        sizes: npt.NDArray[np.int64] = self.rows.column("size_bytes").to_numpy()
+        return sizes
+
+
+def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table) -> pa.Table:
+    """Return the FREED frame: files that removed snapshots reach and no kept one."""
+    lost = [one.id for one in reached.snapshots if one.id not in kept.snapshots]
+    freed = reached.files(lost) & ~reached.files(list(kept.snapshots))
+    rows = reached.rows.filter(pa.array(freed))
+    maps = partition_maps(source.metadata, reached.partitions.arrays())
+    is_vector = pc.equal(rows.column("file_format"), "puffin")
+    of_data = pc.equal(rows.column("content"), 0)
+    known = pc.index_in(rows.column("location"), single_chunk(lifetimes.column("path")))
+    removed = single_chunk(lifetimes.column("removed_version")).take(single_chunk(known))
+    columns = {
+        "what": pc.if_else(of_data, "data", pc.if_else(is_vector, "deletion vector", "deletes")),
+        "path": rows.column("location"),
+        "partition": partitions_of(rows, maps),
+        "size_bytes": rows.column("size_bytes"),
+        "removed_version": removed,
+    }
+    table = pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+    return table.sort_by([("removed_version", "ascending"), ("path", "ascending")])
+
+
+def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnapshots) -> pa.Table:
+    """Return the HOLDERS frame: what keeps files that the newest version of the history no longer has."""
+    if not history.versions:
+        return frames.HOLDERS.empty_table()
+    newest = reached.files([history.snapshots[history.versions[-1]].id])
+    named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MOST_HOLDERS]
+    of_refs = {ref.snapshot_id for ref in named if not ref.is_branch}
+    in_history = [one for one in kept.snapshots if one in history.numbers and one not in of_refs]
+    held: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
+        ("kept versions", None): (reached.files(in_history), None)
+    }
+    for ref in named:
+        number = history.metadata.snapshots[ref.snapshot_id].sequence_number
+        ids = [ref.snapshot_id]
+        if ref.is_branch:
+            ids = [one.id for one in _ancestry(history.metadata, ref.snapshot_id) if one.id in kept.snapshots]
+        key = ("branch" if ref.is_branch else "tag", ref.name)
+        held[key] = (reached.files(ids), history.numbers.get(ref.snapshot_id, number))
+    counts = np.sum([mask for mask, _ in held.values()], axis=0)
+    sizes = reached.sizes()
+    rows = []
+    for (kind, name), (mask, version) in held.items():
+        old = mask & ~newest
+        alone = old & (counts == 1)
+        rows.append(
+            {
+                "holder": kind,
+                "name": name,
+                "version": version,
+                "files": int(old.sum()),
+                "size_bytes": int(sizes[old].sum()),
+                "exclusive_files": int(alone.sum()),
+                "exclusive_bytes": int(sizes[alone].sum()),
+            }
+        )
+    return frame_of([row for row in rows if row["files"] or row["holder"] != "kept versions"], frames.HOLDERS)
+
+
+def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:
+    literal = name_of(root).replace("'", "''")
+    older = time_of(rule.older_than).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    call = (
+        f"CALL system.expire_snapshots(table => '{literal}', older_than => TIMESTAMP '{older} UTC', "
+        f"retain_last => {rule.least})"
+    )
+    return (("Spark", call),)
+
+
+def _notes(metadata: TableMetadata, history: IcebergHistory, kept: _KeptSnapshots) -> tuple[str, ...]:
+    notes = []
+    others = [one for one in metadata.snapshots if one not in history.numbers and one not in kept.snapshots]
+    if others:
+        notes.append(
+            f"{len(others):,} snapshots of other branches, or of none, would be removed too; their files are counted."
+        )
+    if kept.removed_refs:
+        shown = ", ".join(kept.removed_refs[:5])
+        notes.append(f"Branches and tags that would be removed for their age: {shown}.")
+    notes.append("Manifest lists, manifests and statistics files that would go too are not counted.")
+    return tuple(notes)
+
+
+def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+    """Return which data files, delete files, manifest lists and manifests of versions exist.
+
+    Reads the manifest lists, and each manifest of delete files. A listing for each folder.
+
+    Args:
+        history: The history that the versions are of.
+        lifetimes: LIFETIMES of the history.
+    """
+    paths = lifetimes.column("path")
+    checked = checked_files(source.storage, single_chunk(paths), single_chunk(lifetimes.column("size_bytes")))
+    lists = manifests_of(source, [history.snapshots[version] for version in versions])
+    gone = checked_files(source.storage, single_chunk(lists.column("location"))).gone
+    is_gone = pc.is_in(lists.column("location"), gone)
+    without = {
+        history.numbers[row["snapshot_id"]]: f"its manifest {row['location']} is missing"
+        for row in lists.filter(is_gone).select(["snapshot_id", "location"]).to_pylist()
+    }
+    return Presence(
+        gone=pc.is_in(paths, checked.gone).to_numpy(),
+        resized=pc.is_in(paths, checked.resized).to_numpy(),
+        unknown=pc.is_in(paths, checked.unknown).to_numpy(),
+        without=without,
+        through={},
+        lacking=_without_deletes(source, history, lists.filter(pc.invert(is_gone))),
+    )
+
+
+def _without_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> dict[int, str]:
+    """Return for versions how many of their delete files are missing or resized. Reads each manifest of them once."""
+    of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
+    encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
+    entries = live(entries_of(source, manifests, statistics=False).rows)
+    locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
+    checked = checked_files(source.storage, locations, sizes)
+    lost = entries.filter(pc.is_in(entries.column("location"), pa.concat_arrays([checked.gone, checked.resized])))
+    counts = np.bincount(lost.column("manifest").to_numpy(), minlength=len(manifests))[codes]
+    found: dict[int, int] = {}
+    for one, count in zip(of_deletes.column("snapshot_id").to_pylist(), counts.tolist(), strict=True):
+        if count:
+            number = history.numbers[one]
+            found[number] = found.get(number, 0) + count
+    return {
+        number: f"{count:,} of its delete files are missing or have another size than recorded"
+        for number, count in found.items()
+    }

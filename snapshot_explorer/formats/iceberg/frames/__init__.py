@@ -1,0 +1,1 @@
+"""Frames of an Iceberg table, from its metadata."""

@@ -1,0 +1,240 @@
+"""The frames FILES, CHANGES and ENTRIES of Iceberg versions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.frames.deleted_rows import applying
+from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
+from snapshot_explorer.formats.iceberg.metadata.entries import LiveFiles
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
+from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
+from snapshot_explorer.formats.iceberg.metadata.partitioning import (
+    matching,
+    parse_spec,
+    partition_columns,
+    partition_texts,
+)
+from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
+from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.values import single_values
+from snapshot_explorer.model import Predicate
+
+_MOST_NAMED = 1_000_000
+"""Pairs of a data file and a delete file whose names are shown."""
+_METRICS = {
+    "column_size": "column_sizes",
+    "value_count": "value_counts",
+    "null_value_count": "null_value_counts",
+    "nan_value_count": "nan_value_counts",
+    "lower_bound": "lower_bounds",
+    "upper_bound": "upper_bounds",
+}
+"""The metrics of a column, and where they are by field id."""
+
+
+def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]) -> Mapping[int, pa.MapArray]:
+    """Return the distinct partitions of each spec as text: name of the partition field to value."""
+    schema = parse_schema(metadata.current_schema)
+    found = {}
+    for spec_id, stored in tuples.items():
+        if spec_id not in metadata.specs:
+            raise CorruptTableError(
+                f"A manifest has the partition spec {spec_id}, which is not among those of {metadata.path}. The "
+                "metadata is damaged; compare it with a copy of the table."
+            )
+        spec = parse_spec(metadata.specs[spec_id])
+        texts = partition_texts(partition_columns(spec, schema, stored), len(stored))
+        found[spec_id] = pa.array([list(one.items()) for one in texts], frames.PARTITION)
+    return found
+
+
+def partitions_of(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> pa.Array:
+    """Return the partition of each entry as text."""
+    spec_ids, numbers = rows.column("spec_id").to_numpy(), rows.column("partition").to_numpy()
+    if not len(rows):
+        return pa.array([], frames.PARTITION)
+    begins, parts, begin = {}, [], 0
+    for spec_id, texts in maps.items():
+        begins[spec_id] = begin
+        begin += len(texts)
+        parts.append(texts)
+    offsets = np.zeros(len(rows), np.int64)
+    for spec_id in np.unique(spec_ids).tolist():
+        offsets[spec_ids == spec_id] = begins[spec_id]
+    return pa.concat_arrays(parts).take(pa.array(offsets + numbers))
+
+
+def file_columns(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> dict[str, pa.Array | pa.ChunkedArray]:
+    """Return the columns that FILES, CHANGES and ENTRIES share, without deletions."""
+    count = len(rows)
+    return {
+        "path": rows.column("location"),
+        "partition": partitions_of(rows, maps),
+        "bucket": pa.nulls(count, pa.int32()),
+        "level": pa.nulls(count, pa.int32()),
+        "rows": rows.column("record_count"),
+        "size_bytes": rows.column("size_bytes"),
+        "schema_id": pa.nulls(count, pa.int64()),
+        "deletion_vector": pa.nulls(count, pa.string()),
+        "deleted_rows": pa.nulls(count, pa.int64()),
+        "data_change": pa.nulls(count, pa.bool_()),
+    }
+
+
+def change_words(rows: pa.Table) -> pa.Array:
+    """Return `add` or `remove` for each entry."""
+    removed = single_chunk(pc.equal(rows.column("status"), DELETED))
+    return pc.if_else(removed, "remove", "add")
+
+
+def files_frame(metadata: TableMetadata, live: LiveFiles) -> pa.Table:
+    """Return the FILES frame of a version.
+
+    `deletion_vector` is where the deletion vector of a file is, otherwise the delete files that apply to it;
+    `deleted_rows` is known of deletion vectors only. `added_version` is the sequence number of the commit that added
+    the file, null in format 1.
+    """
+    rows = live.data
+    columns = file_columns(rows, partition_maps(metadata, live.partitions))
+    columns["deletion_vector"], columns["deleted_rows"] = _deletions(metadata, live)
+    numbers = pc.coalesce(single_chunk(rows.column("file_sequence_number")), _numbers_of_commits(metadata, rows))
+    columns["added_version"] = pc.if_else(pc.greater(numbers, 0), numbers, None)
+    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+
+
+def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
+    """Return the sequence number of the snapshot that added each file; null if it has expired."""
+    numbers = metadata.snapshots.numbers
+    ids = single_chunk(rows.column("snapshot_id").dictionary_encode())
+    found = [numbers.get(one) for one in ids.dictionary.to_pylist()]
+    return pa.array(found, pa.int64()).take(ids.indices)
+
+
+def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: IcebergSchema, predicate: Predicate) -> LiveFiles:
+    """Return the live files whose partition might contain a row that matches a condition."""
+    current = parse_schema(metadata.current_schema)
+    data = live.data
+    spec_ids, numbers = data.column("spec_id").to_numpy(), data.column("partition").to_numpy()
+    kept = np.ones(len(data), np.bool_)
+    for spec_id, stored in live.partitions.items():
+        columns = partition_columns(parse_spec(metadata.specs[spec_id]), current, stored)
+        matches = matching(columns, len(stored), schema, predicate)
+        where = np.flatnonzero(spec_ids == spec_id)
+        kept[where] = matches[numbers[where]]
+    return replace(live, data=data.filter(pa.array(kept)))
+
+
+def readable_metrics(files: pa.Table, fields: Sequence[IcebergField]) -> pa.StructArray:
+    """Return the metrics of files by the dotted name of each column that is not nested, sorted, with typed bounds.
+
+    Bounds of text and binary may be cut. Columns of types that are not read are left out.
+
+    Args:
+        files: Entries with STATISTICS.
+
+    Source: iceberg MetricsUtil.readableMetricsSchema.
+    """
+    columns = [(name, _metrics(files, field)) for name, field in sorted(_leaves(fields, ""), key=itemgetter(0))]
+    if not columns:
+        return pa.array([{}] * len(files), pa.struct([]))
+    return pa.StructArray.from_arrays([column for _, column in columns], [name for name, _ in columns])
+
+
+def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, IcebergField]]:
+    for field in fields:
+        if is_nested(field.type):
+            yield from _leaves(field.type.fields, f"{prefix}{field.name}.")
+        elif is_read(field.type) and field.type.root not in ("variant", "unknown"):
+            yield f"{prefix}{field.name}", field
+
+
+def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
+    key = pa.scalar(field.id, pa.int32())
+    found = {name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()}
+    for name in ("lower_bound", "upper_bound"):
+        found[name] = single_values(found[name], field.type)
+    return pa.StructArray.from_arrays(list(found.values()), list(found))
+
+
+def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.Array]:
+    """Return where the deletions of each data file are, and how many rows its deletion vector removes."""
+    count = len(live.data)
+    unpartitioned = [number for number, raw in metadata.specs.items() if parse_spec(raw).is_unpartitioned]
+    pairs = applying(live, unpartitioned)
+    if not len(pairs.data):
+        return pa.nulls(count, pa.string()), pa.nulls(count, pa.int64())
+    deletes = live.deletes
+    is_vector = single_chunk(pc.equal(deletes.column("file_format"), "puffin"))
+    location = single_chunk(deletes.column("location"))
+    offset = single_chunk(deletes.column("content_offset")).cast(pa.string())
+    names = pc.if_else(is_vector, pc.binary_join_element_wise(location, offset, "@"), location)
+    counts = np.bincount(pairs.data, minlength=count)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int64())
+    places = pa.array(pairs.deletes)
+    if len(pairs.data) > _MOST_NAMED:
+        # So many names would take more memory than the table's metadata itself.
+        texts = pc.binary_join_element_wise(pa.array(counts).cast(pa.string()), "delete files", " ")
+    else:
+        texts = pc.binary_join(pa.LargeListArray.from_arrays(offsets, names.take(places)), ", ")
+    rows = np.zeros(count, np.int64)
+    of_vector = is_vector.take(places).to_numpy(zero_copy_only=False)
+    removed = deletes.column("record_count").to_numpy()[pairs.deletes]
+    np.add.at(rows, pairs.data[of_vector], removed[of_vector])
+    others = np.zeros(count, np.bool_)
+    others[pairs.data[~of_vector]] = True
+    known = (counts > 0) & ~others
+    return pc.if_else(pa.array(counts > 0), texts, None), pa.array(rows, mask=~known)
+
+
+def entries_frame(
+    metadata: TableMetadata, snapshot: IcebergSnapshot, found: Entries, *, writer: int | None, is_own: bool
+) -> pa.Table:
+    """Return the ENTRIES of a manifest of data files, as a version has them.
+
+    Args:
+        writer: The id of the snapshot that wrote the manifest.
+        is_own: Whether the snapshot's commit wrote the manifest. If so, files that it carried over from other manifests
+            are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left
+            out.
+    """
+    rows = found.rows
+    is_deleted = pc.equal(rows.column("status"), DELETED)
+    is_new = pc.fill_null(pc.equal(rows.column("snapshot_id"), writer), fill_value=False)
+    rows = rows.filter(pc.or_(pc.invert(is_deleted), pc.and_(is_new, pa.scalar(is_own))))
+    columns = file_columns(rows, partition_maps(metadata, found.partitions.arrays()))
+    words = change_words(rows)
+    is_existing = pc.and_(single_chunk(pc.equal(rows.column("status"), EXISTING)), pa.scalar(is_own))
+    columns["change"] = pc.if_else(is_existing, "existing", words)
+    columns["data_change"] = pc.if_else(is_existing, False, _data_change(snapshot) if is_own else None)  # noqa: FBT003
+    return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
+
+
+def _data_change(snapshot: IcebergSnapshot) -> bool:
+    """Return whether a commit changes rows: a replacement only rearranges them."""
+    return snapshot.summary.get("operation") != "replace"
+
+
+def changes_frame(history: IcebergHistory, changed: CommitChanges) -> pa.Table:
+    """Return the CHANGES frame of versions: the data files that their commits removed and added."""
+    rows = changed.data
+    by_id = {one.id: (version, one) for version, one in history.snapshots.items()}
+    ids = pc.unique(rows.column("owner")).to_pylist()
+    places = single_chunk(pc.index_in(rows.column("owner"), pa.array(ids, pa.int64())))
+    versions = pa.array([by_id[one][0] for one in ids], pa.int64())
+    data_change = pa.array([_data_change(by_id[one][1]) for one in ids], pa.bool_())
+    columns = file_columns(rows, partition_maps(history.metadata, changed.partitions.arrays())) | {
+        "version": versions.take(places),
+        "change": change_words(rows),
+        "list": pa.repeat("delta", len(rows)),
+        "data_change": data_change.take(places),
+    }
+    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)

@@ -1,0 +1,1 @@
+"""Metadata tables with the columns of Iceberg's own."""

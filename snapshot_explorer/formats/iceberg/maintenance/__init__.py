@@ -1,1 +1,0 @@
-"""Expiry of snapshots, maintenance settings, and what is missing."""

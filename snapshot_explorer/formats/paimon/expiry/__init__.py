@@ -1,0 +1,1 @@
+"""What `expire_snapshots` would delete, and the settings of maintenance."""

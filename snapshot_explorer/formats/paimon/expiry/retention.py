@@ -1,0 +1,481 @@
+"""Snapshot expiry: the snapshots and files that Paimon's `expire_snapshots` would delete.
+
+Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDeletion, ProcedureUtils, ConsumerManager.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
+from snapshot_explorer.formats.expiry import (
+    Expiry,
+    Mask,
+    Presence,
+    RetentionRule,
+    check_age,
+    check_gone,
+    checked_files,
+    format_duration,
+    frame_of,
+    freed_frame,
+    holder,
+    live_at,
+    parse_duration,
+    paths_of,
+    ranges,
+    sizes_of,
+)
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.formats.paimon.inspect.history_tables import consumers
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
+from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, parse_hint
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.model import Listing
+from snapshot_explorer.storage import Storage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_ALL = 2**31 - 1
+_MIN, _MAX, _AGE = "snapshot.num-retained.min", "snapshot.num-retained.max", "snapshot.time-retained"
+_DEFAULTS = {_MIN: "10", _MAX: str(_ALL), _AGE: "1 h"}
+_LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelog.time-retained")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionState:
+    """The snapshots of a table, and the tags and consumers that prevent their expiry."""
+
+    snapshots: Mapping[int, PaimonSnapshot]
+    """The snapshot files by version, ascending, without versions kept only by a tag or a changelog."""
+    earliest: int
+    """The first version that expires: the one in the hint if it exists, otherwise the first snapshot."""
+    tags: Mapping[str, PaimonSnapshot]
+    changelogs: Mapping[int, PaimonSnapshot]
+    """Versions whose long-lived changelog is all that is left."""
+    consumers: Mapping[str, int]
+    """The next version of each consumer."""
+    options: Mapping[str, str]
+    """The newest options."""
+
+    @property
+    def latest(self) -> int:
+        """Return the newest version."""
+        return max(self.snapshots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """The arguments of `expire_snapshots`."""
+
+    retain_max: int
+    retain_min: int
+    older_than: int
+    """Milliseconds since 1970."""
+    by_next: bool
+    """Whether the age of a snapshot is the age of the next one, as in Paimon 2.0, or its own, as in older releases."""
+    rules: tuple[tuple[str, str], ...]
+
+    def end(self, held: RetentionState, consumers: Mapping[str, int]) -> int:
+        """Return the version before which all snapshots expire; the earliest if none does.
+
+        Source: paimon ExpireSnapshotsImpl.expire.
+        """
+        end = min([held.latest - self.retain_min + 1, *consumers.values()])
+        for version in range(max(held.latest - self.retain_max + 1, held.earliest), end):
+            aged = held.snapshots.get(version + 1 if self.by_next else version)
+            if aged is not None and _millis(aged.committed_at) >= self.older_than:
+                return max(version, held.earliest)
+        return max(end, held.earliest)
+
+
+def read_retention_state(
+    storage: Storage, layout: Layout, history: PaimonHistory, schemas: Schemas, newest: int | None
+) -> RetentionState:
+    """Return the snapshots up to `newest`, with tags and consumers.
+
+    Five listings, two hints, and a small file for each tag, consumer, and each snapshot and the newest schema where
+    they are not cached; concurrently.
+    """
+    schema, hints, waiting, stored = storage.together(
+        schemas.newest,
+        lambda: storage.read_present([layout.hint("snapshot", "EARLIEST")]),
+        lambda: consumers(storage, layout).to_pylist(),
+        history.stored,
+    )
+    if stored.damaged_tags:
+        raise stored.damaged_tags[0]
+    versions = [version for version in stored.snapshots if newest is None or version <= newest]
+    read = {one.id: one for one in history.snapshots([*versions, *stored.changelogs])}
+    hint = parse_hint(hints[0])
+    return RetentionState(
+        snapshots={version: read[version] for version in versions},
+        earliest=hint if hint in versions and hint is not None else min(versions, default=0),
+        tags=stored.tags,
+        changelogs={version: read[version] for version in stored.changelogs},
+        consumers={row["consumer_id"]: row["next_snapshot_id"] for row in waiting},
+        options=schema.options,
+    )
+
+
+def expiry(
+    rule: RetentionRule,
+    lifetimes: pa.Table,
+    held: RetentionState,
+    *,
+    changelogs: Callable[[Sequence[PaimonSnapshot]], pa.Table],
+    branches: Mapping[str, frozenset[str] | str],
+    name: str,
+) -> Expiry:
+    """Return the snapshots and files that `CALL sys.expire_snapshots` with the rule would delete.
+
+    Args:
+        rule: The rule. Its missing parts come from the table's settings or Paimon's defaults.
+        lifetimes: LIFETIMES of the table.
+        changelogs: Returns the CHANGES of the changelogs of some snapshots.
+        branches: The paths that every other branch uses, or the reason why they are unknown.
+        name: The table's name in SQL.
+    """
+    arguments = _rule(rule, held)
+    if not held.snapshots:
+        return Expiry(
+            versions=_versions(held, arguments, 0, rule.now),
+            freed=frames.FREED.empty_table(),
+            holders=frames.HOLDERS.empty_table(),
+            rules=arguments.rules,
+            commands=(),
+            notes=("The table has no snapshots: nothing expires.",),
+        )
+    end = arguments.end(held, held.consumers)
+    _check_whole(held, end)
+    begin, options = held.earliest, held.options
+    mask = _freed(lifetimes, begin, end, held.tags)
+    expired = [one for version, one in held.snapshots.items() if begin <= version < end]
+    with_changelog = [one for one in expired if one.changelog_manifest_list is not None]
+    freed = freed_frame(lifetimes, mask)
+    if with_changelog:
+        freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
+    return Expiry(
+        versions=_versions(held, arguments, end, rule.now),
+        freed=freed,
+        holders=_holders(lifetimes, held, arguments, freed, branches),
+        rules=arguments.rules,
+        commands=expire_commands(
+            name,
+            retain_max=arguments.retain_max if arguments.retain_max != _count(options, _MAX) else None,
+            retain_min=arguments.retain_min,
+            older_than=_EPOCH + timedelta(milliseconds=arguments.older_than),
+            max_deletes=max(1, end - begin),
+        ),
+        notes=_notes(held, arguments),
+        command_notes=_command_notes(name),
+    )
+
+
+def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
+    age = rule.keep if rule.keep is not None else _duration(held.options)
+    least = rule.keep_last or _count(held.options, _MIN)
+    own_most = _count(held.options, _MAX)
+    most = max(least, own_most)
+    older_than = _millis(check_age(rule.now, age))
+    newest = held.snapshots[held.latest] if held.snapshots else None
+    rules = [
+        ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, is_given=rule.keep is not None)})"),
+        (
+            "keep at least",
+            f"{_version_count(least)} ({_from(held.options, _MIN, is_given=rule.keep_last is not None)})",
+        ),
+    ]
+    if most < _ALL:
+        rules.append(
+            ("keep at most", f"{_version_count(most)} ({_from(held.options, _MAX, is_given=most != own_most)})")
+        )
+    return _Rule(
+        retain_max=most,
+        retain_min=least,
+        older_than=older_than,
+        by_next=newest is not None and any((newest.operation, newest.uuid, newest.writer_version)),
+        rules=tuple(rules),
+    )
+
+
+def _version_count(count: int) -> str:
+    return "1 version" if count == 1 else f"{count:,} versions"
+
+
+def _from(options: Mapping[str, str], name: str, *, is_given: bool) -> str:
+    if is_given:
+        return "as requested"
+    return f"the table's {name}" if name in options else f"Paimon's default of {name}"
+
+
+def _count(options: Mapping[str, str], name: str) -> int:
+    text = options.get(name, _DEFAULTS[name]).strip()
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _ALL:
+        raise CorruptTableError(
+            f"The table's option {name} must be 1 or more, got {text[:40]!r}. Set the option again to see what expires."
+        )
+    return int(text)
+
+
+def _duration(options: Mapping[str, str]) -> timedelta:
+    text = options.get(_AGE, _DEFAULTS[_AGE])
+    # A number without a unit is in milliseconds.
+    span = parse_duration(f"{text} ms" if text.strip().isdigit() else text)
+    if span is None:
+        raise CorruptTableError(
+            f"The table's option {_AGE} must be a duration, got {text[:40]!r}. Pass keep=, or set the option again."
+        )
+    return span
+
+
+def _check_whole(held: RetentionState, end: int) -> None:
+    """Raise for expiry across a gap: which files Paimon leaves behind then is unknown."""
+    gaps = [version for version in range(held.earliest, end + 1) if version not in held.snapshots]
+    if end > held.earliest and gaps:
+        raise refusal(features.EXPIRY_OVER_GAPS, first=held.earliest, last=end - 1, missing=gaps[0])
+
+
+def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonSnapshot]) -> Mask:
+    """Return a mask of the LIFETIMES whose files are deleted when snapshots from `begin` up to `end` expire.
+
+    These are files that a commit after `begin`, up to and including `end`, removed, unless it added the same file on
+    another level, or the last tag before the commit contains it.
+
+    Source: paimon ExpireSnapshotsImpl.expireUntil, FileDeletionBase.createDataFileSkipperForTags.
+    """
+    first, removed = ranges(lifetimes)
+    chosen: Mask = (removed > begin) & (removed <= end)
+    added = (first > begin) & (first <= end)
+    paths = lifetimes.column("path")
+    again = set(zip(paths.filter(pa.array(added)).to_pylist(), first[added].tolist(), strict=True))
+    tagged = sorted({tag.id for tag in tags.values()})
+    of_tag: dict[int, frozenset[str]] = {}
+    places = np.flatnonzero(chosen)
+    for place, path in zip(places.tolist(), paths.take(pa.array(places)).to_pylist(), strict=True):
+        version = int(removed[place])
+        before = bisect_left(tagged, version) - 1
+        if before >= 0 and tagged[before] not in of_tag:
+            of_tag[tagged[before]] = paths_of(lifetimes, live_at(lifetimes, tagged[before]))
+        if (path, version) in again or (before >= 0 and path in of_tag[tagged[before]]):
+            chosen[place] = False
+    return chosen
+
+
+def _of_changelogs(changes: pa.Table) -> pa.Table:
+    rows = changes.filter(pc.equal(changes.column("change"), "add"))
+    columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
+    columns |= {"what": pa.repeat("changelog", len(rows)), "removed_version": pa.nulls(len(rows), pa.int64())}
+    return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+
+
+def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:
+    otherwise = rule.end(held, {}) if held.snapshots else 0
+    tagged: dict[int, list[str]] = {}
+    for name, tag in held.tags.items():
+        tagged.setdefault(tag.id, []).append(name)
+    by_tag = {version: f"tag {', '.join(sorted(names))}" for version, names in tagged.items()}
+    rows: dict[int, tuple[datetime, str, str]] = {
+        version: (one.committed_at, "gone", "only its changelog is left") for version, one in held.changelogs.items()
+    }
+    rows |= {
+        tag.id: (tag.committed_at, "kept", f"{by_tag[tag.id]}; its snapshot has expired") for tag in held.tags.values()
+    }
+    for version, one in held.snapshots.items():
+        if version >= end or version < held.earliest:
+            rows[version] = (one.committed_at, "kept", _reason(held, rule, version, now, otherwise))
+        elif version in by_tag:
+            rows[version] = (one.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
+        else:
+            rows[version] = (one.committed_at, "lost", "no rule or tag keeps it")
+    listed = [(version, *row) for version, row in sorted(rows.items())]
+    return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
+
+
+def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
+    """Return why a snapshot is kept. Without consumers, snapshots before `otherwise` would expire."""
+    if version > held.latest - rule.retain_min:
+        return "the newest" if rule.retain_min == 1 else f"one of the newest {rule.retain_min:,}"
+    reading = sorted((number, name) for name, number in held.consumers.items())
+    if reading and reading[0][0] <= version < otherwise:
+        return f"consumer {reading[0][1]} reads on from version {reading[0][0]}"
+    aged = held.snapshots.get(version + 1 if rule.by_next else version)
+    if aged is not None and _millis(aged.committed_at) >= rule.older_than:
+        return f"younger than {format_duration(_since(rule.older_than, now))}"
+    return (
+        "follows one that is kept" if version >= held.earliest else "is before the hint EARLIEST, where expiry begins"
+    )
+
+
+def _since(millis: int, now: datetime) -> timedelta:
+    span = now - (_EPOCH + timedelta(milliseconds=millis))
+    # Show a rule of 7 days as 7 days, not with the rounding error of milliseconds.
+    return timedelta(milliseconds=span // _MILLISECOND)
+
+
+def _holders(
+    lifetimes: pa.Table,
+    held: RetentionState,
+    rule: _Rule,
+    freed: pa.Table,
+    branches: Mapping[str, frozenset[str] | str],
+) -> pa.Table:
+    """Return the HOLDERS frame: kept versions, tags, consumers, branches."""
+    end, latest = rule.end(held, held.consumers), held.latest
+    first, removed = ranges(lifetimes)
+    newest = paths_of(lifetimes, live_at(lifetimes, latest))
+    kept = paths_of(lifetimes, (first <= latest) & (removed > end)) - newest
+    of_tags = {name: paths_of(lifetimes, live_at(lifetimes, tag.id)) - newest for name, tag in held.tags.items()}
+    tags_of = Counter(chain.from_iterable(of_tags.values()))
+    sizes = sizes_of(lifetimes)
+    rows = [holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept - tags_of.keys())]
+    for name, paths in of_tags.items():
+        alone = {path for path in paths - kept if tags_of[path] == 1}
+        rows.append(holder("tag", name, version=held.tags[name].id, sizes=sizes, held=paths, exclusive=alone))
+    now = frozenset(freed.column("path").to_pylist())
+    for name, number in sorted(held.consumers.items()):
+        rest = {other: version for other, version in held.consumers.items() if other != name}
+        further = paths_of(lifetimes, _freed(lifetimes, held.earliest, rule.end(held, rest), held.tags))
+        reads = paths_of(lifetimes, (first <= latest) & (removed > number)) - newest
+        row = holder("consumer", name, version=number, sizes=sizes, held=reads, exclusive=further - now)
+        expires = held.options.get("consumer.expiration-time")
+        rows.append(row | {"note": f"writers drop it after {expires} without a sign of it" if expires else None})
+    rows += [_branch(name, paths, freed) for name, paths in sorted(branches.items())]
+    return frame_of(rows, frames.HOLDERS)
+
+
+def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
+    """Return the row of a branch. Paimon's expiry ignores branches: only tags keep files that branches share."""
+    count = 0 if isinstance(paths, str) else len(paths.intersection(freed.column("path").to_pylist()))
+    note = "expiry ignores branches; it would delete none of its files"
+    if isinstance(paths, str):
+        note = f"expiry ignores branches, and the files of this one are unknown: {paths}"
+    elif count:
+        note = f"expiry ignores branches: it would delete {count:,} files that this one uses"
+    row = holder("branch", name, version=None, sizes={}, held=(), exclusive=())
+    return row | {"note": note}
+
+
+def _notes(held: RetentionState, rule: _Rule) -> tuple[str, ...]:
+    release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
+    ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
+    differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
+    notes = [
+        "Data files and changelog files are counted, from metadata. Manifests, index files and snapshots are not.",
+        f"By the rule of Paimon {release}, which wrote the newest version.{differs}",
+    ]
+    if any(name in held.options for name in _LONGER):
+        notes.append(
+            "The table has separate settings for changelogs (changelog.*): writers apply them when they expire "
+            "snapshots, the command does not."
+        )
+    if held.options.get("consumer.changelog-only", "").strip().lower() == "true":
+        notes.append("The table has consumer.changelog-only: writers apply it, the command does not.")
+    return tuple(notes)
+
+
+def _command_notes(name: str) -> tuple[str, ...]:
+    zone = "The command reads older_than in the zone of its session; here it is UTC."
+    if name.startswith("DATABASE."):
+        return zone, "The path does not contain the database: replace DATABASE with its name."
+    return (zone,)
+
+
+def _millis(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND
+
+
+_WORD = re.compile(r"\w+", re.ASCII)
+
+
+def expire_commands(
+    name: str, *, retain_max: int | None, retain_min: int, older_than: datetime, max_deletes: int
+) -> tuple[tuple[str, str], ...]:
+    """Return the name of each engine and its call.
+
+    Args:
+        name: The table in SQL.
+        retain_max: The most versions to keep; None for the table's setting.
+        older_than: Only older snapshots expire; written in UTC.
+        max_deletes: The most snapshots that expire in one call.
+    """
+    arguments = [] if retain_max is None else [f"retain_max => {retain_max}"]
+    arguments += [
+        f"retain_min => {retain_min}",
+        f"older_than => '{older_than:%Y-%m-%d %H:%M:%S}.{older_than.microsecond // 1000:03d}'",
+    ]
+    rest = ", ".join([*arguments, f"max_deletes => {max_deletes}"])
+    return (
+        ("Spark SQL", f"CALL sys.expire_snapshots(table => '{name}', {rest})"),
+        ("Flink SQL", f"CALL sys.expire_snapshots(`table` => '{name.replace('`', '')}', {rest})"),
+    )
+
+
+def sql_name(root: str, branch: str | None) -> str:
+    """Return the SQL name of a table, from its path `.../shop.db/orders`. Without `.db` its database is DATABASE."""
+    parts = [part for part in root.replace("\\", "/").rstrip("/").split("/") if part]
+    table = parts[-1] if parts else "TABLE"
+    database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
+    full = f"{table}$branch_{branch}" if branch else table
+    return f"{_quoted(database) if database else 'DATABASE'}.{_quoted(full)}"
+
+
+def _quoted(word: str) -> str:
+    return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
+
+
+def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[PaimonSnapshot]) -> Presence:
+    """Return which files of versions exist: data files, and the manifest lists and index manifests of snapshots.
+
+    One listing per folder of data files, and one of the manifests. Index files are not checked.
+    """
+    paths = single_chunk(lifetimes.column("path"))
+    checked = checked_files(storage, paths, single_chunk(lifetimes.column("size_bytes")))
+    there = {entry.name for entry in storage.list(MANIFESTS)}
+    without = {}
+    lost: set[str] = set()
+    for one in snapshots:
+        named = (one.base_manifest_list, one.delta_manifest_list, one.index_manifest)
+        gone = [name for name in named if name is not None and name not in there]
+        if gone:
+            without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
+            lost.update(f"{MANIFESTS}/{name}" for name in gone)
+    check_gone(storage, [sorted(lost)])
+    return Presence(
+        gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
+        resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
+        unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
+        without=without,
+        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
+    )
+
+
+def used(
+    listing: Callable[[int], Listing], files: Callable[[int], pa.Table], changes: Callable[[Sequence[int]], pa.Table]
+) -> frozenset[str] | str:
+    """Return the paths of the data files that any version of a branch uses, or the reason why they are unknown.
+
+    Reads the files of the earliest version and of each version after a gap, and the changes of the others.
+    """
+    try:
+        found = listing(0)
+        states = sorted(set(found.versions).difference(found.stateless))
+        firsts = [version for version in states if version - 1 not in states]
+        tables = [files(version) for version in firsts]
+        rest = changes([version for version in states if version not in firsts])
+    except (CorruptTableError, SnapshotNotFoundError) as error:
+        return str(error)
+    tables.append(rest.filter(pc.equal(rest["change"], "add")))
+    return frozenset(path for rows in tables for path in rows["path"].to_pylist())

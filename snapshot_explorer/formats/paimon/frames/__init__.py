@@ -1,0 +1,1 @@
+"""Frames of a Paimon table, from its metadata."""

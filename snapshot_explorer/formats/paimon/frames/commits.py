@@ -1,0 +1,192 @@
+"""The frames COMMITS, MANIFESTS and CHANGES of Paimon versions."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.formats.paimon.frames.deleted_rows import (
+    FILE_COLUMNS,
+    IndexStates,
+    read_index_states,
+    row_counts,
+)
+from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.contents import Changes, Lists, read_changes
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
+from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
+from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
+from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.model import Kind, Readable
+from snapshot_explorer.storage import Storage
+
+_COUNTED = ("kind", "rows", "size_bytes")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
+_KINDS: Mapping[str, Kind] = {"APPEND": "append", "COMPACT": "compact", "ANALYZE": "analyze"}
+_OVERWRITES: Mapping[str, Kind] = {"DELETE": "delete", "TRUNCATE": "delete", "UPDATE": "update", "MERGE": "merge"}
+
+
+def kind_of(snapshot: PaimonSnapshot) -> Kind:
+    """Return the kind of a commit in the terms that all formats share.
+
+    The kind of an OVERWRITE comes from its operation, which Paimon 2.0 and newer record.
+    """
+    if snapshot.kind == "OVERWRITE":
+        return _OVERWRITES.get(snapshot.operation or "", "overwrite")
+    return _KINDS.get(snapshot.kind, "other")
+
+
+def readable_of(snapshot: PaimonSnapshot, *, known: bool) -> Readable | None:
+    """Return whether a version can be loaded; None if that was not checked, as no data file is looked for.
+
+    Args:
+        known: Whether its delta manifest list (for a changelog, the changelog list) and the manifests in it exist.
+    """
+    if not known:
+        return "no"
+    return "metadata" if snapshot.file_kind == "changelog" else None
+
+
+def read_commits(
+    storage: Storage, history: PaimonHistory, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
+) -> pa.Table:
+    """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
+
+    Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
+    index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
+    left of it.
+    """
+    states = read_index_states(storage, history, schemas, snapshots)
+    columns = _COUNTED if states is None else (*_COUNTED, *FILE_COLUMNS)
+    delta = read_changes(storage, snapshots, "delta", columns=columns)
+    lost = [index for index, known in enumerate(delta.known) if not known]
+    readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
+    if lost:
+        # A snapshot may have expired to a changelog since it was read.
+        again = history.read_again([snapshots[index].id for index in lost])
+        now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
+        left = read_changes(storage, now, "changelog", columns=_COUNTED)
+        for index, one, known in zip(lost, now, left.known, strict=True):
+            readable[index] = readable_of(one, known=known and one.file_kind == "changelog")
+    return commits_frame(snapshots, delta, readable, states=states)
+
+
+def commits_frame(
+    snapshots: Sequence[PaimonSnapshot],
+    delta: Changes,
+    readable: Sequence[Readable | None],
+    *,
+    states: IndexStates | None = None,
+) -> pa.Table:
+    """Return the COMMITS frame without tags. Counts are null for a commit whose delta no longer exists.
+
+    Args:
+        delta: What each changed, with `deleted_rows.FILE_COLUMNS` if there are `states`.
+        readable: Whether each can be loaded.
+        states: The deletion vectors before and after each; None where there are none.
+    """
+    counts = _counts(delta, len(snapshots))
+    unknown = ~np.array(delta.known, np.bool_)
+    totals = [one.total_rows for one in snapshots]
+    columns = {name: pa.array(values, mask=unknown) for name, values in counts.items()}
+    if states is not None:
+        rows = row_counts(states, delta, totals)
+        totals = [one.total for one in rows]
+        for name, values in (("added", [one.added for one in rows]), ("removed", [one.removed for one in rows])):
+            columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
+    details = commit_details(snapshots)
+    columns |= {name: details.column(name) for name in details.column_names}
+    columns |= {
+        "readable": list(readable),
+        "kind": [kind_of(one) for one in snapshots],
+        "operation": [one.operation for one in snapshots],
+        "user": [one.user for one in snapshots],
+        "identifier": [str(one.identifier) for one in snapshots],
+        "schema_id": [one.schema_id for one in snapshots],
+        "total_rows": totals,
+        "watermark": [_watermark(one.watermark) for one in snapshots],
+        "tags": [[] for _ in snapshots],
+    }
+    return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
+
+
+def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
+    """Return the columns version, committed_at and details of COMMITS, for which only the snapshots are needed."""
+    rows = [[one.id, one.committed_at, one.stored] for one in snapshots]
+    schema = pa.schema([frames.COMMITS.field(name) for name in ("version", "committed_at", "details")])
+    return pa.table([list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []], schema=schema)
+
+
+def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]]) -> pa.Table:
+    """Return COMMITS with the tags of each version."""
+    place = frames.COMMITS.get_field_index("tags")
+    names = [list(tags.get(version, ())) for version in commits.column("version").to_pylist()]
+    return commits.set_column(place, frames.COMMITS.field(place), pa.array(names, frames.COMMITS.field(place).type))
+
+
+def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
+    """Return files, rows and bytes added and removed by each commit."""
+    removed = delta.entries.column("kind").to_numpy() == DELETE
+    counts: dict[str, npt.NDArray[np.int64]] = {}
+    for word, chosen in (("added", ~removed), ("removed", removed)):
+        owners = delta.commits[chosen]
+        counts[f"{word}_files"] = np.bincount(owners, minlength=commits).astype(np.int64)
+        for unit, column in (("rows", "rows"), ("bytes", "size_bytes")):
+            sums = np.zeros(commits, np.int64)
+            np.add.at(sums, owners, delta.entries.column(column).to_numpy()[chosen])
+            counts[f"{word}_{unit}"] = sums
+    return counts
+
+
+def _watermark(millis: int | None) -> datetime | None:
+    """Return a watermark as a time; None where it is missing or out of the range of `datetime`."""
+    if millis is None or not _FIRST_TIME <= millis <= _LAST_TIME:
+        return None
+    return _EPOCH + timedelta(milliseconds=millis)
+
+
+def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema) -> pa.Table:
+    """Return the MANIFESTS frame of a version. Its index manifest comes last, with unknown size."""
+    rows = lists.manifests
+    kinds = np.repeat(np.array(lists.names, object), lists.counts)
+    list_paths = np.repeat(np.array(lists.paths, object), lists.counts)
+    positions = [position for count in lists.counts for position in range(count)]
+    names = rows.column("name").to_pylist()
+    columns = {
+        "version": [snapshot.id] * len(rows),
+        "list": pa.array(kinds.tolist(), pa.string()),
+        "list_path": pa.array(list_paths.tolist(), pa.string()),
+        "position": pa.array(positions, pa.int64()),
+        "path": pa.array([f"{MANIFESTS}/{name}" for name in names], pa.string()),
+        "size_bytes": rows.column("size_bytes"),
+        "added_files": rows.column("added"),
+        "removed_files": rows.column("deleted"),
+        "schema_id": rows.column("schema_id"),
+        "partition_min": _bounds(rows.column("partition_min"), schema),
+        "partition_max": _bounds(rows.column("partition_max"), schema),
+    }
+    table = pa.table([columns[name] for name in frames.MANIFESTS.names], schema=frames.MANIFESTS)
+    if snapshot.index_manifest is None:
+        return table
+    index = {"version": snapshot.id, "list": "index", "position": 0, "path": f"{MANIFESTS}/{snapshot.index_manifest}"}
+    return pa.concat_tables([table, pa.Table.from_pylist([index], frames.MANIFESTS)])
+
+
+def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
+    """Return least or greatest partition values as a map column."""
+    fields = [schema.field(name) for name in schema.partition_keys]
+    values = binary_row.decode(rows, fields, lenient=True)
+    columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
+    names = [field.name for field in fields]
+    maps = (
+        [list(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)] if fields else [[]] * len(rows)
+    )
+    present = rows.is_valid().to_pylist()
+    return pa.array([one if there else None for one, there in zip(maps, present, strict=True)], frames.PARTITION)

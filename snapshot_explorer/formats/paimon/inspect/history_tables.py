@@ -1,0 +1,209 @@
+"""Paimon's system tables of a whole table: snapshots, schemas, options, tags, branches, consumers, aggregates.
+
+Each function returns the result of `SELECT * FROM t$NAME`, without Paimon. The columns are in `types`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError, StorageError
+from snapshot_explorer.formats.paimon.inspect.texts import iso_duration, java_type
+from snapshot_explorer.formats.paimon.inspect.types import schema_of
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, checked_schema, parse_schema
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot, read_snapshots
+from snapshot_explorer.storage import Storage
+
+
+def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Table:
+    """Return a row per snapshot file, ascending. A listing, the hint, and a small file each.
+
+    Tags and long-lived changelogs are not included. The watermark is in milliseconds, as stored.
+    """
+    newest, numbers = history.newest().latest, _numbers(storage, layout, "snapshot")
+    if newest is not None and newest not in numbers:
+        raise StorageError(
+            f"The listing of {layout.folder('snapshot')} in {storage.root} lacks snapshot {newest}, the newest one: "
+            "the listing is incomplete. Try again."
+        )
+    found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
+    return _rows("snapshots", [_snapshot(one) for one in found if one])
+
+
+def _snapshot(one: PaimonSnapshot) -> dict[str, Any]:
+    return {
+        "snapshot_id": one.id,
+        "schema_id": one.schema_id,
+        "commit_user": one.user,
+        "commit_identifier": one.identifier,
+        "commit_kind": one.kind,
+        "commit_time": _wall(one.committed_at),
+        "base_manifest_list": one.base_manifest_list,
+        "delta_manifest_list": one.delta_manifest_list,
+        "changelog_manifest_list": one.changelog_manifest_list,
+        "total_record_count": one.total_rows,
+        "delta_record_count": one.delta_rows,
+        "changelog_record_count": one.changelog_rows,
+        "watermark": orjson.loads(one.stored).get("watermark"),
+        "next_row_id": one.next_row_id,
+        "operation": one.operation,
+        "writer_version": one.writer_version,
+    }
+
+
+def schemas(storage: Storage, layout: Layout) -> pa.Table:
+    """Return a row per schema file, ascending; Paimon's order is undefined. A listing, and a small file each."""
+    paths = [layout.numbered("schema", number) for number in _numbers(storage, layout, "schema")]
+    contents = zip(paths, storage.read_present(paths), strict=True)
+    return _rows("schemas", [_schema(path, content) for path, content in contents if content is not None])
+
+
+def _schema(path: str, content: bytes) -> dict[str, Any]:
+    number = int(path.rpartition("-")[2])
+    schema, raw = checked_schema(parse_schema(content, path), number, path), orjson.loads(content)
+    millis = raw.get("timeMillis") or 0
+    try:
+        updated = _wall(datetime.fromtimestamp(millis / 1_000, UTC))
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise CorruptTableError(
+            f"{path} has no readable time: timeMillis is {millis!r}. Compare it with a copy of the table."
+        ) from error
+    return {
+        "schema_id": schema.id,
+        "fields": _json(raw["fields"]),
+        "partition_keys": _json(schema.partition_keys),
+        "primary_keys": _json(schema.primary_keys),
+        "options": _json(schema.options),
+        "comment": schema.comment,
+        "update_time": updated,
+    }
+
+
+def options(newest: PaimonSchema) -> pa.Table:
+    """Return a row per option of the newest schema, in its order."""
+    return _rows("options", [{"key": key, "value": value} for key, value in newest.options.items()])
+
+
+def tags(history: PaimonHistory) -> pa.Table:
+    """Return a row per tag, sorted by name; create_time is the writer's local time. A small file per tag."""
+    return _rows(
+        "tags",
+        [
+            {
+                "tag_name": name,
+                "snapshot_id": tag.id,
+                "schema_id": tag.schema_id,
+                "commit_time": _wall(tag.committed_at),
+                "record_count": tag.total_rows,
+                "create_time": _millis(tag.tag_created_at),
+                "time_retained": iso_duration(tag.tag_retained),
+            }
+            for name, tag in history.tags().items()
+        ],
+    )
+
+
+def branches(storage: Storage) -> pa.Table:
+    """Return a row per branch, sorted; create_time is that of its folder, null where the storage has none."""
+    found = [
+        {
+            "branch_name": entry.name.removeprefix("branch-"),
+            "create_time": None if entry.modified is None else _wall(entry.modified),
+        }
+        for entry in storage.list("branch")
+        if entry.is_folder and entry.name.startswith("branch-")
+    ]
+    return _rows("branches", sorted(found, key=lambda row: str(row["branch_name"])))
+
+
+def consumers(storage: Storage, layout: Layout) -> pa.Table:
+    """Return a row per consumer, sorted. A listing, and a small file each."""
+    folder = layout.folder("consumer")
+    names = sorted(entry.name for entry in storage.list(folder) if entry.name.startswith("consumer-"))
+    contents = storage.read_present([f"{folder}/{name}" for name in names])
+    return _rows(
+        "consumers",
+        [
+            {
+                "consumer_id": name.removeprefix("consumer-"),
+                "next_snapshot_id": parsed(content, f"{folder}/{name}", lambda raw: _whole(raw["nextSnapshot"])),
+            }
+            for name, content in zip(names, contents, strict=True)
+            if content is not None
+        ],
+    )
+
+
+def aggregation_fields(newest: PaimonSchema) -> pa.Table:
+    """Return a row per column of the newest schema with its `fields.COLUMN.*` options, lists in brackets.
+
+    Source: paimon AggregationFieldsTable.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for option, value in newest.options.items():
+        prefix, _, rest = option.partition(".")
+        column, dot, _ = rest.partition(".")
+        if prefix == "fields" and dot:
+            found.setdefault(column, []).append((option, value))
+    return _rows(
+        "aggregation_fields",
+        [
+            {
+                "field_name": field.name,
+                "field_type": java_type(field.type),
+                "function": _bracketed([value for _, value in found.get(field.name, ())]),
+                "function_options": _bracketed([option for option, _ in found.get(field.name, ())]),
+                "comment": field.description,
+            }
+            for field in newest.fields
+        ],
+    )
+
+
+def parsed(content: bytes, path: str, take: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return the result of `take` for the content of a small JSON file."""
+    try:
+        return take(orjson.loads(content))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptTableError(
+            f"{path} cannot be read ({type(error).__name__}: {error}). It may have been cut short; if a writer is at "
+            "work, try again."
+        ) from error
+
+
+def _numbers(storage: Storage, layout: Layout, kind: str) -> list[int]:
+    entries = storage.list(layout.folder(kind))
+    return sorted(number for entry in entries if (number := number_of(entry.name, kind)) is not None)
+
+
+def _rows(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema_of(name))
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _bracketed(values: Sequence[str]) -> str:
+    return f"[{', '.join(values)}]"
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"{value!r} is not a 64-bit number")
+    return value
+
+
+def _wall(moment: datetime) -> datetime:
+    """Return a time in UTC, without a zone."""
+    return _millis(moment.astimezone(UTC).replace(tzinfo=None)) or moment
+
+
+def _millis(moment: datetime | None) -> datetime | None:
+    """Return a time truncated to milliseconds, the precision of the column."""
+    return moment and moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)

@@ -1,0 +1,116 @@
+"""`inspect(name)`: reads the metadata of a system table and returns its rows."""
+
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.paimon.inspect import history_tables
+from snapshot_explorer.formats.paimon.inspect import version_tables as system_files
+from snapshot_explorer.formats.paimon.inspect.file_indexes import file_indexes
+from snapshot_explorer.formats.paimon.inspect.row_tables import system_rows
+from snapshot_explorer.formats.paimon.inspect.types import INSPECTIONS, schema_of
+from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, guarded, read_lists_of, read_written
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
+from snapshot_explorer.formats.paimon.metadata.manifests import live
+from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.storage import Storage
+
+_STATISTICS = "statistics"
+_LISTS = ("base", "delta", "changelog")
+
+
+class PaimonInspector:
+    """Reads the system tables of a branch."""
+
+    def __init__(self, storage: Storage, layout: Layout, history: PaimonHistory, schemas: Schemas) -> None:
+        self._storage = storage
+        self._layout = layout
+        self._history = history
+        self._schemas = schemas
+
+    def of_table(self, name: str) -> pa.Table:
+        """Return a system table of the whole table."""
+        match name:
+            case "snapshots":
+                return history_tables.snapshots(self._storage, self._layout, self._history)
+            case "schemas":
+                return history_tables.schemas(self._storage, self._layout)
+            case "options":
+                return history_tables.options(self._schemas.newest())
+            case "tags":
+                return history_tables.tags(self._history)
+            case "branches":
+                return history_tables.branches(self._storage)
+            case "consumers":
+                return history_tables.consumers(self._storage, self._layout)
+            case "aggregation_fields":
+                return history_tables.aggregation_fields(self._schemas.newest())
+        raise _unknown(name)
+
+    def of_version(self, name: str, snapshot: PaimonSnapshot | None) -> pa.Table:
+        """Return a system table of a version; no rows without a snapshot."""
+        if any(one.name == name and one.of_rows for one in INSPECTIONS):
+            return system_rows(self._storage, self._schemas, name, snapshot)
+        if snapshot is None:
+            return schema_of(name).empty_table()
+        return self._of_version(name, snapshot)
+
+    def _of_version(self, name: str, snapshot: PaimonSnapshot) -> pa.Table:
+        schema = self._schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
+        match name:
+            case "manifests":
+                return system_files.manifests(read_lists_of(self._storage, snapshot, _LISTS), schema)
+            case "statistics":
+                return self._statistics(snapshot)
+            case "table_indexes":
+                return self._indexes(snapshot, schema)
+        written = read_written(self._storage, snapshot)
+        state = PaimonState(entries=live(written.entries), indexes=written.indexes)
+        parts = partitions_of(state.entries.column("partition"), schema)
+        match name:
+            case "partitions":
+                return system_files.partitions(state, written.entries, parts, self._schemas.newest().options)
+            case "buckets":
+                return system_files.buckets(state, written.entries, parts)
+        return self._files(name, state, parts, schema)
+
+    def _files(self, name: str, state: PaimonState, parts: PaimonPartitions, schema: PaimonSchema) -> pa.Table:
+        entries = state.entries
+        folders = folders_of(parts, entries.column("bucket"), schema, self._schemas.newest().options)
+        paths = data_paths(entries, folders, self._storage, strict=name == "file_indexes").to_pylist()
+        external = entries.column("external_path").to_pylist()
+        root = self._storage.root.rstrip("/")
+        full = [path if beside else f"{root}/{path}" for path, beside in zip(paths, external, strict=True)]
+        theirs = self._schemas.by_id(pc.unique(entries.column("schema_id")).to_pylist())
+        if name == "file_indexes":
+            return file_indexes(self._storage, entries, parts, paths, full)
+        if name == "files":
+            return system_files.files(entries, parts, full, schema, theirs)
+        return system_files.file_key_ranges(entries, parts, full, theirs)
+
+    def _statistics(self, snapshot: PaimonSnapshot) -> pa.Table:
+        if snapshot.statistics is None:
+            return schema_of("statistics").empty_table()
+        path = f"{_STATISTICS}/{safe_name(snapshot.statistics, snapshot.path)}"
+        return system_files.statistics(self._read(snapshot, path), path)
+
+    def _indexes(self, snapshot: PaimonSnapshot, schema: PaimonSchema) -> pa.Table:
+        if snapshot.index_manifest is None:
+            return schema_of("table_indexes").empty_table()
+        path = manifest_path(snapshot.index_manifest, snapshot.path)
+        return system_files.table_indexes(self._read(snapshot, path), path, schema)
+
+    def _read(self, snapshot: PaimonSnapshot, path: str) -> bytes:
+        return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
+
+
+def _unknown(name: str) -> InvalidArgumentError:
+    names = [one.name for one in INSPECTIONS]
+    near = get_close_matches(name, names, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return InvalidArgumentError(f"No system table is called {name!r}.{hint} System tables: {', '.join(names)}.")

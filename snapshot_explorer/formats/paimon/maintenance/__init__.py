@@ -1,1 +1,0 @@
-"""Maintenance of Paimon tables: settings, snapshot expiry, and existing files."""
