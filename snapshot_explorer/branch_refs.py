@@ -34,6 +34,10 @@ class BranchTable(Protocol):
         """Return the snapshot at a ref."""
         ...
 
+    def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
+        """Return the snapshots at refs of its history."""
+        ...
+
     def on_branch(self, name: str) -> Self:
         """Return the table bound to a branch."""
         ...
@@ -62,6 +66,9 @@ class Sides(Generic[T]):
 
     def resolved(self) -> tuple[TableVersion, TableVersion]:
         """Return the versions."""
+        if self.a is self.b:
+            first, last = self.a.at_each(self.ref_a, self.ref_b)
+            return first.resolved, last.resolved
         return self.a.at(self.ref_a).resolved, self.b.at(self.ref_b).resolved
 
     def parted(self, first: TableVersion, last: TableVersion) -> PartedBranches | None:

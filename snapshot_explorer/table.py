@@ -176,9 +176,14 @@ class Table:
             SnapshotNotFoundError: No version matches.
         """
         table, own_ref = in_branch(self, ref)
-        if table is not self:
-            return table.at(own_ref)
-        version = resolve(own_ref, VersionResolver(self, self.bound))
+        return table.at_each(own_ref)[0]
+
+    def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
+        """Return the snapshots at refs of this history. At most one listing for all; see `at`."""
+        resolver = VersionResolver(self, self.bound)
+        return [self._at_version(resolve(ref, resolver)) for ref in refs]
+
+    def _at_version(self, version: int) -> Snapshot:
         if version == self.current.version:
             return self.current
         return Snapshot(
@@ -409,14 +414,14 @@ class Table:
             SnapshotNotFoundError: A ref matches no version.
         """
         sides = sides_of(self, a, b)
-        first, last = sides.resolved()
         readability, table_format = sides.b._readability, sides.b.bound  # noqa: SLF001 - of this class
+        (first, last), listing = table_format.storage.together(sides.resolved, lambda: table_format.listing(0))
         return Comparison(
             self.name,
             table_format,
             first,
             last,
-            table_format.listing(0),
+            listing,
             commits=lambda versions: readability.applied_to(table_format.commits(versions)),
             parted=sides.parted(first, last),
         )

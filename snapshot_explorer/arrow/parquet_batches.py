@@ -2,11 +2,12 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -32,6 +33,14 @@ _UNKNOWN_LENGTH = 1024
 """The assumed length of texts without statistics."""
 
 
+class Load(Protocol):
+    """Fetches parts of a remote file before they are read, each as where it starts and ends."""
+
+    def __call__(self, ranges: Iterable[tuple[int, int]], ahead: Iterable[tuple[int, int]] = ()) -> None:
+        """Return when the ranges are there; those ahead may come later."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Row groups that are decoded together."""
@@ -48,6 +57,7 @@ def batches(
     groups: Sequence[int] | None = None,
     *,
     another: "Callable[[], pq.ParquetFile] | None" = None,
+    load: Load | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of row groups of a file in order, with these columns.
 
@@ -57,6 +67,7 @@ def batches(
         another: Returns another reader of the file, for a separate thread: readers must not be shared. Row groups are
             then decoded in threads while earlier ones are used, over all files as many as there are processors. None
             for remote files, which are read sequentially.
+        load: Fetches ranges of a remote file: those of a part, and those of the next one while it is decoded.
     """
     metadata = reader.metadata
     chosen = range(metadata.num_row_groups) if groups is None else groups
@@ -64,6 +75,8 @@ def batches(
     if not chosen:  # pyarrow before 19 fails
         return
     if rows <= _LEAST_ROWS:  # threads cost more than they save
+        if load is not None:
+            load(ranges(metadata, names, chosen))
         yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=False)
         return
     width = _row_bytes(metadata, names, chosen)
@@ -71,8 +84,32 @@ def batches(
     if another is not None and len(parts) > 1:
         yield from _decoded_ahead(another, names, parts, width)
     else:
-        for part in parts:
+        for part, following in pairwise([*parts, _Part((), 0)]):
+            if load is not None:
+                load(ranges(metadata, names, part.groups), ranges(metadata, names, following.groups))
             yield from _decoded(reader, names, part, width)
+
+
+def ranges(metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield where each column chunk of columns in row groups starts and ends in the file."""
+    for chunk in _chunks(metadata, names, groups):
+        starts = [at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at is not None and at > 0]
+        start = min(starts, default=0)
+        yield start, start + chunk.total_compressed_size
+
+
+def _chunks(
+    metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]
+) -> "Iterator[pq.ColumnChunkMetaData]":
+    """Yield the chunks of columns in row groups."""
+    wanted = frozenset(names)
+    for number in groups:
+        group = metadata.row_group(number)
+        for index in range(group.num_columns):
+            chunk = group.column(index)
+            path = chunk.path_in_schema
+            if path in wanted or path.split(".", 1)[0] in wanted:
+                yield chunk
 
 
 def _decoded_ahead(
@@ -125,17 +162,10 @@ def _parts(metadata: "pq.FileMetaData", groups: Sequence[int], width: float) -> 
 
 
 def _row_bytes(metadata: "pq.FileMetaData", names: Sequence[str], groups: Sequence[int]) -> float:
-    wanted = frozenset(names)
-    total = size = 0
-    for number in groups[:_SAMPLED]:
-        group = metadata.row_group(number)
-        total += group.num_rows
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            path = chunk.path_in_schema
-            if path in wanted or path.split(".", 1)[0] in wanted:
-                size += _decoded_bytes(chunk)
-    return size / max(1, total)
+    sampled = groups[:_SAMPLED]
+    total = sum(metadata.row_group(number).num_rows for number in sampled)
+    size: int = sum(map(_decoded_bytes, _chunks(metadata, names, sampled)))
+    return float(size / max(1, total))
 
 
 def _decoded_bytes(chunk: "pq.ColumnChunkMetaData") -> int:

@@ -236,9 +236,27 @@ class Comparison:
     def drawing(self) -> Drawing:
         """Return the drawing: the verdict, and the parts with differences."""
         parts: list[Part] = []
+        self._read_together()
         for name in self._shown or _DRAWN:
             parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
         return Drawing(title=self._title(self._name), parts=tuple(parts))
+
+    def _read_together(self) -> None:
+        """Read what the parts need, concurrently on remote storage. A part states its own error."""
+
+        def attempt(read: Callable[[], object]) -> None:
+            try:
+                read()
+            except SnapshotExplorerError as error:
+                log.debug("a part of a comparison cannot be read: %s", error)
+
+        reads: list[Callable[[], object]] = [lambda: self.schema]
+        names = self._shown or _DRAWN
+        if {"summary", "commits"}.intersection(names):
+            reads.append(lambda: self._commit_times)
+        if {"summary", "partitions", "files"}.intersection(names):
+            reads += [lambda: self._changes, lambda: self._difference]
+        self._a.storage.together(*(partial(attempt, read) for read in reads))
 
     def picture(self) -> Picture:
         """Return a figure of files and bytes by part and by partition, with the comparison.
@@ -316,12 +334,13 @@ class Comparison:
     @cached_property
     def _difference(self) -> FileDifference:
         with step("Reading the files of two versions", total=2) as reading:
-            a = self._a.files()
-            reading.advance()
             if self._is_same:
-                return compare_files(a, a)
+                files = self._a.files()
+                return compare_files(files, files)
             names = partition_names(self._a.schema, self._b.schema)
-            return compare_files(with_partition_names(a, names), self._b.files())
+            a, b = self._a.storage.together(self._a.files, self._b.files)
+            reading.advance(2)
+            return compare_files(with_partition_names(a, names), b)
 
     @cached_property
     def _changes(self) -> pa.Table | None:

@@ -77,7 +77,8 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         )
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
-    planned, at_once = _spread(reader, splits if limit != 0 else (), needed, limit=limit)
+    first = splits if limit is None or scan.condition is not None else _first(splits, limit)
+    planned, at_once = _spread(reader, first, needed, limit=limit)
     # The files of a remote group would wait for each other.
     groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
     with (
@@ -153,6 +154,18 @@ def _spread(
         is_cut = len(split.files) > 1 and is_worth and not names <= split.partition.keys()
         found += reader.split_by_file(split) if is_cut else [split]
     return found, at_once
+
+
+def _first(splits: Iterable[Split], limit: int) -> list[Split]:
+    """Return the first splits: as many as have this number of rows by the metadata."""
+    found: list[Split] = []
+    rows = 0
+    for split in splits:
+        if rows >= limit:
+            break
+        found.append(split)
+        rows += _known_rows(split) or 0
+    return found
 
 
 def _is_large(split: Split) -> bool:

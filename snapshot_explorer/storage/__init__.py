@@ -31,7 +31,7 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RangeReader, connect, local_size
+from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, connect, local_size
 from snapshot_explorer.storage.location import (
     LOCAL,
     check_wrapper,
@@ -45,10 +45,11 @@ from snapshot_explorer.storage.location import (
 )
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
+from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, load_of
 from snapshot_explorer.storage.retries import Attempts
 from snapshot_explorer.visible import logger_of
 
-__all__ = ["Entry", "ExternalFiles", "Storage", "parse_external_files"]
+__all__ = ["Entry", "ExternalFiles", "Storage", "load_of", "parse_external_files"]
 
 log = logger_of(__name__)
 
@@ -58,6 +59,8 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 _NAME = attrgetter("name")
+_AHEAD_BYTES = 64 * 2**20
+"""Bytes of remote files that are fetched before the row groups are needed which they belong to, over all open files."""
 _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
 _TOGETHER = 8
@@ -89,6 +92,9 @@ class _Connection:
     files: Files
     base: str = field(repr=False)
     pool: ThreadPoolExecutor | None
+    """Makes requests; None for local files."""
+    ahead: ByteBudget
+    """What open files may fetch before it is read."""
 
 
 class Storage:
@@ -325,8 +331,8 @@ class Storage:
     def open(self, path: str, *, size_bytes: int | None = None, end: int | None = None) -> pa.NativeFile:
         """Return a data file opened for random access; only the requested ranges are read.
 
-        From remote storage a file of up to 1 MiB is fetched whole. In a larger one each requested range is a request,
-        which reads ahead 64 KiB.
+        From remote storage a file of up to 1 MiB is fetched whole, and of a larger one its last 128 KiB. Then it is a
+        `RemoteFile`, whose `load` fetches ranges before they are read; others are a request each, of 64 KiB or more.
 
         Args:
             size_bytes: Its size, if the metadata contains it: saves a request.
@@ -335,10 +341,16 @@ class Storage:
         """
         opened = self._request(lambda files, address: files.open(address, size_bytes, end), path)
         log.debug("opened %s", path)
-        if isinstance(opened, pa.NativeFile):
+        connection = self._connection()
+        if isinstance(opened, pa.NativeFile) or connection.pool is None:
             return opened
+        fetch = partial(self._read_range, path)
+        return RemoteFile.of(opened.size, opened.content, fetch, connection.pool, connection.ahead)
 
-        return pa.PythonFile(RangeReader(opened, partial(self._call, path=path)), mode="r")
+    def _read_range(self, path: str, part: Range) -> bytes:
+        content = self._request(lambda files, address: files.read_range(address, *part), path)
+        log.debug("read %d bytes of %s at %d", len(content), path, part[0])
+        return content
 
     def local_address(self, path: str) -> str | None:
         """Return the absolute path of a local file, for other readers; None for a remote one."""
@@ -364,7 +376,7 @@ class Storage:
         try:
             files = connect(location, self._options)
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
-            return _Connection(files, files.base(location), pool)
+            return _Connection(files, files.base(location), pool, ByteBudget(_AHEAD_BYTES))
         except (SnapshotExplorerError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options

@@ -3,7 +3,6 @@
 import builtins  # `list` is a method here
 import codecs
 import inspect
-import io
 import logging
 import os
 import stat
@@ -20,6 +19,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import azure, gcs, s3
 from snapshot_explorer.storage.failures import UnexpectedResponseError
 from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
+from snapshot_explorer.storage.ranges import TAIL_BYTES
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -32,8 +32,6 @@ _WHOLE_FILE_BYTES = 1 << 20
 """A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
 _SMALL_FILE_BYTES = 1 << 17
 """A local file of up to this size is read whole when opened."""
-_READ_AHEAD = 1 << 16
-"""Bytes to read ahead, for readers that read in small steps (ORC, Avro)."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
@@ -55,6 +53,15 @@ class Entry(NamedTuple):
     """Size of a file; null for a folder."""
     modified: datetime | None
     """When it was last written, aware, UTC; null where the storage does not report it."""
+
+
+class Tail(NamedTuple):
+    """The end of a large file, of which ranges are read one by one."""
+
+    size: int
+    """The file's size."""
+    content: bytes
+    """Its last bytes."""
 
 
 class Files(Protocol):
@@ -88,8 +95,12 @@ class Files(Protocol):
         """Return whether the file exists. May raise FileNotFoundError instead of returning False."""
         ...
 
-    def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile | io.BufferedIOBase:
-        """Return a file opened for random access. The reads of a Python object may raise foreign errors."""
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
+        """Return a file opened for random access, or the end of a large one."""
+        ...
+
+    def read_range(self, address: str, start: int, end: int) -> bytes:
+        """Return a part of a file, after `open` has returned a `Tail`."""
         ...
 
 
@@ -148,6 +159,10 @@ class LocalFiles:
             os.close(handle)
         # No memory map: if a writer truncates a mapped file, the process is killed.
         return pa.OSFile(address, mode="r")
+
+    def read_range(self, address: str, start: int, end: int) -> bytes:
+        """Return a part of a file."""
+        raise NotImplementedError  # `open` returns no Tail
 
 
 class FileNames:
@@ -291,36 +306,61 @@ class RemoteFiles:
         """Return whether the file exists."""
         return bool(self._fs.info(self._literal(address))["type"] == "file")
 
-    def open(self, address: str, size_bytes: int | None, end: int | None) -> pa.NativeFile | io.BufferedIOBase:
-        """Return a small file's bytes, or its bytes up to the end, or a large file that fetches ranges."""
-        # Handles of memory:// share one position.
-        if self._protocol == "memory" or (size_bytes is not None and size_bytes <= _WHOLE_FILE_BYTES):
-            content = self.read(address)
-            if size_bytes is not None and len(content) != size_bytes:
-                self._check_complete(address, len(content))
-            return pa.BufferReader(content)
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
+        """Return a small file's bytes, or its bytes up to the end, or the end of a large file. One request.
+
+        Without a size and an end a request for the size comes first.
+        """
+        if self._protocol == "memory":
+            return pa.BufferReader(self.read(address))
         if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
             content = self.read(address, end)
             if len(content) < end:
                 self._check_complete(address, len(content))
             return pa.BufferReader(content)
-        known = {"size": size_bytes} if self._protocol == "s3" and size_bytes is not None else {}
-        handle: io.BufferedIOBase = self._fs.open(
-            self._literal(address), "rb", block_size=_READ_AHEAD, cache_type="readahead", **known
-        )
-        size = getattr(handle, "size", None)
-        if size is not None and size <= _WHOLE_FILE_BYTES:
-            with handle:
-                return pa.BufferReader(handle.read())
-        return handle
+        size = self._size(address) if size_bytes is None else size_bytes
+        if size is None or size <= _WHOLE_FILE_BYTES:
+            content = self.read(address)
+            if size is not None and len(content) != size:
+                self._check_complete(address, len(content))
+            return pa.BufferReader(content)
+        return self._tail(address, size, is_certain=size_bytes is None)
+
+    def _tail(self, address: str, size: int, *, is_certain: bool) -> "Tail":
+        """Return the end of a file. A size in the metadata may be wrong: it is checked if the end is not there."""
+        start = max(size - TAIL_BYTES, 0)
+        try:
+            return Tail(size, self.read_range(address, start, size))
+        except Exception:  # a library may raise anything for a range that the file does not have
+            there = size if is_certain else self._size(address)
+            if there is None or there == size:
+                raise
+        return self._tail(address, there, is_certain=True)
+
+    def read_range(self, address: str, start: int, end: int) -> bytes:
+        """Return a part of a file, in one request.
+
+        Raises:
+            UnexpectedResponseError: The storage answered with more or fewer bytes.
+        """
+        content = bytes(self._fs.cat_file(self._literal(address), start=start, end=end))
+        if len(content) > end - start and len(content) >= end:
+            return content[start:end]  # a web server without ranges: it answers with the whole file
+        if len(content) != end - start:
+            raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {end - start:,} bytes")
+        return content
+
+    def _size(self, address: str) -> int | None:
+        size = self._fs.info(self._literal(address)).get("size")
+        return size if isinstance(size, int) else None
 
     def _check_complete(self, address: str, size: int) -> None:
         """Raise UnexpectedResponseError if the file has another size than the bytes read. One request.
 
         The size in the metadata may be wrong, so it alone proves nothing.
         """
-        there = self._fs.info(address).get("size")
-        if isinstance(there, int) and there != size:
+        there = self._size(address)
+        if there is not None and there != size:
             raise UnexpectedResponseError(f"the storage answered with {size:,} of {there:,} bytes")
 
     def _literal(self, address: str) -> str:
@@ -342,61 +382,6 @@ class RemoteFiles:
             size_bytes=None if is_folder else item.get("size"),
             modified=next((_time(item[key]) for key in _MODIFIED if item.get(key)), None),
         )
-
-
-class RangeReader(io.RawIOBase):
-    """An open file for pyarrow, whose reads are retried and whose errors are translated."""
-
-    def __init__(self, handle: io.BufferedIOBase, call: Callable[[Callable[[Any], Any], Any], Any]) -> None:
-        """Wrap an open file; closing this closes it.
-
-        Args:
-            call: Calls a function with an argument, retries it where that might help, and translates its errors.
-        """
-        self._handle = handle
-        self._call = call
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes from the current position; all remaining bytes for -1."""
-        position = self._handle.tell()
-        content: bytes = self._call(lambda argument: self._read_at(position, argument), size)
-        log.debug("read %d bytes at %d", len(content), position)
-        return content
-
-    def _read_at(self, position: int, size: int) -> bytes:
-        """Return bytes from a position, also after a failed attempt has moved the file's own position."""
-        if self._handle.tell() != position:
-            self._handle.seek(position)
-        content = self._handle.read(size)
-        end = getattr(self._handle, "size", None)
-        if isinstance(end, int):
-            expected = max(end - position, 0) if size < 0 else min(size, max(end - position, 0))
-            if len(content) != expected:
-                self._handle.seek(position)
-                raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {expected:,} bytes")
-        return content
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to another position."""
-        position: int = self._call(lambda argument: self._handle.seek(argument, whence), offset)
-        return position
-
-    def tell(self) -> int:
-        """Return the current position."""
-        return self._handle.tell()
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def close(self) -> None:
-        """Close the file."""
-        self._call(lambda handle: handle.close(), self._handle)
-        super().close()
 
 
 def _keep_off_stderr() -> None:

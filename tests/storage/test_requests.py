@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from snapshot_explorer import storage as storage_package
+from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.errors import StorageError
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, load_of
 from tests.support import filesystems
 
 
@@ -142,9 +144,96 @@ def test_two_columns_of_a_parquet_file_cost_their_bytes(table):
 
     assert read.equals(rows.select(["c1", "c7"]))
     assert kinds(counted)[0] == "info"
-    assert len(counted.requests) <= 5
+    assert len(counted.requests) <= 4
     wanted = 2 * 400_000 + 65_536
     assert sum(request.bytes for request in counted.requests) < wanted + 4 * 65_536
+
+
+def parquet(rows, row_groups):
+    """Return a parquet file of four columns of noise, and its table."""
+    table = pa.table({f"c{i}": noise(rows) for i in range(4)})
+    out = io.BytesIO()
+    pq.write_table(
+        table, out, compression="none", use_dictionary=False, row_group_size=rows // row_groups, write_statistics=False
+    )
+    return out.getvalue(), table
+
+
+def read_in_batches(storage, path, size_bytes, columns):
+    with storage.open(path, size_bytes=size_bytes) as opened:
+        reader = pq.ParquetFile(opened)
+        return pa.Table.from_batches(list(parquet_batches.batches(reader, columns, load=load_of(opened))))
+
+
+def test_columns_are_fetched_in_a_round_after_the_footer_each_in_a_request_of_its_own(register, memory_root):
+    counted = register(filesystems.counting(in_rounds=True))
+    filesystem, root = memory_root
+    content, table = parquet(60_000, 1)
+    filesystem.pipe_file(f"{root}/a", content)
+
+    read = read_in_batches(Storage(f"counted://{root}"), "a", len(content), ["c0", "c2"])
+
+    assert read.equals(table.select(["c0", "c2"]))
+    assert kinds(counted) == ["get", "get", "get"]
+    assert counted.rounds == 2
+    assert sum(request.bytes for request in counted.requests) < 2 * 480_000 + 140_000
+
+
+def test_row_groups_are_fetched_ahead_within_a_budget_of_bytes(register, memory_root, monkeypatch):
+    filesystem, root = memory_root
+    content, table = parquet(2_400_000, 3)  # 25 MB each: more than are decoded together
+    filesystem.pipe_file(f"{root}/a", content)
+    most = {}
+    for budget in (0, 30_000_000):
+        monkeypatch.setattr(storage_package, "_AHEAD_BYTES", budget)
+        counted = register(filesystems.counting(latency=0.01))
+        storage = Storage(f"counted://{root}")
+        with storage.open("a", size_bytes=len(content)) as opened:
+            for batch in parquet_batches.batches(pq.ParquetFile(opened), table.column_names, load=load_of(opened)):
+                held = sum(len(one.result()) for one in opened._content.loaded.values())
+                most[budget] = max(most.get(budget, 0), held)
+                assert batch.num_rows
+        assert counted.most_bytes_at_once <= most[budget]
+
+    group = len(content) // 3 + 1000
+    assert most[0] <= group
+    assert group < most[30_000_000] <= 2 * group
+
+
+def test_what_was_fetched_ahead_is_given_back_when_a_file_is_closed(table):
+    storage, _, write = table
+    content, _ = parquet(60_000, 2)
+    write("a", content)
+    budget = storage._connection().ahead
+
+    with storage.open("a", size_bytes=len(content)) as opened:
+        load_of(opened)([(0, 1000)], [(500_000, 600_000)])
+        assert not budget.take(storage_package._AHEAD_BYTES)
+
+    assert budget.take(storage_package._AHEAD_BYTES)
+
+
+@pytest.mark.parametrize("recorded", [1 << 20, (2 << 20) + 7, 3 << 20])
+def test_a_wrong_size_in_the_metadata_changes_no_byte_that_is_read(table, recorded):
+    storage, _, write = table
+    content = os.urandom(3 << 20)
+    write("a", content[: 2 << 20])
+
+    with storage.open("a", size_bytes=recorded) as opened:
+        assert opened.size() == 2 << 20
+        assert opened.read() == content[: 2 << 20]
+
+
+def test_a_web_server_that_ignores_ranges_is_read(table):
+    storage, counted, write = table
+    content = os.urandom(3 << 20)
+    write("a", content)
+    whole = counted.cat_file
+    counted.cat_file = lambda self, path, **_: whole(self, path)
+
+    with storage.open("a", size_bytes=len(content)) as opened:
+        opened.seek(1000)
+        assert opened.read(70_000) == content[1000:71_000]
 
 
 def test_a_column_of_an_orc_file_costs_few_requests(table):

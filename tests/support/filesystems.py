@@ -12,6 +12,8 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
+SETTLED = 0.1
+"""Seconds without a request after which a round is complete."""
 WRITES = (
     "_rm",
     "chmod",
@@ -57,18 +59,44 @@ class Request:
     bytes: int = 0
 
 
+class Gate:
+    """Holds requests back until no further one comes for a while; then it lets all of them pass."""
+
+    def __init__(self):
+        self.changed, self.passed, self.last = threading.Condition(), 0, 0.0
+
+    def wait(self):
+        """Return when the requests pass: True to one of them."""
+        with self.changed:
+            self.last = time.monotonic()
+            before = self.passed
+            while self.passed == before:
+                rest = self.last + SETTLED - time.monotonic()
+                if rest <= 0:
+                    self.passed += 1
+                    self.changed.notify_all()
+                    return True
+                self.changed.wait(rest)
+            return False
+
+
 class CountedFile(AbstractBufferedFile):
     def _fetch_range(self, start, end):
         return self.fs.cat_file(self.path, start=start, end=end)
 
 
-def counting(protocol="counted", *, latency=0.0):
-    """Return a file system class over memory:// whose `requests` says what was asked, as an object store counts it."""
+def counting(protocol="counted", *, latency=0.0, in_rounds=False):
+    """Return a file system class over memory:// whose `requests` says what was asked, as an object store counts it.
+
+    With `in_rounds` it answers only when no further request comes for a tenth of a second, all at once. So `rounds`
+    counts requests of which each needs the answer of the one before, whatever the machine does besides.
+    """
 
     class CountingFileSystem(AbstractFileSystem):
         requests: ClassVar[list[Request]] = []
         rounds = 0
-        """Requests that began while no other was under way: with a latency, the fewest times that it was waited for."""
+        """With `in_rounds`, how often answers were waited for; else the requests begun while none was under way."""
+        gate = Gate() if in_rounds else None
         at_once = 0
         most_at_once = 0
         bytes_at_once = 0
@@ -79,13 +107,15 @@ def counting(protocol="counted", *, latency=0.0):
             kept = type(self)
             with kept.lock:
                 kept.requests.append(Request(kind, path.strip("/"), len(content)))
-                kept.rounds += not kept.at_once
+                kept.rounds += kept.gate is None and not kept.at_once
                 kept.at_once += 1
                 kept.bytes_at_once += len(content)
                 kept.most_at_once = max(kept.most_at_once, kept.at_once)
                 kept.most_bytes_at_once = max(kept.most_bytes_at_once, kept.bytes_at_once)
+            is_last = kept.gate is not None and kept.gate.wait()
             time.sleep(latency)
             with kept.lock:
+                kept.rounds += is_last
                 kept.at_once -= 1
                 kept.bytes_at_once -= len(content)
 

@@ -28,7 +28,7 @@ from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
 from snapshot_explorer.model import Predicate
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, load_of
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class DeltaOpenFile:
     rows: int
     another: "Callable[[], pq.ParquetFile] | None"
     """Returns another reader, for another thread; None for a remote file."""
+    load: "parquet_batches.Load | None"
+    """Fetches ranges of a remote file before they are read; None for a local one."""
     origin: Origin
     """How to read its columns."""
 
@@ -107,7 +109,9 @@ def opened(
             schema = reader.schema_arrow
         origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
         another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=metadata)
-        yield DeltaOpenFile(file=file, reader=reader, another=another, schema=schema, rows=rows, origin=origin)
+        yield DeltaOpenFile(
+            file=file, reader=reader, another=another, load=load_of(source), schema=schema, rows=rows, origin=origin
+        )
 
 
 def _might_have_int96(schema: pa.Schema) -> bool:
@@ -206,7 +210,9 @@ def batches(
 
 def _stored(opened_file: DeltaOpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     if names:
-        return parquet_batches.batches(opened_file.reader, names, groups, another=opened_file.another)
+        return parquet_batches.batches(
+            opened_file.reader, names, groups, another=opened_file.another, load=opened_file.load
+        )
     return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
 
 

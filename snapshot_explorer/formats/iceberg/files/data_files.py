@@ -1,7 +1,7 @@
 """Data files and delete files as Arrow: opened, with their columns and ids, and read in file order."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -20,7 +20,7 @@ from snapshot_explorer.formats.iceberg.files.columns import Constants, Projectio
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type
 from snapshot_explorer.model import Predicate
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, load_of
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -146,17 +146,18 @@ def opened(
         rules: How its columns get ids where it stores none.
         dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
     """
-    layouts = layouts or Layouts()
-    with _translated(file), storage.open(file.location) as source:
+    read_head = partial(_head, storage, file, rules, dictionary, layouts or Layouts())
+    with _translated(file), ExitStack() as stack:
+        source = stack.enter_context(storage.open(file.location, size_bytes=file.size_bytes))
+        try:
+            found = read_head(source)
+        except (pa.ArrowException, CorruptBytesError, OSError, ValueError):
+            if storage.is_local or file.size_bytes != source.size():
+                raise
+            # A longer file may be at this path now, as is allowed for imported files.
+            source = stack.enter_context(storage.open(file.location))
+            found = read_head(source)
         size_bytes = source.size()
-        if not size_bytes:
-            check_recorded_size(file, size_bytes)
-        if file.format == "parquet":
-            found = _parquet(file, source, rules, dictionary, layouts)
-        elif file.format == "orc":
-            found = _orc(file, source, rules, layouts)
-        else:
-            found = _avro(storage, file, source, rules, layouts)
         if file.size_bytes not in (None, size_bytes) and not _is_imported(found):
             check_recorded_size(file, size_bytes)
         if found.rows != file.rows:
@@ -165,6 +166,19 @@ def opened(
                 "overwritten; compare it with a copy of the table."
             )
         yield found
+
+
+def _head(
+    storage: Storage, file: File, rules: IdRules, dictionary: Sequence[str], layouts: Layouts, source: pa.NativeFile
+) -> IcebergOpenFile:
+    """Return an open file; reads its footer or head."""
+    if not source.size():
+        check_recorded_size(file, 0)
+    if file.format == "parquet":
+        return _parquet(file, source, rules, dictionary, layouts)
+    if file.format == "orc":
+        return _orc(file, source, rules, layouts)
+    return _avro(storage, file, source, rules, layouts)
 
 
 def check_recorded_size(file: File, size_bytes: int) -> None:
@@ -315,11 +329,15 @@ def batches(
 
         yield from avro_rows.batches(reader, size or BATCH_ROWS)
     elif open_file.file.format == "parquet":
+        load = load_of(open_file.source)
         if size is None:
-            yield from parquet_batches.batches(reader, names, groups, another=open_file.another)
+            yield from parquet_batches.batches(reader, names, groups, another=open_file.another, load=load)
         elif (
             reader.num_row_groups if groups is None else groups
         ):  # pyarrow before 19 fails without any; for few rows, threads cost more than they save
+            if load is not None:
+                every = range(reader.num_row_groups) if groups is None else groups
+                load(parquet_batches.ranges(reader.metadata, names, every))
             yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
     else:
         yield from _stripes(reader, open_file.source, how)

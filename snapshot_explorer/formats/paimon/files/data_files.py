@@ -37,7 +37,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import (
     type_text,
 )
 from snapshot_explorer.model import Predicate
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage, load_of
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def _parquet(
             reader = open_reader(metadata=int96.bytes_metadata(source))
         another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
         for groups, start, rows in _runs(reader, columns, chosen):
-            read = parquet_batches.batches(reader, columns.names, groups, another=another)
+            read = parquet_batches.batches(reader, columns.names, groups, another=another, load=load_of(source))
             yield from _placed(read, file, start, start + rows)
 
 
