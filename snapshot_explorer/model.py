@@ -568,6 +568,16 @@ class ReadPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPair:
+    """The splits of two versions, without some that both have."""
+
+    splits: tuple[tuple[Split, ...], tuple[Split, ...]]
+    """The splits of each version."""
+    shared_files: int
+    """The data files of the first version whose splits were left out: both versions have them with the same rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
     """A branch of a table."""
 

@@ -1,6 +1,7 @@
 """Bin packing: consecutive items are combined up to a target weight."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -9,19 +10,29 @@ import numpy.typing as npt
 T = TypeVar("T")
 
 
-def bins(weights: npt.NDArray[np.int64], *, target: int) -> npt.NDArray[np.int64]:
+def bins(
+    weights: npt.NDArray[np.int64], *, target: int, starts: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
     """Return the start of each bin that `pack` would return for items with these weights, then the number of items.
 
     Args:
         weights: The weight of each item, 0 or more.
         target: The greatest weight of a bin of several items.
+        starts: Where runs of items start that no bin combines with the items before them, ascending.
     """
     sums = np.concatenate([[0], np.cumsum(weights)])
-    bounds = [0]
-    while bounds[-1] < len(weights):
-        end = int(np.searchsorted(sums, sums[bounds[-1]] + target, side="right")) - 1
-        bounds.append(max(end, bounds[-1] + 1))
-    return np.array(bounds)
+    bounds: list[int] = []
+    edges = [0, *(() if starts is None else starts.tolist()), len(weights)]
+    for begin, end in pairwise(edges):
+        bound = begin
+        while bound < end:
+            bounds.append(bound)
+            if end - bound > 1:
+                fitting = int(np.searchsorted(sums, sums[bound] + target, side="right")) - 1
+                bound = min(max(fitting, bound + 1), end)
+            else:
+                bound = end
+    return np.array([*bounds, len(weights)])
 
 
 def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iterator[list[T]]:

@@ -26,6 +26,7 @@ from snapshot_explorer.model import (
     Listing,
     MaintenanceSettings,
     NativeRows,
+    PlannedPair,
     Predicate,
     ReadPlan,
     RowModifier,
@@ -443,6 +444,19 @@ class TableVersion(ABC):
         raise UnsupportedFeatureError("The format does not return the positions of deleted rows.")
 
     # Comparing its splits with those of another version.
+
+    def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
+        """Return the splits of this version and of another one, each for its own predicate.
+
+        Splits that both have may be left out before they are planned, which is faster where versions share many files.
+
+        Raises:
+            UnsupportedFeatureError: A version needs a feature that is not read; nothing has been read.
+        """
+        first, last = (
+            version.plan(predicate).splits for version, predicate in zip((self, other), predicates, strict=True)
+        )
+        return PlannedPair(splits=(first, last), shared_files=0)
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
         """Return a value that is equal for splits of one file that differ at most in its deletion vector.

@@ -36,3 +36,14 @@ def test_bins_keep_the_order_and_none_could_take_the_next_item(weights, target):
     assert all(sum(found) + following[0] > target for found, following in pairwise(packed))
     bounds = bins(np.array(weights, np.int64), target=target).tolist()
     assert [weights[begin:end] for begin, end in pairwise(bounds)] == packed
+
+
+@given(runs=st.lists(st.lists(st.integers(0, 50), min_size=1)), target=st.integers(0, 60))
+def test_runs_of_items_are_packed_each_by_itself(runs, target):
+    weights = [weight for run in runs for weight in run]
+    starts = np.cumsum([0, *map(len, runs)])[:-1].astype(np.int64)
+
+    bounds = bins(np.array(weights, np.int64), target=target, starts=starts).tolist()
+
+    expected = [found for run in runs for found in _packed(run, target)]
+    assert [weights[begin:end] for begin, end in pairwise(bounds)] == expected

@@ -1,7 +1,7 @@
 """The splits in which two versions differ contain all rows that differ, and no file that both versions have."""
 
 from collections import Counter
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.rows import changed_splits
+from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.iceberg.table_builder import IcebergTable
@@ -74,6 +75,40 @@ def test_of_a_file_that_differs_in_its_deletion_vector_only_the_deleted_rows_are
         counts.append((read, whole))
 
     assert any(0 < read < whole for read, whole in counts)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_the_same_splits_differ_where_shared_files_are_not_planned(path):
+    try:
+        table = open_table(str(path))
+        versions = [table.at(number).resolved for number in table.versions()]
+    except SnapshotExplorerError:
+        return
+
+    for a, b in list(permutations(versions, 2))[:_MOST_PAIRS]:
+        try:
+            planned = differing_splits(a.plan().splits, b.plan().splits, a, b)
+        except SnapshotExplorerError as error:
+            with pytest.raises(type(error)):
+                changed_splits(a, b)
+            continue
+        found = changed_splits(a, b)
+        assert found.shared_files == planned.shared_files
+        for some, others in ((found.before, planned.before), (found.after, planned.after)):
+            assert Counter(split.identity for split in some) == Counter(split.identity for split in others)
+
+
+@pytest.mark.parametrize("name", ["paimon/odd_names", "delta/dv_partitioned"])
+def test_files_that_two_versions_share_are_not_planned(name):
+    table = open_table(str(DATA / name))
+    versions = [table.at(number).resolved for number in table.versions()]
+
+    planned = [a.plan_pair(b, (None, None)) for a, b in pairwise(versions)]
+
+    assert any(pair.shared_files for pair in planned)
+    for pair, (a, _) in zip(planned, pairwise(versions), strict=True):
+        files = sum(len(split.files) for split in a.plan().splits)
+        assert sum(len(split.files) for split in pair.splits[0]) == files - pair.shared_files
 
 
 def test_a_version_differs_from_itself_in_no_split():

@@ -32,6 +32,7 @@ from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
     NativeRows,
+    PlannedPair,
     Predicate,
     ReadPlan,
     Split,
@@ -144,6 +145,11 @@ class DeltaVersion(TableVersion):
         Files are skipped by partition and statistics, all from the log: no data file is opened.
         """
         return planning.plan(self._storage, self._log.state(self._number), predicate)
+
+    def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
+        """Return the splits of two versions, without the files that both read in the same way."""
+        states = [version._log.state(version._number) for version in (self, other)]  # noqa: SLF001 - its own
+        return planning.plan_pair(self._storage, states, predicates)
 
     def changelog(self) -> RowChanges:
         found = ChangeData(self._storage, self._log, self._times)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Self
 
 import pyarrow as pa
 
@@ -29,12 +30,20 @@ from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan import vector_changes
 from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
-from snapshot_explorer.formats.paimon.scan.scans import file_schemas, filtered_state, paths_of, scan, vectors_in
+from snapshot_explorer.formats.paimon.scan.scans import (
+    file_schemas,
+    filtered_state,
+    paths_of,
+    scan,
+    scan_pair,
+    vectors_in,
+)
 from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
     NativeRows,
+    PlannedPair,
     Predicate,
     ReadPlan,
     Split,
@@ -206,6 +215,20 @@ class PaimonVersion(TableVersion):
         return fallback.plan(
             self._storage, self._side, self._snapshot, lambda schemas, one: scan(self._storage, schemas, one, predicate)
         )
+
+    def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
+        """Return the splits of two versions, without the partitions and buckets in which they have equal files.
+
+        None is left out for a predicate or a fallback branch, or if the versions are on two branches.
+        """
+        sides = [version._side for version in (self, other)]  # noqa: SLF001 - its own
+        snapshots = [version._snapshot for version in (self, other)]  # noqa: SLF001
+        is_simple = sides[0].branch == sides[1].branch and fallback.fallback_link(sides[0]) is None
+        has_predicate = any(predicate is not None for predicate in predicates)
+        if None in snapshots or has_predicate or not is_simple:
+            return super().plan_pair(other, predicates)
+        schemas = self._schemas.without(fallback.OPTIONS)
+        return scan_pair(self._storage, schemas, [snapshot for snapshot in snapshots if snapshot is not None])
 
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.

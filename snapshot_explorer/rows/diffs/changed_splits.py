@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def changed_splits(
             whose schemas differ only in other columns then count as the same. By default all columns matter, and no
             file is the same under two schemas.
     """
-    return differing_splits(a.plan(where_a).splits, b.plan(where_b).splits, a, b, columns=columns)
+    planned = a.plan_pair(b, (where_a, where_b))
+    found = differing_splits(*planned.splits, a, b, columns=columns)
+    return replace(found, shared_files=found.shared_files + planned.shared_files)
 
 
 def differing_splits(

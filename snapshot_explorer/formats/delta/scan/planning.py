@@ -1,6 +1,7 @@
 """Plan the splits of a version: which files to read, which to skip, and which to read together."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.arrow.equal_rows import equal_rows
 from snapshot_explorer.arrow.shared_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
@@ -21,9 +23,11 @@ from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, par
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
 from snapshot_explorer.formats.delta.scan.row_tracking import row_tracking
 from snapshot_explorer.formats.skipped import skipped_frame
-from snapshot_explorer.model import Predicate, ReadPlan, Split
+from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
+_IDENTITY = ["path", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version"]
+"""The columns of ADDS that decide which rows are read of a file; see `Plan.identity`."""
 _TARGET_BYTES = 128 * 2**20
 _OPEN_BYTES = 4 * 2**20
 
@@ -37,34 +41,77 @@ def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None
         storage: The table's storage, which resolves files at full locations. Nothing is read.
         predicate: The rows to read; all for None.
     """
+    scan = _scanned(state, predicate)
+
+    def skipped() -> pa.Table:
+        listed = {
+            "position": pa.array(scan.partitions.of_rows),
+            "bucket": pa.nulls(len(state.adds), pa.int32()),
+            "skipped": pa.array(scan.reasons.tolist(), pa.string()),
+            "rows": scan.rows,
+            "size_bytes": state.adds.column("size_bytes"),
+        }
+        return skipped_frame(pa.table(listed), scan.partitions.texts)
+
+    return ReadPlan(splits=_splits_of(storage, scan, scan.is_read), skipped=skipped)
+
+
+def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequence[Predicate | None]) -> PlannedPair:
+    """Return the splits of two versions, without the files that both read in the same way; see `plan`.
+
+    Args:
+        storage: The table's storage.
+        states: The versions.
+        predicates: The rows of each to read.
+    """
+    first, last = (_scanned(state, predicate) for state, predicate in zip(states, predicates, strict=True))
+    if (first.schema, row_tracking(first.state.metadata)) != (last.schema, row_tracking(last.state.metadata)):
+        shared = np.zeros(len(first.is_read), np.bool_), np.zeros(len(last.is_read), np.bool_)
+    else:
+        shared = equal_rows(first.state.adds.select(_IDENTITY), last.state.adds.select(_IDENTITY), "path")
+    return PlannedPair(
+        splits=(
+            _splits_of(storage, first, first.is_read & ~shared[0]),
+            _splits_of(storage, last, last.is_read & ~shared[1]),
+        ),
+        shared_files=int((first.is_read & shared[0]).sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scan:
+    """The files of a version, and which of them are read."""
+
+    state: DeltaState
+    schema: DeltaSchema
+    partitions: DeltaPartitions
+    rows: pa.Int64Array
+    reasons: npt.NDArray[np.object_]
+    """The reason why each file is skipped; None if it is read."""
+
+    @property
+    def is_read(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self.reasons == None, np.bool_)  # noqa: E711 - element by element
+
+
+def _scanned(state: DeltaState, predicate: Predicate | None) -> _Scan:
     schema = check_readable(state.protocol, state.metadata)
     partitions = partitions_of(state.adds, schema)
     rows = statistics.rows_of(state.adds)
     reasons = _reasons(state.adds, rows, schema, partitions, predicate)
-    is_read = reasons == None  # noqa: E711 - element by element
+    return _Scan(state=state, schema=schema, partitions=partitions, rows=rows, reasons=reasons)
 
-    def skipped() -> pa.Table:
-        listed = {
-            "position": pa.array(partitions.of_rows),
-            "bucket": pa.nulls(len(state.adds), pa.int32()),
-            "skipped": pa.array(reasons.tolist(), pa.string()),
-            "rows": rows,
-            "size_bytes": state.adds.column("size_bytes"),
-        }
-        return skipped_frame(pa.table(listed), partitions.texts)
 
-    return ReadPlan(
-        splits=tuple(
-            file_splits(
-                storage,
-                state.adds.filter(pa.array(is_read)),
-                schema,
-                rows=rows.filter(pa.array(is_read)),
-                partitions=partitions.where(is_read),
-                tracking=row_tracking(state.metadata),
-            )
-        ),
-        skipped=skipped,
+def _splits_of(storage: Storage, scan: _Scan, chosen: npt.NDArray[np.bool_]) -> tuple[Split, ...]:
+    return tuple(
+        file_splits(
+            storage,
+            scan.state.adds.filter(pa.array(chosen)),
+            scan.schema,
+            rows=scan.rows.filter(pa.array(chosen)),
+            partitions=scan.partitions.where(chosen),
+            tracking=row_tracking(scan.state.metadata),
+        )
     )
 
 

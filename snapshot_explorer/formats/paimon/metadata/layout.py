@@ -92,26 +92,40 @@ def escape(text: str) -> str:
 
 
 def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, options: Mapping[str, str]) -> str:
-    """Return the folder of a partition's bucket.
+    """Return the folder of a partition's bucket; see `bucket_folders`.
 
     Args:
         partition: Partition columns, outermost first, with the text of their values in paths.
         bucket: The bucket; -2 is `bucket-postpone`.
+    """
+    return bucket_folders([(name, [value]) for name, value in partition], [bucket], options)[0]
+
+
+def bucket_folders(
+    partitions: Sequence[tuple[str, Sequence[str | None]]], buckets: Sequence[int], options: Mapping[str, str]
+) -> list[str]:
+    """Return the folders of buckets.
+
+    Args:
+        partitions: Partition columns, outermost first, with the text of each bucket's value in paths.
+        buckets: The buckets; -2 is `bucket-postpone`.
 
     Source: paimon docs, "File Layouts"; paimon FileStorePathFactory.
     """
-    nothing = options.get("partition.default-name", "__DEFAULT_PARTITION__")
-    segments = [
-        f"{escape(name)}={escape(nothing if value is None or not value.strip() else value)}"
-        for name, value in partition
-    ]
     inside = options.get("data-file.path-directory", "").strip("/")
     if any(part in ("", ".", "..") for part in inside.split("/")) and inside:
         raise CorruptTableError(
             f"The option data-file.path-directory is {inside!r}, which leads out of the table's folder."
         )
-    last = "bucket-postpone" if bucket == POSTPONED else f"bucket-{bucket}"
-    return "/".join([*([inside] if inside else []), *segments, last])
+    nothing = options.get("partition.default-name", "__DEFAULT_PARTITION__")
+    named = [(f"{escape(name)}=", values) for name, values in partitions]
+    segments = [
+        [name + escape(nothing if value is None or not value.strip() else value) for value in values]
+        for name, values in named
+    ]
+    lasts = ["bucket-postpone" if bucket == POSTPONED else f"bucket-{bucket}" for bucket in buckets]
+    firsts = [[inside] * len(lasts)] if inside else []
+    return list(map("/".join, zip(*firsts, *segments, lasts, strict=True)))
 
 
 def data_path(folder: str, name: str, external: str | None) -> str:

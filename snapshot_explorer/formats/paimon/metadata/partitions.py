@@ -16,7 +16,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.layout import bucket_folder, data_path
+from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders, data_path
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonSchema
 from snapshot_explorer.storage import Storage
 
@@ -74,12 +74,9 @@ def folders_of(
     # Partition and bucket in one integer: np.unique then finds the distinct pairs.
     pairs = _numbers(partitions.of_rows) << 32 | _numbers(buckets) & 0xFFFFFFFF
     distinct, of_rows = np.unique(pairs, return_inverse=True)
-    folders = [
-        bucket_folder(
-            [(field.name, column[partition]) for field, column in zip(fields, columns, strict=True)], bucket, options
-        )
-        for partition, bucket in zip((distinct >> 32).tolist(), distinct.astype(np.int32).tolist(), strict=True)
-    ]
+    places, distinct_buckets = (distinct >> 32).tolist(), distinct.astype(np.int32).tolist()
+    values = [(field.name, [column[place] for place in places]) for field, column in zip(fields, columns, strict=True)]
+    folders = bucket_folders(values, distinct_buckets, options)
     return pa.array(folders, pa.string()).take(pa.array(of_rows))
 
 

@@ -103,6 +103,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     paths: Sequence[str],
     file_schemas: Mapping[int, PaimonSchema],
     version: int,
+    chosen: Mask | None = None,
 ) -> list[Split]:
     """Return the splits of a version. Reads no file.
 
@@ -117,35 +118,39 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         partitions: For each entry, its partition as text.
         paths: For each entry, the path of its data file.
         file_schemas: Each schema that an entry names.
+        chosen: The entries whose splits are returned, all or none of a partition and bucket; None for all.
 
     Source: paimon MergeTreeSplitGenerator, AppendOnlySplitGenerator, IntervalPartition.
     """
     check_table(schema, options, version)
     shown = visible(entries, schema, options, version)
-    if not pc.all(shown, min_count=0).as_py():
-        rows = np.flatnonzero(shown).tolist()
+    vectors = applied_vectors(vectors, entries.filter(shown), schema, options, version)
+    blob_bytes = blobs.column_sizes(entries.filter(shown), file_schemas)
+    mask = np.asarray(shown) if chosen is None else np.asarray(shown) & chosen
+    if not mask.all():
+        rows = np.flatnonzero(mask).tolist()
         partitions, paths = [partitions[row] for row in rows], [paths[row] for row in rows]
-        entries = entries.filter(shown)
+        entries = entries.filter(pa.array(mask))
     table = _Table(
         schema=_bare(schema),
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
         file_schemas={number: _bare(found) for number, found in file_schemas.items()},
-        vectors=applied_vectors(vectors, entries, schema, options, version),
+        vectors=vectors,
         has_vectors=has_vectors(options),
         row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
         evolving=flag(options, "data-evolution.enabled"),
-        blob_bytes=blobs.column_sizes(entries, file_schemas),
+        blob_bytes=blob_bytes,
     )
-    found: list[Split] = []
     columns = _columns(entries, table, paths)
+    if table.rules is None and not table.evolving:
+        groups = _groups(entries, table.schema, partitions, order=columns.sequences)
+        return list(_packed([(group, group.places) for group in groups], columns, table))
+    found: list[Split] = []
     for group in _groups(entries, table.schema, partitions):
-        if table.evolving:
+        if table.rules is None:
             found.extend(_evolving_splits(group, columns, table))
-        elif table.rules is None:
-            least, most = (numbers[group.places] for numbers in columns.sequences)
-            found.extend(_packed(group, group.places[np.lexsort((most, least))], columns, table))
         else:
             found.extend(_merge_splits(group, columns, table, table.rules))
     return found
@@ -192,23 +197,30 @@ def _bare(schema: PaimonSchema) -> PaimonSchema:
 
 
 def _groups(
-    entries: pa.Table, schema: PaimonSchema, partitions: Sequence[Mapping[str, str | None]]
+    entries: pa.Table,
+    schema: PaimonSchema,
+    partitions: Sequence[Mapping[str, str | None]],
+    *,
+    order: Sequence[Numbers] = (),
 ) -> Iterator[_Group]:
-    """Yield the files of each partition and bucket, in the order in which the entries first name them."""
+    """Yield the files of each partition and bucket, in the order in which the entries first name them.
+
+    The files of a group are in the order of these numbers, by default in that of the entries.
+    """
     if not len(entries):
         return
     encoded = single_chunk(entries.column("partition")).dictionary_encode()
     buckets = entries.column("bucket").to_numpy()
     keys = encoded.indices.to_numpy().astype(np.int64) << 32 | buckets.astype(np.int64) & 0xFFFFFFFF
     _, firsts, of_rows = np.unique(keys, return_index=True, return_inverse=True)
-    members = np.split(np.argsort(of_rows, kind="stable"), np.cumsum(np.bincount(of_rows))[:-1])
+    members = np.split(np.lexsort((*reversed(order), of_rows)), np.cumsum(np.bincount(of_rows))[:-1])
     values = _partition_values(encoded.take(pa.array(np.sort(firsts))).dictionary_decode(), schema)
     for index, group in enumerate(np.argsort(firsts).tolist()):
         first = int(firsts[group])
         yield _Group(
             places=members[group],
             values=None if values is None else values.slice(index, 1),
-            partition=dict(partitions[first]),
+            partition=partitions[first],
             bucket=int(buckets[first]),
         )
 
@@ -352,7 +364,7 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
     places, levels = group.places, columns.levels[group.places]
     disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
     if disjoint and levels.all() and not columns.has_retracts[places].any():
-        yield from _packed(group, places, columns, table)
+        yield from _packed([(group, places)], columns, table)
         return
     order, ends = sections(columns.entries.take(pa.array(places)), table.schema, table.file_schemas)
     places = places[order]
@@ -360,36 +372,54 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
     is_alone = (ends - begins == 1) & ~columns.has_retracts[places[begins]]
     for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
         yield _split(group, DataFiles(columns.fields, places[begin:end]), table, rules)
-    yield from _packed(group, places[begins[is_alone]], columns, table)
+    yield from _packed([(group, places[begins[is_alone]])], columns, table)
 
 
-def _packed(group: _Group, places: Numbers, columns: _Columns, table: _Table) -> Iterator[Split]:
-    """Yield splits of files that need no merge, raw files separate from others, each up to the target size."""
+def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:
+    """Yield splits of files that need no merge, each up to the target size, in the order of the groups.
+
+    Of each group come first the splits of raw files, then those of others.
+
+    Args:
+        groups: Groups, and the entries of each that are packed, in this order.
+        columns: All entries.
+        table: What all splits share.
+    """
+    if not sum(len(places) for _, places in groups):
+        return
+    of_groups = np.repeat(np.arange(len(groups)), [len(places) for _, places in groups])
+    places = np.concatenate([places for _, places in groups])
+    order = np.lexsort((~columns.is_plain[places], of_groups))
+    places, of_groups = places[order], of_groups[order]
     plain = columns.is_plain[places]
-    for wanted in (True, False):
-        alike = places[plain == wanted]
-        if not len(alike):
-            continue
-        paths, sizes, schema_ids = columns.paths[alike].tolist(), columns.sizes[alike], columns.schema_ids[alike]
-        bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES)
-        totals = (np.add.reduceat(numbers, bounds[:-1]).tolist() for numbers in (columns.rows[alike], sizes))
-        live = columns.live[alike]
-        counted = np.add.reduceat(live, bounds[:-1]).astype(np.object_)
-        counted[np.minimum.reduceat(live, bounds[:-1]) == _UNKNOWN] = None
-        for begin, end, rows, size, known in zip(
-            bounds[:-1].tolist(), bounds[1:].tolist(), *totals, counted.tolist(), strict=True
-        ):
-            some = DataFiles(columns.fields, alike[begin:end])
-            yield Split(
-                files=tuple(paths[begin:end]),
-                raw=wanted,
-                partition=group.partition,
-                bucket=group.bucket,
-                rows=rows,
-                size_bytes=size,
-                counted=known,
-                detail=_plan(group, some, set(schema_ids[begin:end].tolist()), table),
-            )
+    starts = np.flatnonzero((np.diff(of_groups) != 0) | (plain[1:] != plain[:-1])) + 1
+    sizes, live = columns.sizes[places], columns.live[places]
+    bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES, starts=starts)
+    begins = bounds[:-1]
+    totals = (np.add.reduceat(numbers, begins).tolist() for numbers in (columns.rows[places], sizes))
+    counted = np.add.reduceat(live, begins).astype(np.object_)
+    counted[np.minimum.reduceat(live, begins) == _UNKNOWN] = None
+    paths, schema_ids = columns.paths[places].tolist(), columns.schema_ids[places].tolist()
+    for begin, end, number, is_raw, rows, size, known in zip(
+        begins.tolist(),
+        bounds[1:].tolist(),
+        of_groups[begins].tolist(),
+        plain[begins].tolist(),
+        *totals,
+        counted.tolist(),
+        strict=True,
+    ):
+        group = groups[number][0]
+        yield Split(
+            files=tuple(paths[begin:end]),
+            raw=is_raw,
+            partition=group.partition,
+            bucket=group.bucket,
+            rows=rows,
+            size_bytes=size,
+            counted=known,
+            detail=_plan(group, DataFiles(columns.fields, places[begin:end]), set(schema_ids[begin:end]), table),
+        )
 
 
 def _has_plain_columns(file: PaimonDataFile, table: _Table) -> bool:
@@ -404,7 +434,7 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
     places = {id(file): place for file, place in zip(files, group.places.tolist(), strict=True)}
     groups = column_groups(files)
     whole = [places[id(one.files[0])] for one in groups if len(one.everything) == 1]
-    yield from _packed(group, np.array(whole, np.int64), columns, table)
+    yield from _packed([(group, np.array(whole, np.int64))], columns, table)
     spread = [one for one in groups if len(one.everything) > 1]
     for one in spread:
         anchor = one.anchor

@@ -1,9 +1,10 @@
 """Scan planning of a version: its live files, the files that a condition skips, and the splits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
@@ -26,6 +27,7 @@ from snapshot_explorer.formats.paimon.metadata.statistics import bounds, with_bo
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
+    Reasons,
     after_planning,
     before_planning,
     by_partition,
@@ -33,7 +35,9 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     skipped_files,
     without_partitions,
 )
-from snapshot_explorer.model import Predicate, ReadPlan, Split
+from snapshot_explorer.formats.paimon.scan.shared_groups import shared_groups
+from snapshot_explorer.formats.paimon.scan.visibility import visible
+from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage
 
 
@@ -56,10 +60,82 @@ def scan(
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
+    found = _scanned(storage, schemas, snapshot, predicate, level=level)
+    left = found.is_read
+    files = found.files.where(left)
+    paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True).to_pylist()
+    splits = _planned(storage, files, found.state.indexes, paths, snapshot.id)
+    reasons = found.reasons
+    if predicate is not None:
+        splits, reasons[left] = after_planning(splits, files, paths, predicate)
+
+    def skipped() -> pa.Table:
+        listed = skipped_files(found.files, reasons)
+        if not found.state.unread:
+            return listed
+        rows_read = found.state.entries.column("rows").filter(pa.array(found.kept))
+        return without_partitions(
+            listed,
+            files=None if found.state.files is None else found.state.files - len(rows_read),
+            rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(rows_read).as_py() or 0),
+        )
+
+    return ReadPlan(splits=tuple(splits), skipped=skipped)
+
+
+def scan_pair(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> PlannedPair:
+    """Return the splits of two versions of a branch, without the partitions and buckets in which they have equal files.
+
+    Args:
+        storage: The table's storage.
+        schemas: The branch's schemas.
+        snapshots: The versions.
+
+    Raises:
+        UnsupportedFeatureError: A version needs a feature that is not supported; no data file has been opened.
+    """
+    first, last = (_scanned(storage, schemas, snapshot, None) for snapshot in snapshots)
+    shared = shared_groups(first.files, first.state.indexes, last.files, last.state.indexes)
+    splits = []
+    for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
+        files = scanned.files
+        paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True)
+        indexes = scanned.state.indexes
+        splits.append(tuple(_planned(storage, files, indexes, paths.to_pylist(), snapshot.id, chosen=~is_shared)))
+    files, version = first.files, snapshots[0].id
+    read = np.asarray(visible(files.entries, files.schema, files.options, version))
+    return PlannedPair(splits=(splits[0], splits[1]), shared_files=int((shared[0] & read).sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scan:
+    """The live files of a version, and which of them are read."""
+
+    state: PaimonState
+    files: Files
+    """All live files."""
+    kept: npt.NDArray[np.bool_]
+    """Whether rows of each file's partition might match."""
+    reasons: Reasons
+    """For each file, the reason to skip it; None if it is read."""
+
+    @property
+    def is_read(self) -> npt.NDArray[np.bool_]:
+        return np.array([reason is None for reason in self.reasons], np.bool_)
+
+
+def _scanned(
+    storage: Storage,
+    schemas: Schemas,
+    snapshot: PaimonSnapshot,
+    predicate: Predicate | None,
+    *,
+    level: int | None = None,
+) -> _Scan:
+    """Return the live files of a version, and those that a predicate skips before splits are planned."""
     (schema, newest), lists = storage.together(
         lambda: schemas.with_newest(snapshot.schema_id), lambda: state_lists(storage, snapshot)
     )
-    options = newest.options
     columns = PLAN_COLUMNS if predicate is None else None
     state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
     if level is not None:
@@ -67,37 +143,27 @@ def scan(
     partitions = partitions_of(state.entries.column("partition"), schema)
     kept = by_partition(partitions, schema, predicate)
     reasons = np.array([None if might else "partition" for might in kept], np.object_)
-    every = Files(
+    files = Files(
         entries=state.entries.drop_columns(["is_new"]),
         partitions=partitions,
         schema=schema,
         file_schemas=file_schemas(schemas, state.entries.filter(pa.array(kept))),
-        options=options,
+        options=newest.options,
     )
     if predicate is not None:
-        reasons[kept] = before_planning(every.where(kept), predicate)
-    left = np.array([reason is None for reason in reasons], np.bool_)
-    files = every.where(left)
-    paths = paths_of(storage, files.entries, files.partitions, schema, options, strict=True).to_pylist()
-    splits = _planned(storage, files, state.indexes, paths, snapshot.id)
-    if predicate is not None:
-        splits, reasons[left] = after_planning(splits, files, paths, predicate)
-
-    def skipped() -> pa.Table:
-        listed = skipped_files(every, reasons)
-        if not state.unread:
-            return listed
-        found = state.entries.column("rows").filter(pa.array(kept))
-        return without_partitions(
-            listed,
-            files=None if state.files is None else state.files - len(found),
-            rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(found).as_py() or 0),
-        )
-
-    return ReadPlan(splits=tuple(splits), skipped=skipped)
+        reasons[kept] = before_planning(files.where(kept), predicate)
+    return _Scan(state=state, files=files, kept=kept, reasons=reasons)
 
 
-def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[str], version: int) -> list[Split]:
+def _planned(
+    storage: Storage,
+    files: Files,
+    indexes: pa.Table,
+    paths: Sequence[str],
+    version: int,
+    *,
+    chosen: npt.NDArray[np.bool_] | None = None,
+) -> list[Split]:
     return rows.splits(
         schema=files.schema,
         options=files.options,
@@ -107,6 +173,7 @@ def _planned(storage: Storage, files: Files, indexes: pa.Table, paths: Sequence[
         paths=paths,
         file_schemas=files.file_schemas,
         version=version,
+        chosen=chosen,
     )
 
 

@@ -1,0 +1,44 @@
+"""Rows that two tables share."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+
+def equal_rows(left: pa.Table, right: pa.Table, key: str) -> tuple[Mask, Mask]:
+    """Return for each row of either table whether the other one has an equal row; nulls are equal.
+
+    Tables in which a key occurs twice have no equal rows.
+
+    Args:
+        left: A table.
+        right: A table with the same columns.
+        key: A column whose values differ in each of the tables, such as paths.
+    """
+    masks = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
+    if any(len(pc.unique(table.column(key))) < len(table) for table in (left, right)):
+        return masks
+    places = pc.index_in(left.column(key), right.column(key))
+    common = places.is_valid()
+    lefts, rights = left.filter(common), right.take(places.drop_null())
+    equal = np.ones(len(lefts), np.bool_)
+    for name in left.column_names:
+        if name != key:
+            equal &= _equal_values(lefts.column(name), rights.column(name))
+    masks[0][np.flatnonzero(common.to_numpy())[equal]] = True
+    masks[1][places.drop_null().to_numpy()[equal]] = True
+    return masks
+
+
+def _equal_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
+    if left.null_count == right.null_count == len(left) or left.equals(right):
+        return np.ones(len(left), np.bool_)
+    if pa.types.is_nested(left.type):
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.fromiter((one == other for one, other in pairs), np.bool_, len(left))
+    both_null = pc.and_(left.is_null(), right.is_null())
+    return np.asarray(pc.if_else(both_null, True, pc.fill_null(pc.equal(left, right), False)).to_numpy(), np.bool_)  # noqa: FBT003 - values
