@@ -478,8 +478,8 @@ class Table:
 
         `history` and `commit` contain the part of this that is cheap; see `frames.COMMITS`. From then on they, and the
         explorer, also use this result: a version that lacks files is not `yes` there. Call it again after files were
-        removed or restored. Reads what `lifetimes` reads, and lists each folder of data files and, for Paimon, that of
-        the manifests. Opens no data file.
+        removed or restored. Reads what `lifetimes` reads, the manifest lists of every version, and lists each folder of
+        data files and of manifests. Opens no data file.
 
         Raises:
             CorruptTableError: A file of the log is missing or damaged; the message names it.

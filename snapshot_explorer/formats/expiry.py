@@ -178,6 +178,8 @@ class Presence:
     """For versions that can be loaded in one way only, which: through a tag."""
     lacking: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack files of deleted rows, but no data file, how many."""
+    unchecked: Mapping[int, str] = field(default_factory=dict)
+    """For versions that need files which were not looked for, other than data files, which."""
 
 
 def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = None) -> CheckedFiles:

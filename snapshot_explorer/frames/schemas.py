@@ -336,12 +336,15 @@ READABILITY = pa.schema(
         _column("missing_bytes", pa.int64(), "size of the missing files; null if not checked", "bytes", "checked"),
     ]
 )
-"""What is looked for, in addition to data files and deletion vectors or the files that hold them:
+"""What is looked for, in addition to data files and deletion vectors or the files that hold them, and whose sizes are
+compared where they are recorded:
 
-- Paimon: base and delta manifest lists and index manifests; of the manifests those of the deltas, which are read. Not
-  the merged manifests of a base list, and not index files.
+- Paimon: schemas, base and delta manifest lists, which are read, every manifest in them, and index manifests.
 - Delta: the checkpoints and commits of the log.
-- Iceberg: manifest lists, which are read, and every manifest in them. Not delete files."""
+- Iceberg: manifest lists, which are read, every manifest in them, and delete files.
+
+`readable` is null for versions with files on another storage or a fallback branch, and where the size of a manifest of
+Iceberg differs, which some writers record wrongly."""
 
 FOUND_TABLES = pa.schema(
     [

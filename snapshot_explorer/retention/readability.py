@@ -100,7 +100,7 @@ class _Counts:
 
     def __init__(self, lifetimes: FileLifetimes, rows: pa.Table, presence: Presence) -> None:
         self._places = {version: place for place, version in enumerate(lifetimes.versions)}
-        self._without, self._through, self._lacking = presence.without, presence.through, presence.lacking
+        self._presence = presence
         ones = np.ones(len(rows), np.int64)
         sizes = pc.fill_null(rows.column("size_bytes"), 0).to_numpy()
         everything = np.ones(len(rows), np.bool_)
@@ -117,17 +117,20 @@ class _Counts:
             int(counts[place]) for counts in (self._files, self._gone, self._resized, self._unknown)
         )
         readable: Readable | None = "yes"
-        reason = self._through.get(version)
-        if version in self._without:
-            readable, reason = "no", self._without[version]
+        presence = self._presence
+        reason = presence.through.get(version)
+        if version in presence.without:
+            readable, reason = "no", presence.without[version]
         elif gone:
             readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
         elif resized:
             readable, reason = "metadata", f"{resized:,} of {files:,} files have another size than recorded"
-        elif version in self._lacking:
-            readable, reason = "metadata", self._lacking[version]
+        elif version in presence.lacking:
+            readable, reason = "metadata", presence.lacking[version]
         elif unknown:
             readable, reason = None, f"{unknown:,} of {files:,} files are on another storage"
+        elif version in presence.unchecked:
+            readable, reason = None, presence.unchecked[version]
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
         if not unknown:  # some of the files that were not checked may be missing too
             values |= {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}

@@ -1,10 +1,18 @@
 """Which versions can be loaded, by listings, and what asking costs."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.errors import CorruptTableError
 from tests.support.delta.table_builder import BASE_MILLIS, DeltaTable, add, remove
 from tests.support.paimon.table_builder import PaimonTable
+
+DATA = Path(__file__).parents[1] / "data" / "paimon"
+WITH_VECTORS = "dv_append"
 
 
 def readable(table):
@@ -81,8 +89,8 @@ def test_it_costs_a_listing_per_folder_and_opens_no_data_file(counted, paimon):
     table.readability()
 
     kinds = [request.kind for request in counted.requests]
-    assert kinds.count("list") <= 8
-    assert kinds.count("get") <= 6
+    assert kinds.count("list") <= 11
+    assert kinds.count("get") <= 2 * 6
     assert not [request for request in counted.requests if "bucket-0/data" in request.path]
 
 
@@ -200,3 +208,89 @@ def test_another_commit_of_the_same_number_is_not_judged_by_the_one_before(memor
     table.update()
 
     assert of_the_history(table)[3] is None
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["empty", "gone"])
+@pytest.mark.parametrize(
+    ("path", "versions"),
+    [
+        ("manifest/manifest-merged-6", (7,)),
+        ("manifest/manifest-3", (3, 4, 5, 6)),
+        ("manifest/manifest-list-4-0", (4,)),
+        ("manifest/manifest-list-4-1", (4,)),
+    ],
+)
+def test_all_manifests_of_a_version_are_looked_for(paimon, path, versions, is_gone):
+    paimon.merge_manifests()
+    paimon.commit()
+    table = open_table(f"memory://{paimon.root}")
+    table.lifetimes()
+    if is_gone:
+        paimon.remove(path)
+    else:
+        paimon.write(path, b"")
+
+    found = readable(table)
+
+    assert {version for version, (answer, _) in found.items() if answer != "yes"} == set(versions)
+    for version in versions:
+        assert found[version][0] == "no"
+        assert path in found[version][1]
+        with pytest.raises(CorruptTableError):
+            open_table(f"memory://{paimon.root}").at(version).to_arrow()
+
+
+def test_schemas_are_looked_for(paimon):
+    table = open_table(f"memory://{paimon.root}")
+    table.lifetimes()
+    schema = paimon.filesystem.cat_file(f"{paimon.root}/schema/schema-0")
+    paimon.write("schema/schema-1", schema.replace(b'"id": 0,', b'"id": 1,', 1))
+    paimon.remove("schema/schema-0")
+
+    assert set(readable(table).values()) == {("no", "schema/schema-0 is not there")}
+
+
+def copied(name, tmp_path):
+    """Return a copy of a table that Paimon wrote."""
+    return Path(shutil.copytree(DATA / name, tmp_path / name))
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["empty", "gone"])
+def test_index_files_are_looked_for(tmp_path, is_gone):
+    folder = copied(WITH_VECTORS, tmp_path)
+    table = open_table(str(folder))
+    assert {answer for answer, _ in readable(table).values()} == {"yes"}
+    newest = table.current
+    path = next(one for one in newest.files()["deletion_vector"].to_pylist() if one).partition("@")[0]
+    if is_gone:
+        (folder / path).unlink()
+    else:
+        (folder / path).write_bytes(b"")
+
+    answer, reason = readable(table)[newest.version]
+
+    assert answer == "metadata"
+    assert reason == "1 of its files with deletion vectors are missing or have another size than recorded"
+
+
+def test_an_index_manifest_is_looked_for(tmp_path):
+    folder = copied(WITH_VECTORS, tmp_path)
+    table = open_table(str(folder))
+    newest = table.current.version
+    table.lifetimes()
+    name = json.loads((folder / "snapshot" / f"snapshot-{newest}").read_text())["indexManifest"]
+    (folder / "manifest" / name).write_bytes(b"damaged")
+
+    answer, reason = readable(table)[newest]
+
+    assert answer == "no"
+    assert name in reason
+
+
+def test_a_fallback_branch_is_not_looked_for(memory_root):
+    filesystem, root = memory_root
+    paimon = PaimonTable(filesystem, root, options={"scan.fallback-branch": "other"})
+    paimon.commit()
+    paimon.fork("other", 1)
+
+    assert readable(open_table(f"memory://{root}")) == {1: (None, "files of its fallback branch are not looked for")}

@@ -1,6 +1,7 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -16,9 +17,9 @@ from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Rea
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon import metadata_tasks as units
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
+from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
     expiry,
-    presence,
     read_retention_state,
     sql_name,
     used,
@@ -256,7 +257,11 @@ class Paimon(TableFormat):
         return self._layout.branch or MAIN
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        return presence(self._storage, lifetimes, self._history.snapshots(versions))
+        """Return which files of versions exist; see `presence.presence`. Files of a fallback branch are unchecked."""
+        checked = presence(self._storage, self._layout, self._schemas, lifetimes, self._history.snapshots(versions))
+        if "another branch" not in self.row_modifiers():
+            return checked
+        return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Paimon's system tables of the whole table. Their columns are in `inspect.types`."""

@@ -3,6 +3,7 @@
 Source: iceberg docs, "Spark Procedures" (expire_snapshots); iceberg RemoveSnapshots, ExpireSnapshotsSparkAction.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -344,24 +345,35 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     paths = lifetimes.column("path")
     checked = checked_files(source.storage, single_chunk(paths), single_chunk(lifetimes.column("size_bytes")))
     lists = manifests_of(source, [history.snapshots[version] for version in versions])
-    gone = checked_files(source.storage, single_chunk(lists.column("location"))).gone
-    is_gone = pc.is_in(lists.column("location"), gone)
-    without = {
-        history.numbers[row["snapshot_id"]]: f"its manifest {row['location']} is missing"
-        for row in lists.filter(is_gone).select(["snapshot_id", "location"]).to_pylist()
-    }
+    locations = lists.column("location")
+    manifests = checked_files(source.storage, single_chunk(locations), single_chunk(lists.column("length")))
+    without, unchecked = {}, {}
+    for files, problem, versions_of in (
+        (manifests.unknown, "is on another storage", unchecked),
+        # Releases of Iceberg that copied tables left the old sizes in manifest lists.
+        (manifests.resized, "has another size than recorded, and was not read", unchecked),
+        (manifests.gone, "is missing", without),
+    ):
+        for row in lists.filter(pc.is_in(locations, files)).select(["snapshot_id", "location"]).to_pylist():
+            versions_of[history.numbers[row["snapshot_id"]]] = f"its manifest {row['location']} {problem}"
+    is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
+    lacking, elsewhere = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
     return Presence(
         gone=pc.is_in(paths, checked.gone).to_numpy(),
         resized=pc.is_in(paths, checked.resized).to_numpy(),
         unknown=pc.is_in(paths, checked.unknown).to_numpy(),
         without=without,
         through={},
-        lacking=_without_deletes(source, history, lists.filter(pc.invert(is_gone))),
+        lacking=lacking,
+        unchecked=elsewhere | unchecked,
     )
 
 
-def _without_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> dict[int, str]:
-    """Return for versions how many of their delete files are missing or resized. Reads each manifest of them once."""
+def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:
+    """Return for versions how many of their delete files are missing or resized, and how many were not looked for.
+
+    Reads each manifest of delete files once.
+    """
     of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
     encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
     codes = encoded.indices.to_numpy()
@@ -369,14 +381,16 @@ def _without_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -
     entries = live(entries_of(source, manifests, statistics=False).rows)
     locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
     checked = checked_files(source.storage, locations, sizes)
-    lost = entries.filter(pc.is_in(entries.column("location"), pa.concat_arrays([checked.gone, checked.resized])))
-    counts = np.bincount(lost.column("manifest").to_numpy(), minlength=len(manifests))[codes]
-    found: dict[int, int] = {}
-    for one, count in zip(of_deletes.column("snapshot_id").to_pylist(), counts.tolist(), strict=True):
-        if count:
-            number = history.numbers[one]
-            found[number] = found.get(number, 0) + count
-    return {
-        number: f"{count:,} of its delete files are missing or have another size than recorded"
-        for number, count in found.items()
-    }
+    versions = [history.numbers[one] for one in of_deletes.column("snapshot_id").to_pylist()]
+
+    def with_any_of(files: pa.Array, problem: str) -> dict[int, str]:
+        manifests_of = entries.filter(pc.is_in(locations, files)).column("manifest").to_numpy()
+        counts: Counter[int] = Counter()
+        for version, count in zip(versions, np.bincount(manifests_of, minlength=len(manifests))[codes], strict=True):
+            counts[version] += int(count)
+        return {version: f"{count:,} of its delete files are {problem}" for version, count in counts.items() if count}
+
+    return (
+        with_any_of(pa.concat_arrays([checked.gone, checked.resized]), "missing or have another size than recorded"),
+        with_any_of(checked.unknown, "on another storage"),
+    )

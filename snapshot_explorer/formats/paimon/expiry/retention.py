@@ -16,16 +16,12 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
-    Presence,
     RetentionRule,
     check_age,
-    check_gone,
-    checked_files,
     format_duration,
     frame_of,
     freed_frame,
@@ -40,7 +36,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.inspect.history_tables import consumers
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, parse_hint
+from snapshot_explorer.formats.paimon.metadata.layout import Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.model import Listing
@@ -434,32 +430,6 @@ def sql_name(root: str, branch: str | None) -> str:
 
 def _quoted(word: str) -> str:
     return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
-
-
-def presence(storage: Storage, lifetimes: pa.Table, snapshots: Sequence[PaimonSnapshot]) -> Presence:
-    """Return which files of versions exist: data files, and the manifest lists and index manifests of snapshots.
-
-    One listing per folder of data files, and one of the manifests. Index files are not checked.
-    """
-    paths = single_chunk(lifetimes.column("path"))
-    checked = checked_files(storage, paths, single_chunk(lifetimes.column("size_bytes")))
-    there = {entry.name for entry in storage.list(MANIFESTS)}
-    without = {}
-    lost: set[str] = set()
-    for one in snapshots:
-        named = (one.base_manifest_list, one.delta_manifest_list, one.index_manifest)
-        gone = [name for name in named if name is not None and name not in there]
-        if gone:
-            without[one.id] = f"{MANIFESTS}/{gone[0]} is not there"
-            lost.update(f"{MANIFESTS}/{name}" for name in gone)
-    check_gone(storage, [sorted(lost)])
-    return Presence(
-        gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
-        resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
-        unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
-        without=without,
-        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
-    )
 
 
 def used(

@@ -1,0 +1,181 @@
+"""Which of the files that versions need exist, with the recorded sizes: data files, manifests, indexes and schemas."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.formats.expiry import Presence, check_gone, checked_files
+from snapshot_explorer.formats.paimon.metadata.contents import read_index_manifests
+from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, manifest_path
+from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES, read_lists
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.scan.scans import vectors_in
+from snapshot_explorer.storage import Storage
+
+_AT_ONCE = 2_000
+"""The most snapshots whose manifest lists are in memory at the same time."""
+_DAMAGE = (CorruptTableError, UnsupportedFeatureError, LimitError)
+
+
+def presence(
+    storage: Storage, layout: Layout, schemas: Schemas, lifetimes: pa.Table, snapshots: Sequence[PaimonSnapshot]
+) -> Presence:
+    """Return which of the files that reads of versions need exist. The indexes of dynamic buckets are not needed.
+
+    Lists the folders of data files, manifests, schemas and deletion vectors. Reads the base and delta manifest lists of
+    each snapshot, and each index manifest once, concurrently.
+    """
+    paths = single_chunk(lifetimes.column("path"))
+    checked = checked_files(storage, paths, single_chunk(lifetimes.column("size_bytes")))
+    metadata = _MetadataFiles(storage, layout)
+    without: dict[int, str] = {}
+    for begin in range(0, len(snapshots), _AT_ONCE):
+        without |= metadata.missing_for(snapshots[begin : begin + _AT_ONCE])
+    metadata.check_gone()
+    indexed = [one for one in snapshots if one.index_manifest is not None and one.id not in without]
+    damaged, lacking, unchecked = _check_indexes(storage, schemas, indexed)
+    return Presence(
+        gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
+        resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
+        unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
+        without=without | damaged,
+        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
+        lacking=lacking,
+        unchecked=unchecked,
+    )
+
+
+class _MetadataFiles:
+    """The files in the folders of manifests and schemas, from one listing each."""
+
+    def __init__(self, storage: Storage, layout: Layout) -> None:
+        self._storage, self._layout = storage, layout
+        manifests, schemas = storage.list_many([MANIFESTS, layout.folder("schema")])
+        self._sizes = {f"{MANIFESTS}/{entry.name}": entry.size_bytes for entry in manifests}
+        self._sizes |= {f"{layout.folder('schema')}/{entry.name}": entry.size_bytes for entry in schemas}
+        self._names = pa.array([entry.name for entry in manifests], pa.string())
+        self._lengths = pa.array([entry.size_bytes for entry in manifests], pa.int64())
+        self._lost: set[str] = set()
+
+    def missing_for(self, snapshots: Sequence[PaimonSnapshot]) -> dict[int, str]:
+        """Return for snapshots that lack a file of metadata which, in words."""
+        problems: dict[int, str] = {}
+        lists: list[tuple[int, str]] = []
+        for snapshot in snapshots:
+            named = [
+                (manifest_path(snapshot.base_manifest_list, snapshot.path), snapshot.base_manifest_list_bytes),
+                (manifest_path(snapshot.delta_manifest_list, snapshot.path), snapshot.delta_manifest_list_bytes),
+            ]
+            others = [self._layout.numbered("schema", snapshot.schema_id)]
+            others += [manifest_path(snapshot.index_manifest, snapshot.path)] if snapshot.index_manifest else []
+            problem = self._problem([*named, *((path, None) for path in others)])
+            if problem is None:
+                lists += [(snapshot.id, path) for path, _ in named]
+            else:
+                problems[snapshot.id] = problem
+        return problems | self._missing_manifests(lists)
+
+    def _problem(self, files: Sequence[tuple[str, int | None]]) -> str | None:
+        for path, size in files:
+            if path not in self._sizes:
+                self._lost.add(path)
+                return f"{path} is not there"
+            if size is not None and self._sizes[path] not in (None, size):
+                return f"{path} has another size than recorded"
+        return None
+
+    def _missing_manifests(self, lists: Sequence[tuple[int, str]]) -> dict[int, str]:
+        """Return for versions which manifest of their lists is missing or resized, or which list cannot be read."""
+        problems: dict[int, str] = {}
+        files: list[tuple[int, str, bytes]] = []
+        for (version, path), content in zip(
+            lists, self._storage.read_present([path for _, path in lists]), strict=True
+        ):
+            if content is None:
+                problems[version] = f"{path} is not there"
+            else:
+                files.append((version, path, content))
+        rows, owners, damaged = _read_lists(files, self._storage)
+        names, sizes = single_chunk(rows.column("name")), single_chunk(rows.column("size_bytes"))
+        listed = pc.index_in(names, self._names)
+        is_resized = pc.fill_null(pc.not_equal(sizes, self._lengths.take(listed)), fill_value=False)
+        for row in np.flatnonzero(pc.or_(listed.is_null(), is_resized).to_numpy(zero_copy_only=False)).tolist():
+            path = f"{MANIFESTS}/{names[row].as_py()}"
+            is_gone = not listed[row].is_valid
+            if is_gone:
+                self._lost.add(path)
+            problems.setdefault(
+                owners[row], f"{path} {'is not there' if is_gone else 'has another size than recorded'}"
+            )
+        return problems | damaged
+
+    def check_gone(self) -> None:
+        """Check that what the listings lack does not exist; see `expiry.check_gone`."""
+        check_gone(self._storage, [sorted(self._lost)])
+
+
+def _read_lists(
+    files: Sequence[tuple[int, str, bytes]], storage: Storage
+) -> tuple[pa.Table, list[int], dict[int, str]]:
+    """Return the LIST rows of manifest lists, the version of each, and what is wrong with lists that cannot be read."""
+    try:
+        rows, counts = read_lists([(path, content) for _, path, content in files], limits=storage.limits)
+    except _DAMAGE as error:
+        if len(files) == 1:
+            return read_lists([])[0], [], {files[0][0]: str(error)}
+        # Only to name those that are damaged.
+        parts = [_read_lists([file], storage) for file in files]
+        damaged = {version: text for _, _, texts in parts for version, text in texts.items()}
+        return pa.concat_tables([part for part, _, _ in parts]), [one for _, ones, _ in parts for one in ones], damaged
+    owners = np.repeat([version for version, _, _ in files], counts).tolist()
+    return rows, owners, {}
+
+
+def _check_indexes(
+    storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
+) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
+    """Return for versions what is wrong with the index manifest, with index files, and which were not looked for."""
+    names = {one.index_manifest or "": one.path for one in snapshots}
+    indexes, damage = _read_indexes(storage, names)
+    newest = schemas.newest() if indexes else None
+    files: dict[str, dict[str, int | None]] = {
+        name: {vector.path: vector.file_bytes for vector in vectors_in(storage, rows, newest, newest.options).values()}
+        for name, rows in indexes.items()
+        if newest is not None
+    }
+    sizes = {path: size for named in files.values() for path, size in named.items()}
+    checked = checked_files(storage, pa.array(list(sizes), pa.string()), pa.array(list(sizes.values()), pa.int64()))
+    bad, unknown = (
+        {*some.to_pylist()} for some in (pa.concat_arrays([checked.gone, checked.resized]), checked.unknown)
+    )
+    lacking, unchecked = {}, {}
+    for snapshot in snapshots:
+        paths = files.get(snapshot.index_manifest or "", {}).keys()
+        if paths & bad:
+            count = f"{len(paths & bad):,} of its files with deletion vectors"
+            lacking[snapshot.id] = f"{count} are missing or have another size than recorded"
+        elif paths & unknown:
+            unchecked[snapshot.id] = f"{len(paths & unknown):,} files with deletion vectors are on another storage"
+    damaged = {one.id: damage[one.index_manifest] for one in snapshots if one.index_manifest in damage}
+    return damaged, lacking, unchecked
+
+
+def _read_indexes(storage: Storage, names: Mapping[str, str]) -> tuple[dict[str, pa.Table], dict[str, str]]:
+    """Return the INDEX_ENTRIES of index manifests by name, and what is wrong with those that cannot be read."""
+    try:
+        tables = read_index_manifests(storage, names)
+    except _DAMAGE as error:
+        if len(names) == 1:
+            return {}, dict.fromkeys(names, str(error))
+        parts = [_read_indexes(storage, {name: path}) for name, path in names.items()]
+        return (
+            {name: rows for tables, _ in parts for name, rows in tables.items()},
+            {name: text for _, damage in parts for name, text in damage.items()},
+        )
+    missing = {name: f"{manifest_path(name, '')} is not there" for name, rows in tables.items() if rows is None}
+    return {name: INDEX_ENTRIES.empty_table() if rows is None else rows for name, rows in tables.items()}, missing
