@@ -372,7 +372,12 @@ class Snapshot:
         hidden = {"version", "details", "removed_bytes", "added_bytes"}
         known = [(field.name, getattr(commit, field.name)) for field in fields(commit) if field.name not in hidden]
         known = [(name, WORDS["readable"].get(value, value) if name == "readable" else value) for name, value in known]
-        return Pairs((*((name, value) for name, value in known if value not in (None, ())), ("live_files", live)))
+        return Pairs(
+            (
+                *((name, value) for name, value in known if value not in (None, ())),
+                ("live_files", "unknown" if live is None else live),
+            )
+        )
 
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"
@@ -400,11 +405,13 @@ class Snapshot:
         row: dict[str, object] = rows.to_pylist()[0]
         return row if row["committed_at"] == self.commit.committed_at else None
 
-    def live_files(self) -> int:
-        """Return the number of live data files. Reads what `manifests` reads."""
-        manifests = self.manifests().to_arrow()
-        data = manifests.filter(pc.is_in(manifests["list"], pa.array(["base", "delta"])))
-        return int((pc.sum(data["added_files"]).as_py() or 0) - (pc.sum(data["removed_files"]).as_py() or 0))
+    def live_files(self) -> int | None:
+        """Return the number of live data files; None if what `manifests` reads does not contain it."""
+        files = self.cached_files()
+        if files is not None:
+            return len(files)
+        count: int | None = self._cache.get("live files", self.resolved.file_count)
+        return count
 
     def cached_files(self) -> pa.Table | None:
         """Return the FILES that were read; None if they were not. No request."""

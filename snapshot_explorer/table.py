@@ -937,7 +937,8 @@ class Table:
                 if is_local:
                     self.branch_names()
         with suppress(SnapshotExplorerError):
-            if current.version is not None and current.live_files() <= OVERVIEW_FILES:
+            live = None if current.version is None else current.live_files()
+            if live is not None and live <= OVERVIEW_FILES:
                 current.files()
 
     def drawing(self) -> Drawing:

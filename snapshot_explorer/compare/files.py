@@ -227,23 +227,25 @@ def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
 def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     """Return COMPARED: files, rows and bytes of A and B, and of shared, removed and added files.
 
-    If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
+    Of rearranged files null where a commit that removed or added one is unknown. If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
     in A their vectors delete; fewer if negative.
 
     Args:
         files: COMPARED_FILES.
     """
-    rearranged = pc.fill_null(pc.invert(files["data_change"]), fill_value=False)
     parts = (
         ("in A", difference.a),
         ("shared", difference.shared),
         ("removed", difference.removed),
-        ("removed, rearranged", files.filter(pc.and_(rearranged, pc.equal(files["change"], "removed")))),
+        ("removed, rearranged", _rearranged(files, "removed")),
         ("added", difference.added),
-        ("added, rearranged", files.filter(pc.and_(rearranged, pc.equal(files["change"], "added")))),
+        ("added, rearranged", _rearranged(files, "added")),
         ("in B", difference.b),
     )
-    rows = [(word, len(part), total(part, "rows"), total(part, "size_bytes")) for word, part in parts]
+    rows: list[tuple[str, int | None, int | None, int | None]] = [
+        (word, None, None, None) if part is None else (word, len(part), total(part, "rows"), total(part, "size_bytes"))
+        for word, part in parts
+    ]
     changed = difference.b.filter(pa.array(difference.deleted))
     if len(changed):
         more, fewer = total_deleted(difference)
@@ -253,6 +255,12 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
         pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
     ]
     return pa.table(columns, schema=frames.COMPARED)
+
+
+def _rearranged(files: pa.Table, change: str) -> pa.Table | None:
+    """Return the removed or added ones of COMPARED_FILES that commits only rearranged; None if that is unknown."""
+    changed = files.filter(pc.equal(files["change"], change))
+    return None if changed["data_change"].null_count else changed.filter(pc.invert(changed["data_change"]))
 
 
 def total(files: pa.Table, name: str) -> int | None:

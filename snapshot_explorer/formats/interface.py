@@ -364,6 +364,10 @@ class TableVersion(ABC):
             CorruptTableError: A file is missing or damaged; the message contains its path.
         """
 
+    def file_count(self) -> int | None:
+        """Return the number of live data files; None if what `manifests` reads does not contain it."""
+        return len(self.files())
+
     def measured_files(self) -> pa.Table:
         """Return FILES and `delete_records`: rows in the file that delete others, null if not recorded.
 

@@ -190,7 +190,7 @@ COMPARED = pa.schema(
         _column(
             "part",
             pa.string(),
-            "in A, shared, removed, added, in B; and files that commits only rearranged",
+            "in A, shared, removed, added, in B; and files that commits only rearranged: null if commits are unknown",
         ),
         _column("files", pa.int64(), "data files", "files"),
         _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),

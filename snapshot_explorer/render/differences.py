@@ -106,12 +106,12 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
 
 
 def _exclusive_parts(values: Mapping[str, int | None]) -> dict[str, int | None]:
-    """Return disjoint parts: removed without rearranged files, and likewise added."""
+    """Return disjoint parts: removed without rearranged files, and likewise added; with them where they are unknown."""
     parts: dict[str, int | None] = dict.fromkeys(_PARTS, values["shared"])
     for side in ("removed", "added"):
         total, rearranged = values[side], values[f"{side}, rearranged"]
         parts[f"rewritten: {side}"] = rearranged
-        parts[side] = None if total is None or rearranged is None else total - rearranged
+        parts[side] = None if total is None else total - (rearranged or 0)
     return parts
 
 

@@ -273,6 +273,8 @@ class _Found:
     """Notes on some of them."""
     first: int | None = None
     """The first version where it holds."""
+    on_numbers: tuple[str, ...] = ()
+    """Notes on the numbers in the condition."""
 
     def last_good(self) -> int | None:
         """Return the last version before the first one where it does not hold."""
@@ -291,6 +293,7 @@ def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequenc
         if value is None
     }
     found.first = next((version for version, value in found.answers.items() if value), None)
+    found.on_numbers = condition.notes(source, versions)
     return found
 
 
@@ -522,7 +525,7 @@ def _result(
         versions=tuple(versions),
         span=source.span(versions),
         evaluated=_evaluated(source, found),
-        notes=tuple(_notes(source.gaps(versions), versions, found, good)),
+        notes=(*_notes(source.gaps(versions), versions, found, good), *found.on_numbers),
         call=call,
         opened=source.opened,
         is_on_each_row=False,

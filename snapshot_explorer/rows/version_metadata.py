@@ -14,7 +14,7 @@ from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_over
+from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_note, rows_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +115,11 @@ class MetadataCondition:
                 of_column[begin:end] = False
             found |= of_column
         return found
+
+    def notes(self, source: Source, versions: Sequence[int]) -> tuple[str, ...]:
+        """Return a sentence on the rows that it counts, where these are not the rows of the table."""
+        counts_rows = {"rows", *_OF_COLUMNS} & set(self.names)
+        return rows_note(source.format, versions) if counts_rows else ()
 
     def check(self) -> None:
         """Raise InvalidArgumentError if the condition does not fit. Reads nothing."""

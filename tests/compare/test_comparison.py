@@ -423,6 +423,9 @@ def test_where_commits_between_have_expired_it_is_not_reported_what_they_were(ta
     assert comparison.files["data_change"].to_pylist() == [None] * 4
     assert "commits between  2 append; versions 2 and 3 are missing" in repr(comparison)
     assert comparison.proven == "1 of 5 files are shared, at most 4 rows changed."
+    parts = {row.pop("part"): row for row in comparison.summary.to_dict()}
+    assert set(parts["added, rearranged"].values()) == {None}
+    assert parts["removed, rearranged"]["files"] == 0  # none was removed
 
 
 @pytest.mark.parametrize("lost", ["manifest/manifest-list-3-1", "manifest/manifest-3"])

@@ -231,6 +231,12 @@ def test_manifests_account_for_the_live_files(table, scenario, version):
         assert live == table.at(version(nth)).files().num_rows
 
 
+def test_the_number_of_live_files_is_that_of_the_files(table, version):
+    for nth in range(1, 6):
+        snapshot = table.at(version(nth))
+        assert snapshot.live_files() == len(snapshot.files())
+
+
 def test_manifests_are_drawn_without_columns_that_say_nothing(table):
     manifests = table.current.manifests()
 

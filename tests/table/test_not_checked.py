@@ -3,6 +3,7 @@
 Never "yes", "in good order", "none", "nothing changed" or 0; see ARCHITECTURE, "What a result may say".
 """
 
+import copy
 import re
 
 import pandas as pd
@@ -14,6 +15,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import Commit
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
+from tests.support.iceberg import table_builder
 from tests.support.public_calls import PARTS, Drawn, arguments_for, calls, drawings, notebook_calls
 from tests.support.scenarios import SCENARIOS, played
 
@@ -161,3 +163,21 @@ def test_rows_that_are_unknown_are_not_drawn_as_nothing(memory_root):
     assert unfounded_numbers(compared.summary.to_arrow()) == []
     assert "same" not in compared.proven
     assert "nothing" not in repr(compared).lower()
+
+
+def test_a_number_of_live_files_that_manifest_lists_do_not_contain_is_unknown(memory_root, monkeypatch):
+    schema = copy.deepcopy(table_builder.MANIFEST_LIST)
+    for field in schema["fields"]:
+        if field["name"] == "added_files_count":
+            field |= {"type": ["null", "int"], "default": None}
+    monkeypatch.setattr(table_builder, "MANIFEST_LIST", schema)
+    table = table_builder.IcebergTable(*memory_root)
+    snapshot_id = table.commit([(1, "a")])
+    for manifest in table.manifests[snapshot_id]:
+        manifest["added_files_count"] = None
+    table.commit([(2, "b")])
+    snapshot = open_table(f"memory://{table.root}").current
+
+    assert snapshot.live_files() is None
+    assert re.search("live_files +unknown", snapshot._repr_mimebundle_()["text/plain"])
+    assert len(snapshot.files()) == snapshot.live_files() == 2

@@ -118,6 +118,10 @@ class DeltaVersion(TableVersion):
         actions = self._log.actions([commit.version for commit in segment.commits], infos=False)
         return manifests_frame(segment, checkpoint, actions)
 
+    def file_count(self) -> int:
+        """Return the number of live data files. Reads the checkpoint and the commits after it, unless they are cached."""
+        return len(self._log.state(self._number).adds)
+
     def entries(self, manifest: str) -> pa.Table:
         return entries_of(self._storage, self._log, self._number, manifest)
 

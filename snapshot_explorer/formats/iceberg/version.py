@@ -142,6 +142,14 @@ class IcebergVersion(TableVersion):
         found = manifests_of(self._source, [self._snapshot])
         return manifests_frame(self._source.metadata, found, self._snapshot, self._number)
 
+    def file_count(self) -> int | None:
+        """Return the number of live data files; None if the manifest list lacks a count. Reads the list only."""
+        manifests = manifests_of(self._source, [self._snapshot] if self._snapshot is not None else [])
+        of_data = manifests.filter(pc.equal(manifests["content"], DATA))
+        counts = [pc.sum(of_data[name], skip_nulls=False, min_count=0) for name in ("added_files", "existing_files")]
+        total: int | None = pc.add(*counts).as_py()
+        return total
+
     def entries(self, manifest: str) -> pa.Table:
         """Return the ENTRIES of a manifest of data files.
 

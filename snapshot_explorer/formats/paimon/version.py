@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow.roaring import Positions
@@ -154,6 +155,17 @@ class PaimonVersion(TableVersion):
             return frames.MANIFESTS.empty_table()
         lists = read_lists_of(self._storage, self._snapshot, ("base", "delta", "changelog"))
         return manifests_frame(self._snapshot, lists, self._schema)
+
+    def file_count(self) -> int | None:
+        """Return the number of live data files; None if a manifest list lacks a count. Reads only the lists."""
+        if self._snapshot is None:
+            return 0
+        if self._snapshot.file_kind == "changelog":
+            return None
+        manifests = state_lists(self._storage, self._snapshot).manifests
+        counts = [pc.sum(manifests[name], skip_nulls=False, min_count=0) for name in ("added", "deleted")]
+        total: int | None = pc.subtract(*counts).as_py()
+        return total
 
     def entries(self, manifest: str) -> pa.Table:
         schema, options = self._schema, self._newest_schema.options

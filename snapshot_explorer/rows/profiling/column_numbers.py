@@ -214,6 +214,27 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
     return _ranges(lifetimes, Bounds(lower=nothing, upper=nothing, null_count=nothing, rows=rows)).rows
 
 
+def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, ...]:
+    """Return a sentence on what readers do to the rows in data files; nothing where those are the rows of the table.
+
+    Args:
+        table_format: The table.
+        versions: The versions whose numbers are shown, ascending.
+    """
+    if table_format.has_exact_row_counts:
+        return ()
+    modifiers = table_format.row_modifiers()
+    steps = {
+        "merge them by key": table_format.version(versions[-1]).schema.is_merged,
+        "remove those in deletion vectors": "deletion vectors" in modifiers,
+        "remove those that delete files delete": any(table_format.delete_manifests(versions)),
+        "join those that are spread over files": "data evolution" in modifiers,
+        "add those of another branch": "another branch" in modifiers,
+    }
+    words = [step for step, applies in steps.items() if applies]
+    return (f"Rows and nulls are counted in data files, before readers {' and '.join(words)}.",) if words else ()
+
+
 def read_totals(
     table_format: TableFormat, lifetimes: Callable[[], FileLifetimes], versions: Sequence[int]
 ) -> pa.Table | None:

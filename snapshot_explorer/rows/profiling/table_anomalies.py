@@ -12,7 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.rows.profiling.anomalies import jump_notes, jumps
-from snapshot_explorer.rows.profiling.column_numbers import rows_over
+from snapshot_explorer.rows.profiling.column_numbers import rows_note, rows_over
 from snapshot_explorer.rows.profiling.profiles import unrecorded_columns
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
         noun="anomalies",
         drawn=frames.non_empty_columns(rows),
         limit=len(rows),
-        notes=jump_notes(gaps),
+        notes=(*jump_notes(gaps), *rows_note(source.format, profile.versions)),
     )
 
 
