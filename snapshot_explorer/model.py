@@ -320,6 +320,13 @@ def gaps_note(gaps: Sequence[Gap], consequence: str) -> tuple[str, ...]:
     return (f"{capitalized(gaps_text(gaps))}: {consequence}.",) if gaps else ()
 
 
+def absence_text(version: int, earliest: int, newest: int) -> str:
+    """Return why a version is absent, as the end of a sentence that begins with it."""
+    if not 0 <= version <= newest:
+        return "does not exist"
+    return "has expired" if version < earliest else "is missing: its file is gone, though versions before it exist"
+
+
 def capitalized(clause: str) -> str:
     """Return a clause as the beginning of a sentence."""
     return clause[:1].upper() + clause[1:]
@@ -408,6 +415,9 @@ class Listing:
     after_gaps: tuple[int, ...] = field(default=(), compare=False)
     """Versions before which some are missing, where numbers are not consecutive."""
 
+    kept_from: int | None = field(default=None, compare=False)
+    """The first version that has not expired, where tags or changelogs keep older ones; None for the earliest."""
+
     @property
     def latest(self) -> int | None:
         """The newest version, or None for a table without versions."""
@@ -425,6 +435,10 @@ class Listing:
     def has_gaps(self) -> bool:
         """Return whether versions between the earliest and the latest are missing."""
         return bool(self.gaps(self.versions))
+
+    def absence(self, version: int) -> str:
+        """Return why there is no such version, as the end of a sentence that begins with it. Some version exists."""
+        return absence_text(version, self.versions[0] if self.kept_from is None else self.kept_from, self.versions[-1])
 
     def between(self, a: int, b: int) -> tuple[int, ...]:
         """Return the versions after `a` up to `b`, ascending; `a` need not be one of them."""

@@ -227,8 +227,9 @@ def total_deleted(difference: FileDifference) -> tuple[int | None, int | None]:
 def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
     """Return COMPARED: files, rows and bytes of A and B, and of shared, removed and added files.
 
-    Of rearranged files null where a commit that removed or added one is unknown. If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
-    in A their vectors delete; fewer if negative.
+    If deletion vectors of shared files differ, a part contains the number of these files and how many more rows than
+    in A their vectors delete; fewer if negative. Parts of rearranged files are null where the commit that removed or
+    added one is unknown.
 
     Args:
         files: COMPARED_FILES.

@@ -136,7 +136,8 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
         return SnapshotNotFoundError(f"No version matches {ref}. {available}. Try earliest or {last}.")
     place = bisect_left(versions, number)
     nearest = min(versions[max(0, place - 1) : place + 1], key=lambda version: abs(version - number))
-    state = "has expired" if 0 < number < last else "does not exist"
+    is_known = number and (listing.is_contiguous or number < versions[0])
+    state = listing.absence(number) if is_known else "does not exist"
     return SnapshotNotFoundError(f"Version {number} {state}. {available}. Try {nearest}, latest or @2h.")
 
 

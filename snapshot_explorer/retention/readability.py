@@ -16,7 +16,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, time_of
-from snapshot_explorer.model import Listing, Readable
+from snapshot_explorer.model import Listing, Readable, gaps_note
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
@@ -83,7 +83,13 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
         values.append({name: row.get(name) for name in frames.READABILITY.names})
     table = pa.Table.from_pylist(values, frames.READABILITY)
-    return Frame(table, title=f"Versions of {name} that can be loaded: {strip(table)}", noun="versions")
+    title = f"Versions of {name} that can be loaded: {strip(table)}"
+    return Frame(
+        table,
+        title=title,
+        noun="versions",
+        notes=gaps_note(listing.gaps(listing.versions), "its files were not looked for"),
+    )
 
 
 def strip(rows: pa.Table) -> str:

@@ -14,13 +14,17 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import gaps_note
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import counted, size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.expiry import Expiry
     from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.model import Gap
 
 _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
@@ -34,8 +38,9 @@ class Retention:
     Deletes nothing: `commands` contains the command for the engine.
     """
 
-    def __init__(self, name: str, expiry: Expiry, *, is_default: bool = False) -> None:
+    def __init__(self, name: str, expiry: Expiry, *, gaps: Sequence[Gap] = (), is_default: bool = False) -> None:
         """Create a report. Use `Table.retention` to get one."""
+        self._gap_notes = gaps_note(gaps, "files that were added or removed there count as changed by the next version")
         self._name = name
         self._expiry = expiry
         self._is_default = is_default
@@ -100,7 +105,7 @@ class Retention:
         noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
         parts += self._commands_drawn()
-        parts += [Line(note) for note in self._expiry.notes]
+        parts += [Line(note) for note in (*self._expiry.notes, *self._gap_notes)]
         return Drawing(title=f"Retention of {self._name}, dry run: what would be deleted", parts=tuple(parts))
 
     def __repr__(self) -> str:
@@ -152,7 +157,7 @@ def retention_of(
     rule = RetentionRule(keep=_age(keep), keep_last=_number(keep_last), now=now or datetime.now(UTC))
     newest = lifetimes.versions[-1] if lifetimes.versions else None
     found = table_format.expiry(rule, lifetimes.to_arrow(), newest)
-    return Retention(name, found, is_default=keep is None and keep_last is None)
+    return Retention(name, found, gaps=lifetimes.gaps, is_default=keep is None and keep_last is None)
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:

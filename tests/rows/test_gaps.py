@@ -7,8 +7,10 @@ import fsspec
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.model import Gap, Listing, alternatives_text, gaps_text
 from snapshot_explorer.table import Table
+from tests.support.paimon.table_builder import PaimonTable
 from tests.support.row_histories import KINDS, Player
 
 
@@ -112,6 +114,8 @@ def test_a_bisection_elsewhere_is_certain(gapped):
         lambda table: table.compare("latest", "earliest"),
         lambda table: table.diff_rows("earliest", "latest"),
         lambda table: table.diff_rows("latest", "earliest", preview=True),
+        lambda table: table.readability(),
+        lambda table: table.retention(),
     ],
 )
 def test_every_answer_over_a_range_says_what_is_missing(gapped, answer):
@@ -178,3 +182,31 @@ def test_many_gaps_are_counted():
 
     assert gaps_text(listing.gaps(listing.versions)).endswith(", 13, 15 and 11 more are missing")
     assert alternatives_text(listing.gaps(listing.versions), [38]) == "1 to 38"
+
+
+def test_a_lost_version_is_missing_and_has_not_expired(gapped):
+    table, lost = gapped.table, gapped.before + 1
+
+    for ask in (lambda: table.at(lost), lambda: open_table(table.path).at(lost), lambda: table.at(f"{lost}~1")):
+        with pytest.raises(SnapshotNotFoundError) as error:
+            ask()
+        words = "is missing: its file is gone, though versions before it exist."
+        expected = "does not exist" if table.format == "iceberg" else words
+        assert str(error.value).startswith(f"Version {lost} {expected}")
+        assert "has expired" not in str(error.value)
+
+
+def test_versions_before_a_gap_are_suggested_and_older_ones_have_expired(memory_root):
+    filesystem, root = memory_root
+    paimon = PaimonTable(filesystem, root)
+    for _ in range(8):
+        paimon.commit()
+    paimon.tag("kept", 2)
+    paimon.expire(4)
+    paimon.remove("snapshot/snapshot-6")
+
+    for version, words in ((1, "has expired"), (3, "has expired"), (6, "is missing: its file"), (9, "does not exist")):
+        table = open_table(f"memory://{root}")
+        table.versions()
+        with pytest.raises(SnapshotNotFoundError, match=f"^Version {version} {words}"):
+            table.at(version)

@@ -119,7 +119,7 @@ class DeltaVersion(TableVersion):
         return manifests_frame(segment, checkpoint, actions)
 
     def file_count(self) -> int:
-        """Return the number of live data files. Reads the checkpoint and the commits after it, unless they are cached."""
+        """Return the number of live data files. Reads what `files` reads."""
         return len(self._log.state(self._number).adds)
 
     def entries(self, manifest: str) -> pa.Table:

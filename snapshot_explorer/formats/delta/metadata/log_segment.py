@@ -20,6 +20,7 @@ from snapshot_explorer.formats.delta.metadata.layout import (
     log_files,
     staged_version,
 )
+from snapshot_explorer.model import absence_text
 from snapshot_explorer.storage import Entry, Storage
 
 _NAMED = 5
@@ -285,14 +286,16 @@ def _missing_version_error(listing: LogListing, version: int | None) -> Snapshot
             f"The log of {listing.root} cannot reconstruct {requested}: it has no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
-    return missing_version(version, first, newest)
+    return missing_version(version, [one for one in listing.commits() if one >= first] or [first, newest])
 
 
-def missing_version(version: int, first: int, newest: int) -> SnapshotNotFoundError:
-    """Return the error for a version outside of the available ones, or whose commits are missing."""
-    state = "has expired" if 0 <= version <= newest else "does not exist"
-    available = str(first) if first == newest else f"{first} to {newest}"
-    nearest = first if version <= first else newest
+def missing_version(version: int, versions: Collection[int]) -> SnapshotNotFoundError:
+    """Return the error for a version that is not among the available ones, or whose commits are missing."""
+    first, newest = min(versions), max(versions)
+    state = absence_text(version, first, newest)
+    gaps = ", with gaps" if len(set(versions)) < newest - first + 1 else ""
+    available = str(first) if first == newest else f"{first} to {newest}{gaps}"
+    nearest = max((one for one in versions if one < version), default=first)
     return SnapshotNotFoundError(
         f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
     )

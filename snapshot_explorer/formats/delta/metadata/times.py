@@ -227,7 +227,7 @@ class Times:
         for version in versions:
             if version not in found.versions:
                 if found.versions:
-                    raise missing_version(version, min(found.versions), max(found.versions))
+                    raise missing_version(version, found.versions)
                 raise SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no versions.")
         return found
 

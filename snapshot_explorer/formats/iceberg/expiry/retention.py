@@ -347,7 +347,8 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     lists = manifests_of(source, [history.snapshots[version] for version in versions])
     locations = lists.column("location")
     manifests = checked_files(source.storage, single_chunk(locations), single_chunk(lists.column("length")))
-    without, unchecked = {}, {}
+    without: dict[int, str] = {}
+    unchecked: dict[int, str] = {}
     for files, problem, versions_of in (
         (manifests.unknown, "is on another storage", unchecked),
         # Releases of Iceberg that copied tables left the old sizes in manifest lists.

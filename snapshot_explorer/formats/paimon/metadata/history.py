@@ -170,6 +170,7 @@ class PaimonHistory:
             versions=tuple(sorted(version for version in found if version >= start)),
             identity=_identity(stored.newest) if stored.newest else (),
             stateless=tuple(version for version in stored.changelogs if version >= start),
+            kept_from=stored.snapshots[0] if stored.snapshots else None,
             notes=stored.notes,
             newest_note=stored.newest_note,
         )
@@ -339,13 +340,14 @@ class PaimonHistory:
         return found | {version: tagged[version] for version in versions if version in tagged}
 
     def _not_found_error(self, version: int) -> SnapshotNotFoundError:
-        versions = self.all_from(0).versions
+        listing = self.all_from(0)
+        versions = listing.versions
         if not versions:
             return SnapshotNotFoundError(f"Version {version} does not exist. {self._storage.root} has no versions yet.")
         first, last = versions[0], versions[-1]
         gaps = ", with gaps" if len(versions) < last - first + 1 else ""
         available = f"{first} to {last}{gaps}" if first != last else f"{first}"
-        state = "has expired" if 0 < version < last else "does not exist"
+        state = listing.absence(version) if version else "does not exist"
         nearest = min(versions, key=lambda number: abs(number - version))
         return SnapshotNotFoundError(
             f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
