@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from snapshot_explorer.branches import PartedBranches
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
-from snapshot_explorer.refs import MAIN, BranchHead, Earliest, Latest, Ref, Version, parse_range, parse_ref
+from snapshot_explorer.refs import MAIN, Earliest, OfBranch, Ref, Version, parse_range, parse_ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         raise SnapshotNotFoundError(
             f"The table has no branch {name!r}. Branches: {', '.join(names[:_MOST_NAMED])}{more}."
-            + (f" Did you mean {BranchHead(name=near[0])}?" if near else "")
+            + (f" Did you mean {OfBranch(name=near[0])}?" if near else "")
         )
     return table.bound.on_branch(name)
 
@@ -122,7 +122,7 @@ def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
         SnapshotNotFoundError: There is no such branch.
     """
     parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
-    if not isinstance(parsed, BranchHead):
+    if not isinstance(parsed, OfBranch):
         return table, parsed
     _check_has_branches(table)
     if parsed.written and parsed.written in table.tag_versions():
@@ -130,7 +130,7 @@ def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
             f"{parsed.written!r} is ambiguous: it is a tag as well as a branch. Write tag:{parsed.written} or "
             f"branch:{parsed.written}."
         )
-    return table.on_branch(parsed.name), Latest(back=parsed.back)
+    return table.on_branch(parsed.name), parsed.own_ref
 
 
 def version_in_history(table: T, ref: AnyRef) -> int | None:

@@ -18,6 +18,7 @@ from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
+from snapshot_explorer.refs import OfBranch, Ref, Version
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
@@ -100,6 +101,13 @@ class Snapshot:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
+
+    @property
+    def ref(self) -> Ref | None:
+        """Return the ref of the version that is valid whichever branch is open; None for a table without versions."""
+        if self.version is None or self._format.main_branch is None:
+            return None if self.version is None else Version(number=self.version)
+        return OfBranch(name=self.branch or self._format.main_branch, number=self.version)
 
     @property
     def label(self) -> str:

@@ -47,7 +47,7 @@ def dict_variables(variables: Mapping[str, object]) -> list[str]:
 def value_of_name(text: str, variables: Mapping[str, object]) -> str | None:
     """Return the value of a bare variable's name where a ref, a number or a time is expected; None if it is not one.
 
-    The variable may hold a whole number, text, a date or time, or an object with a version, such as a snapshot.
+    The variable may hold a whole number, text, a date or time, or a snapshot.
     """
     value = variables.get(text) if text.isidentifier() else None
     if isinstance(value, bool):
@@ -58,7 +58,7 @@ def value_of_name(text: str, variables: Mapping[str, object]) -> str | None:
         return value
     if isinstance(value, date):
         return f"@{value.isoformat()}"
-    return str(value.version) if isinstance(value, Snapshot) and value.version is not None else None
+    return str(value.ref) if isinstance(value, Snapshot) and value.ref is not None else None
 
 
 def _replacement(found: re.Match[str], variables: Mapping[str, object]) -> str:

@@ -31,7 +31,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.references import references
 from snapshot_explorer.queries.rewrite import Dialect, RewrittenQuery, name, restore_column, restore_names, rewrite
 from snapshot_explorer.queries.tokens import near, tokens
-from snapshot_explorer.refs import BranchHead, Latest, Ref, Tag, Version
+from snapshot_explorer.refs import Latest, OfBranch, Ref, Tag, Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,7 +256,7 @@ def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int
             )
     if isinstance(ref, Tag) and not ref.back and ref.name not in table.tag_versions():
         # Engines accept the name of a branch there, too.
-        ref = BranchHead(name=ref.name) if ref.name in table.branch_names() else ref
+        ref = OfBranch(name=ref.name) if ref.name in table.branch_names() else ref
     if not isinstance(ref, Latest):
         return table.at(ref)
     if id(table) not in newest:

@@ -6,6 +6,7 @@
 latest~2   17~1   17^   latest~2^        ~N counts existing versions back, ^ is ~1; they add up
 tag:v1   tag:"eom~2"                     a tag; quoted if the name contains .. or ends in ~N or ^
 branch:audit   branch:audit~1   main     the newest version of a branch; main is branch:main
+branch:audit@5                           a version of a branch by its number there; quoted if the name ends in @N
 @2026-11-01   @2026-11-01T12:00+02:00    the last version committed at or before then; UTC without a zone
 @2h   @3d   @1d12h   @yesterday          a time this long ago; the end of yesterday, in UTC
 2026-11-01   2h   yesterday              the same times, without @
@@ -17,17 +18,17 @@ version, the ref is ambiguous and refused.
 """
 
 from snapshot_explorer.refs.grammar import MAIN, parse_range, parse_ref, parse_time_bound
-from snapshot_explorer.refs.records import AsOf, BranchHead, Earliest, Latest, Ref, Tag, Version
+from snapshot_explorer.refs.records import AsOf, Earliest, Latest, OfBranch, Ref, Tag, Version
 from snapshot_explorer.refs.search import History, NothingBeforeError, not_found, resolve, resolve_range
 
 __all__ = [
     "MAIN",
     "AsOf",
-    "BranchHead",
     "Earliest",
     "History",
     "Latest",
     "NothingBeforeError",
+    "OfBranch",
     "Ref",
     "Tag",
     "Version",

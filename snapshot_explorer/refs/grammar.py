@@ -11,10 +11,11 @@ from typing import SupportsIndex
 from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.refs.records import (
     LONGEST_NAME,
+    NUMBERED,
     AsOf,
-    BranchHead,
     Earliest,
     Latest,
+    OfBranch,
     Ref,
     Tag,
     Version,
@@ -42,7 +43,7 @@ def parse_ref(
         now: The time from which `@2h` counts back; by default the current time.
         tags: Called only if the text is not a valid ref, to suggest a tag of that name.
     """
-    if isinstance(ref, Version | Latest | Earliest | Tag | BranchHead | AsOf):
+    if isinstance(ref, Version | Latest | Earliest | Tag | OfBranch | AsOf):
         return ref
     if isinstance(ref, date):
         return AsOf(time=ref if isinstance(ref, datetime) else datetime(ref.year, ref.month, ref.day, tzinfo=UTC))
@@ -140,10 +141,11 @@ def _match_ref(base: str, back: int, now: datetime | None) -> Ref | None:  # noq
         name = _name(base[4:].strip())
         return None if name is None else Tag(name=name, back=back)
     if word.startswith("branch:"):
-        name = _name(base[7:].strip())
-        return None if name is None else BranchHead(name=name, back=back)
+        numbered = NUMBERED.search(base)
+        name = _name((base[7 : numbered.start()] if numbered else base[7:]).strip())
+        return None if name is None else OfBranch(name=name, number=int(numbered[1]) if numbered else None, back=back)
     if base == MAIN:
-        return BranchHead(name=MAIN, back=back, written=base)
+        return OfBranch(name=MAIN, back=back, written=base)
     is_marked = base.startswith("@")
     time = parse_time(base[1:].strip() if is_marked else base, now)
     return None if time is None else AsOf(time=time, back=back, written="" if is_marked else base)
@@ -156,7 +158,7 @@ def _advice(text: str, base: str, back: int, names: _Names) -> str:
         return f"Did you mean {Tag(name=text) if text in known else Tag(name=base, back=back)}? "
     branches = names.branches() if names.branches is not None else ()
     if text in branches or base in branches:
-        head = BranchHead(name=text) if text in branches else BranchHead(name=base, back=back)
+        head = OfBranch(name=text) if text in branches else OfBranch(name=base, back=back)
         return f"Did you mean {head}? "
     for candidate in candidates(base, back):
         if _match_ref(*split_steps(candidate), None) is not None:
@@ -168,7 +170,7 @@ def _advice(text: str, base: str, back: int, names: _Names) -> str:
     if ".." in base:
         return "Expected one ref, got a range. "
     if names.tags is None and 0 < len(base) <= LONGEST_NAME and base.isprintable() and "@" not in base:
-        return f"For a tag, write {Tag(name=base, back=back)}; for a branch, {BranchHead(name=base, back=back)}. "
+        return f"For a tag, write {Tag(name=base, back=back)}; for a branch, {OfBranch(name=base, back=back)}. "
     return ""
 
 

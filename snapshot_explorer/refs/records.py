@@ -1,5 +1,6 @@
 """Refs as records. `str` returns the canonical text of each."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,6 +10,8 @@ from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, utc
 LONGEST_NAME = 255
 """The maximum length of the name of a tag or branch, in characters: it is part of a file name."""
 _GREATEST = 2**63 - 1
+NUMBERED = re.compile(r"@([0-9]+)$")
+"""The number behind the name of a branch: `branch:audit@5`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +80,13 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchHead:
-    """The newest version of a branch, whichever branch is open."""
+class OfBranch:
+    """A version of a branch, whichever branch is open: the newest one, or one by its number in the branch."""
 
     name: str
     """The name of the branch; `main` is the main one."""
+    number: int | None = None
+    """The version's number in the branch; None for the newest one."""
     back: int = 0
     """How many existing versions of the branch before it."""
     written: str = field(default="", compare=False, repr=False)
@@ -90,9 +95,17 @@ class BranchHead:
     def __post_init__(self) -> None:
         _check_number(self.back, "number of steps")
         _check_name(self.name, "branch")
+        if self.number is not None:
+            _check_number(self.number, "version")
 
     def __str__(self) -> str:
-        return f"branch:{_spelled_name(self.name)}{steps(self.back)}"
+        name = quote_name(self.name) if NUMBERED.search(self.name) else _spelled_name(self.name)
+        return f"branch:{name}{'' if self.number is None else f'@{self.number}'}{steps(self.back)}"
+
+    @property
+    def own_ref(self) -> "Version | Latest":
+        """Return the ref of the version in the history of the branch."""
+        return Latest(back=self.back) if self.number is None else Version(number=self.number, back=self.back)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +127,7 @@ class AsOf:
         return f"@{format_time(self.time)}{steps(self.back)}"
 
 
-Ref = Version | Latest | Earliest | Tag | BranchHead | AsOf
+Ref = Version | Latest | Earliest | Tag | OfBranch | AsOf
 
 
 def split_steps(text: str) -> tuple[str, int]:

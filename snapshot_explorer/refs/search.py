@@ -11,9 +11,9 @@ from snapshot_explorer.model import Listing
 from snapshot_explorer.refs.records import (
     LONGEST_NAME,
     AsOf,
-    BranchHead,
     Earliest,
     Latest,
+    OfBranch,
     Ref,
     Tag,
     Version,
@@ -111,7 +111,7 @@ def _resolve(ref: Ref, history: History) -> int:
             return _resolve_tag(ref, history)
         case AsOf():
             return _resolve_time(ref, history)
-        case BranchHead():
+        case OfBranch():
             raise InvalidArgumentError(
                 f"{ref} is a version of a branch, and only versions of the open table can be used here. Open the "
                 f"branch: open_table(path, branch={ref.name!r})."

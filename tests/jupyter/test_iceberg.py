@@ -40,6 +40,19 @@ def test_a_branch_is_compared_loaded_and_queried_before_it_is_published(shell, p
     assert "The table has no branch 'reweight'" in str(shell.fails("%snapshot show branch:reweight"))
 
 
+def test_a_snapshot_of_a_branch_in_a_variable_is_that_of_the_branch(shell, path):
+    shell.ok(f"%snapshot open {path} as shipments")
+    shell.ok("snap = shipments.at('branch:reweigh')")
+
+    assert shell.ok("%snapshot show snap").result.label == "version 7 of branch reweigh"
+    assert shell.ok("%snapshot show snap~1").result.label == "version 6 of branch reweigh"
+    assert "to 7 of branch reweigh" in repr(shell.ok("%snapshot diff 16..snap").result)
+    shell.ok(f"%snapshot open {path} --branch reweigh as reweigh")
+    assert shell.ok("%snapshot show snap").result.label == "version 7 of branch reweigh"
+    shell.ok("taken = shipments.at(16)")
+    assert shell.ok("%snapshot show reweigh@taken").result.label == "version 16"
+
+
 def test_branches_are_completed(shell, path):
     shell.ok(f"%snapshot open {path} as shipments")
 

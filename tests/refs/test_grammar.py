@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.refs import (
     AsOf,
-    BranchHead,
     Earliest,
     Latest,
+    OfBranch,
     Ref,
     Tag,
     Version,
@@ -87,12 +87,16 @@ def test_any_text_is_a_ref_or_a_bad_reference(text):
         ('tag:"say ""hi"""', Tag(name='say "hi"')),
         ("tag:a..b", Tag(name="a..b")),
         ("tag:a b", Tag(name="a b")),
-        ("branch:audit", BranchHead(name="audit")),
-        ("branch:audit~1", BranchHead(name="audit", back=1)),
-        ("Branch:audit^", BranchHead(name="audit", back=1)),
-        ('branch:"a..b~1"~2', BranchHead(name="a..b~1", back=2)),
-        ("main", BranchHead(name="main")),
-        ("main~2", BranchHead(name="main", back=2)),
+        ("branch:audit", OfBranch(name="audit")),
+        ("branch:audit~1", OfBranch(name="audit", back=1)),
+        ("Branch:audit^", OfBranch(name="audit", back=1)),
+        ('branch:"a..b~1"~2', OfBranch(name="a..b~1", back=2)),
+        ("branch:audit@5", OfBranch(name="audit", number=5)),
+        ("branch:audit@5~2", OfBranch(name="audit", number=5, back=2)),
+        ('branch:"a@5"', OfBranch(name="a@5")),
+        ('branch:"a@5"@6', OfBranch(name="a@5", number=6)),
+        ("main", OfBranch(name="main")),
+        ("main~2", OfBranch(name="main", back=2)),
         ("@2026-11-01", AsOf(time=datetime(2026, 11, 1, tzinfo=UTC))),
         ("@2026-11-01 12:00", AsOf(time=datetime(2026, 11, 1, 12, tzinfo=UTC))),
         ("@2026-11-01T12:00:00+02:00", AsOf(time=datetime(2026, 11, 1, 10, tzinfo=UTC))),
@@ -315,4 +319,4 @@ def test_a_ref_that_exists_is_right(build):
 
 
 def test_the_union_is_closed():
-    assert set(Ref.__args__) == {Version, Latest, Earliest, Tag, BranchHead, AsOf}
+    assert set(Ref.__args__) == {Version, Latest, Earliest, Tag, OfBranch, AsOf}

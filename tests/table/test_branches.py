@@ -109,12 +109,29 @@ def test_a_version_of_a_branch_is_not_that_of_the_same_number_in_main(audit):
         table.at("branch:audit~2")
 
 
+def test_a_version_of_a_branch_has_a_ref_that_is_valid_whichever_branch_is_open(audit):
+    tables = opened(audit), opened(audit, branch="audit")
+    snapshots = [tables[0].at(4), tables[1].at(4), tables[1].at("branch:main@3"), tables[0].at("branch:audit@4~1")]
+
+    assert [str(one.ref) for one in snapshots] == ["branch:main@4", "branch:audit@4", "branch:main@3", "branch:audit@3"]
+    for table in tables:
+        for snapshot in snapshots:
+            again = table.at(snapshot.ref)
+            assert (again.version, again.branch) == (snapshot.version, snapshot.branch)
+            assert ids(again.to_arrow()) == ids(snapshot.to_arrow())
+    assert str(open_table(samples.path("payments")).at(5).ref) == "5"
+    with pytest.raises(SnapshotNotFoundError, match="Version 9 does not exist"):
+        tables[0].at("branch:audit@9").to_arrow()
+
+
 def test_a_query_reads_versions_of_two_branches_under_one_number(audit):
     table = opened(audit)
     for ref in ("branch:audit", "audit"):
         only = table.sql(f"select id from this version as of '{ref}' except select id from this version as of 4")
         assert only["id"].tolist() == [9]
     assert table.sql("select count(*) n from this@branch:audit~1")["n"].tolist() == [3]
+    assert table.sql("select max(id) n from this version as of 'branch:audit@4'")["n"].tolist() == [9]
+    assert table.sql("select max(id) n from this@branch:audit@4")["n"].tolist() == [9]
 
 
 def test_a_comparison_of_two_branches_is_not_one_of_their_numbers(audit):
