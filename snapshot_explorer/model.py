@@ -320,6 +320,10 @@ def gaps_note(gaps: Sequence[Gap], consequence: str) -> tuple[str, ...]:
     return (f"{capitalized(gaps_text(gaps))}: {consequence}.",) if gaps else ()
 
 
+CHANGED_BY_NEXT = "files that were added or removed there count as changed by the next version"
+"""What follows from gaps for the lifetimes of files."""
+
+
 def absence_text(version: int, earliest: int, newest: int) -> str:
     """Return why a version is absent, as the end of a sentence that begins with it."""
     if not 0 <= version <= newest:

@@ -356,7 +356,7 @@ class Table:
         Args:
             cache_dir: A folder outside of the table. What was read is stored there, and loaded by later calls.
             engine: `local` or `spark`. On Spark, executors read the log at each action; the result is a DataFrame of
-                the LIFETIMES frame, in no order.
+                the LIFETIMES frame, in no order. It has no notes: a warning names missing versions.
             spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
@@ -388,7 +388,8 @@ class Table:
 
         Args:
             between: Two refs `A..B`, both included; A defaults to the first version whose changes are known.
-            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `lifetimes`.
+            engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `lifetimes`. A
+                warning names missing versions, since it has no notes.
             spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
@@ -399,9 +400,9 @@ class Table:
         is_spark = metadata.is_spark(engine)
         source, resolver, bounds = self._history_of(between)
         versions = resolver.changed(bounds)
-        if is_spark:
-            return metadata.changes(source.format, versions, spark)
         notes = gaps_note(resolver.gaps(versions), "what changed there is not among these rows")
+        if is_spark:
+            return metadata.changes(source.format, versions, spark, notes=notes)
         return Frame(source.format.changes(versions), title=f"Changes of {self.name}", noun="changes", notes=notes)
 
     def compare(self, a: int | str | datetime | Ref, b: int | str | datetime | Ref = "latest") -> Comparison:

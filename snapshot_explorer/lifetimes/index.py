@@ -22,7 +22,7 @@ from snapshot_explorer.lifetimes.intervals import (
     with_changes,
     with_state,
 )
-from snapshot_explorer.model import gaps_note
+from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
 from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
@@ -227,7 +227,7 @@ class FileLifetimes:
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        return gaps_note(self.gaps, "files that were added or removed there count as changed by the next version")
+        return gaps_note(self.gaps, CHANGED_BY_NEXT)
 
     def to_arrow(self) -> pa.Table:
         """Return the LIFETIMES frame as an Arrow table."""

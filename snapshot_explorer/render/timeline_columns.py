@@ -43,6 +43,8 @@ class TableFacts:
     """The size of the table at versions: version, files, rows, size_bytes."""
     anomalies: pa.Table | None = None
     """ANOMALIES, to be marked."""
+    notes: Sequence[str] = ()
+    """What the commits lack, such as a missing version; a sentence each."""
 
 
 def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[str, object]:
@@ -88,6 +90,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
             for name, look in ((name, STYLES.get(name, OTHER)) for name, _, _ in kinds)
         ],
         "flags": _flags(history),
+        "notes": list(facts.notes),
         "jumps": [] if facts.anomalies is None else _jumps(history, facts.anomalies),
         **_commit_texts(history),
     }

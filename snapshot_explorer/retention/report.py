@@ -14,7 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import gaps_note
+from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import counted, size
 
@@ -40,7 +40,7 @@ class Retention:
 
     def __init__(self, name: str, expiry: Expiry, *, gaps: Sequence[Gap] = (), is_default: bool = False) -> None:
         """Create a report. Use `Table.retention` to get one."""
-        self._gap_notes = gaps_note(gaps, "files that were added or removed there count as changed by the next version")
+        self._gap_notes = gaps_note(gaps, CHANGED_BY_NEXT)
         self._name = name
         self._expiry = expiry
         self._is_default = is_default

@@ -162,7 +162,10 @@ def test_all_versions_expired_during_the_search():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("6~1", "Version 6 has expired. Available versions: 3 to 41, with gaps. Try 5, latest or @2h."),
+        (
+            "6~1",
+            "Version 6 is missing: its file is gone, though versions before it exist. Available versions: 3 to 41,",
+        ),
         ("99~1", "Version 99 does not exist. Available versions: 3 to 41, with gaps. Try 41, latest or @2h."),
         (
             "latest~8",

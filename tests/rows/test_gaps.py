@@ -1,12 +1,14 @@
 """A version that is lost between others: every answer over a range says so, and blames no other version for it."""
 
+import shutil
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 import fsspec
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import explore, open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.model import Gap, Listing, alternatives_text, gaps_text
 from snapshot_explorer.table import Table
@@ -115,7 +117,6 @@ def test_a_bisection_elsewhere_is_certain(gapped):
         lambda table: table.diff_rows("earliest", "latest"),
         lambda table: table.diff_rows("latest", "earliest", preview=True),
         lambda table: table.readability(),
-        lambda table: table.retention(),
     ],
 )
 def test_every_answer_over_a_range_says_what_is_missing(gapped, answer):
@@ -182,6 +183,27 @@ def test_many_gaps_are_counted():
 
     assert gaps_text(listing.gaps(listing.versions)).endswith(", 13, 15 and 11 more are missing")
     assert alternatives_text(listing.gaps(listing.versions), [38]) == "1 to 38"
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"), [("orders", "snapshot/snapshot-8"), ("payments", f"_delta_log/{3:020}.json")]
+)
+def test_retention_and_the_explorer_say_what_is_missing(tmp_path, name, lost):
+    folder = Path(shutil.copytree(samples.path(name), tmp_path / name))
+    (folder / lost).unlink()
+    table = open_table(str(folder))
+    is_paimon = name == "orders"
+    missing = "version 8 is missing" if is_paimon else "version 3 is missing"
+
+    assert missing.capitalize() in repr(table.retention(keep_last=12 if is_paimon else None))
+    explorer = explore(table).wait(30)
+    note = f"{missing.capitalize()}: later totals include what changed there."
+    try:
+        assert missing in explorer._repr_mimebundle_()["text/plain"]
+        assert explorer._timeline_pane.commits["notes"] == [note]
+        assert note in repr(explorer._timeline_pane.picture)
+    finally:
+        explorer.close()
 
 
 def test_a_lost_version_is_missing_and_has_not_expired(gapped):

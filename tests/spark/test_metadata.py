@@ -1,6 +1,7 @@
 """Files, changes and lifetimes on Spark: the same rows as the local engine gives, whatever the log."""
 
 import pickle
+import shutil
 import signal
 import tempfile
 import threading
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import frames, open_table
+from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.engines.spark.tasks import collected
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -498,3 +499,16 @@ def test_an_interrupt_cancels_the_job_and_the_session_stays_usable(spark, tmp_pa
 
     assert time.monotonic() - start < 100
     assert collected(spark, spark.range(3))["id"].to_pylist() == [0, 1, 2]
+
+
+def test_missing_versions_are_named_in_a_warning(spark, tmp_path, caplog):
+    folder = Path(shutil.copytree(samples.path("orders"), tmp_path / "orders"))
+    (folder / "snapshot" / "snapshot-8").unlink()
+    table = open_table(str(folder))
+
+    changes = table.file_changes("5..11", engine="spark", spark=spark)
+    assert caplog.messages[-1] == "Version 8 is missing: what changed there is not among these rows."
+    table.lifetimes(engine="spark", spark=spark)
+    assert caplog.messages[-1].startswith("Version 8 is missing: files that were added or removed there count as")
+
+    assert 8 not in {row.version for row in changes.select("version").distinct().collect()}

@@ -21,6 +21,8 @@ from snapshot_explorer.engines.spark.tasks import collected, on_executors
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.lifetimes.reading import states_of, time_of
+from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
+from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 
+log = logger_of(__name__)
 
 ENGINES = ("local", "spark")
 """The engines that can read metadata."""
@@ -55,8 +58,21 @@ def is_spark(engine: str) -> bool:
     return engine == "spark"
 
 
-def changes(table_format: TableFormat, versions: Sequence[int], spark: SparkSession | None = None) -> DataFrame:
-    """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors."""
+def changes(
+    table_format: TableFormat,
+    versions: Sequence[int],
+    spark: SparkSession | None = None,
+    *,
+    notes: Sequence[str] = (),
+) -> DataFrame:
+    """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
+
+    Args:
+        versions: The versions.
+        spark: The session; None as for `sessions.session`.
+        notes: What the rows lack, a sentence each: logged as warnings, since a DataFrame shows none.
+    """
+    _warn(notes)
     used = session(spark)
     tasks = table_format.change_tasks(sorted(versions), _prefetch(used, table_format), lifetimes=False)
     rows = records(used, table_format.task_reader(), ((task, {}) for task in tasks), pa.schema([]))
@@ -141,6 +157,7 @@ class _Run:
 def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Run]:
     """Yield the runs of versions, each from the first version with known files."""
     listing = table_format.listing(0)
+    _warn(gaps_note(listing.gaps(states_of(listing)), CHANGED_BY_NEXT))
     for run in listing.runs(states_of(listing), listing.commitless):
         for place, version in enumerate(run):
             try:
@@ -149,6 +166,11 @@ def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Ru
                 continue
             yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
             break
+
+
+def _warn(notes: Sequence[str]) -> None:
+    for note in notes:
+        log.warning("%s", note)
 
 
 def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.interface import RowChanges, TableVersion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from pyarrow import ArrowException
 from traitlets import TraitError
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.history import copied_note
+from snapshot_explorer.history import copied_note, missing_notes
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
@@ -364,7 +365,7 @@ class Explorer(Unsent, widgets.VBox):
                 measure=state.measure,
                 title=title,
                 total=total,
-                facts=self._facts.facts(self._log),
+                facts=replace(self._facts.facts(self._log), notes=missing_notes(self._log.gaps(shown))),
                 a=state.a,
                 b=state.b,
             )

@@ -14,7 +14,7 @@ from snapshot_explorer.retention import with_readability
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from snapshot_explorer.model import Listing
+    from snapshot_explorer.model import Gap, Listing
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -47,6 +47,13 @@ class Log:
     def readable(self) -> tuple[int, ...]:
         """Return those of them that can be loaded."""
         return self.listing.reachable
+
+    def gaps(self, commits: pa.Table) -> tuple[Gap, ...]:
+        """Return the gaps between versions from the earliest of some COMMITS on."""
+        if not len(commits):
+            return ()
+        earliest = pc.min(commits["version"]).as_py()
+        return self.listing.gaps([version for version in self.versions if version >= earliest])
 
     def branches_by_version(self) -> dict[int, list[str]]:
         """Return the branches that begin with a version, by version."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snapshot_explorer.jupyter.zones import ago, local_text
+from snapshot_explorer.model import gaps_text
 from snapshot_explorer.overview import total_rows_name
 from snapshot_explorer.render import Drawing, Grid, Line, html, text
 from snapshot_explorer.render.cells import counted, cut, size
@@ -88,6 +89,8 @@ def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableS
     lines.append(
         f"{counted(len(state.versions), 'version')} {span}" + (f", {lost:,} cannot be loaded any more" if lost else "")
     )
+    gaps = log.listing.gaps(log.versions)
+    lines += [gaps_text(gaps)] if gaps else []
     unread = len(state.versions) - len(state.commits)
     lines += [f"the newest {len(state.commits):,} are shown"] if unread > 0 else []
     total = state.commit(last)["total_rows"].to_pylist()

@@ -223,6 +223,11 @@ class Timeline {
       ink.fillRect(0, 0, 12, 12);
     }, text));
     for (const flags of data.flags) note((ink) => flag(ink, flags, 4, 6), flags.noun);
+    for (const text of data.notes ?? []) {
+      const item = element("span");
+      item.textContent = text;
+      this.legend.append(item);
+    }
     this.bins = element("span");
     this.cuts = this.link("Draw the highest bars in full, or cut them so that the others are seen", () => {
       this.isFull = !this.isFull;

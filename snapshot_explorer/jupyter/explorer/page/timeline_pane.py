@@ -67,7 +67,7 @@ class TimelinePane(Unsent, anywidget.AnyWidget):
     ) -> None:
         """Draw the commits in place of the previous ones."""
         known = with_totals(commits, facts.totals)
-        self.picture = timeline(known, y=measure, title=title, total=total, branches=facts.branches)
+        self.picture = timeline(known, y=measure, title=title, total=total, branches=facts.branches, notes=facts.notes)
         self._versions = {str(version): version for version in commits["version"].to_pylist()}
         with self.hold_sync():
             columns = timeline_columns(commits, y=measure, facts=facts)
