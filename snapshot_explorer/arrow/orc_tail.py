@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.varints import varint, varint_bytes
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.old_libraries import PYARROW_ORC_STRIPES
 
@@ -136,18 +137,10 @@ def _encoded(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
     content = bytearray()
     for field, value in fields:
         if isinstance(value, int):
-            content += _as_varint(field << 3 | _VARINT) + _as_varint(value)
+            content += varint_bytes(field << 3 | _VARINT) + varint_bytes(value)
         else:
-            content += _as_varint(field << 3 | _BYTES) + _as_varint(len(value)) + value
+            content += varint_bytes(field << 3 | _BYTES) + varint_bytes(len(value)) + value
     return bytes(content)
-
-
-def _as_varint(value: int) -> bytes:
-    content = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - the largest value of one byte
-        content.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*content, value])
 
 
 def _packed(content: bytes, compression: _Compression) -> bytes:
@@ -273,7 +266,7 @@ def _subtypes(kind: bytes) -> Iterator[int]:
         elif field == _SUBTYPES and isinstance(value, bytes):
             at = 0
             while at < len(value):
-                number, at = _varint(value, at)
+                number, at = varint(value, at)
                 yield number
 
 
@@ -327,30 +320,19 @@ def _messages(content: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a protocol buffer: number, and value as an integer or bytes."""
     at = 0
     while at < len(content):
-        key, at = _varint(content, at)
+        key, at = varint(content, at)
         field, wire = key >> 3, key & 7
         if wire == _VARINT:
-            value, at = _varint(content, at)
+            value, at = varint(content, at)
             yield field, value
             continue
         length = {_FIXED64: 8, _FIXED32: 4}.get(wire, -1)
         if wire == _BYTES:
-            length, at = _varint(content, at)
+            length, at = varint(content, at)
         if length < 0 or at + length > len(content):
             raise CorruptBytesError("a field of its footer is cut short")
         yield field, content[at : at + length]
         at += length
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(content) and shift < 64:  # noqa: PLR2004 - bits of the widest number
-        value |= (content[at] & 0x7F) << shift
-        at += 1
-        if content[at - 1] < 0x80:  # noqa: PLR2004 - the flag for more bytes
-            return value, at
-        shift += 7
-    raise CorruptBytesError("a number of its footer is cut short")
 
 
 def _unpack(content: bytes, compression: _Compression) -> bytes:
@@ -377,7 +359,7 @@ def _chunk(chunk: bytes, compression: _Compression) -> bytes:
             except zlib.error as error:
                 raise CorruptBytesError(f"a chunk cannot be unpacked ({error})") from error
         case 2:
-            size, _ = _varint(chunk, 0)
+            size, _ = varint(chunk, 0)
             if size > compression.block:
                 raise CorruptBytesError("a chunk is larger than the file allows")
             return bytes(pa.Codec("snappy").decompress(chunk, decompressed_size=size))

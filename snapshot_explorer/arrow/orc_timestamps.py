@@ -19,6 +19,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams, fixed_offset, writer_zone
+from snapshot_explorer.arrow.varints import unzigzag, varint
 from snapshot_explorer.errors import UnsupportedFeatureError
 
 _PRESENT, _DATA, _SECONDARY = 0, 1, 5
@@ -199,7 +200,7 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
             if kind == _SHORT_REPEAT:
                 width, count = (content[place] >> 3 & 7) + 1, (content[place] & 7) + 3
                 value = int.from_bytes(_part(content, place + 1, width), "big")
-                yield np.full(count, _unzigzag(value) if signed else _wrapped(value), np.int64)
+                yield np.full(count, unzigzag(value) if signed else _wrapped(value), np.int64)
                 place += 1 + width
                 continue
             width = _WIDTHS[content[place] >> 1 & 31]
@@ -246,9 +247,9 @@ def _patched(content: bytes, place: int, width: int, count: int) -> tuple[Number
 def _deltas(content: bytes, place: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
     """Return the numbers of a run of differences, and where it ends."""
     code = content[place] >> 1 & 31
-    base, place = _varint(content, place + 2)
-    first, place = _varint(content, place)
-    base, step = _unzigzag(base) if signed else _wrapped(base), _unzigzag(first)
+    base, place = varint(content, place + 2)
+    first, place = varint(content, place)
+    base, step = unzigzag(base) if signed else _wrapped(base), unzigzag(first)
     steps = np.full(count, step, np.int64)
     steps[0] = base
     if code and count > 2:  # noqa: PLR2004 - the base and the first difference are apart
@@ -273,25 +274,9 @@ def _signed(values: npt.NDArray[np.uint64]) -> Numbers:
     return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
 
 
-def _unzigzag(value: int) -> int:
-    return (value >> 1) ^ -(value & 1)
-
-
 def _wrapped(value: int) -> int:
     """Return an unsigned number of 64 bits as a signed one, as readers in C++ do."""
     return value - (1 << 64) if value >> 63 else value
-
-
-def _varint(content: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < 70:  # noqa: PLR2004 - bits of ten bytes
-        byte = content[place]
-        value |= (byte & 0x7F) << shift
-        place += 1
-        if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
-            return value, place
-        shift += 7
-    raise CorruptBytesError("a number is too long")
 
 
 def _part(content: bytes, place: int, size: int) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.varints import unzigzag, varint, varint_bytes, zigzag
 
 _TRUE, _FALSE, _BYTE, _DOUBLE = 1, 2, 3, 7
 _MAX_DEPTH = 32
@@ -60,18 +61,8 @@ class Reader:
         return self._content[self._position - length : self._position]
 
     def _varint(self) -> int:
-        value = shift = 0
-        while shift < 70:  # noqa: PLR2004 - bits of ten bytes, the maximum for a number
-            byte = self._read_byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004 - the flag for more bytes
-                return value
-            shift += 7
-        raise CorruptBytesError("a number in its metadata is too long")
-
-    def _zigzag(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
+        value, self._position = varint(self._content, self._position)
+        return value
 
     def struct(self, depth: int = 0) -> list[Field]:
         """Return the fields of a struct.
@@ -82,7 +73,7 @@ class Reader:
         fields: list[Field] = []
         last = 0
         while head := self._read_byte():
-            last = last + (head >> 4) if head >> 4 else self._zigzag()
+            last = last + (head >> 4) if head >> 4 else unzigzag(self._varint())
             kind = head & 15
             value: Value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
             fields.append(Field(last, kind, value))
@@ -95,7 +86,7 @@ class Reader:
             case 1 | 2 | 3:
                 return self._read_byte()
             case 4 | 5 | 6:
-                return self._zigzag()
+                return unzigzag(self._varint())
             case 7:
                 return self._read_bytes(8)
             case 8:
@@ -143,7 +134,8 @@ def encoded(fields: list[Field]) -> bytes:
     last = 0
     for field in fields:
         step = field.id - last
-        out += bytes([step << 4 | field.kind]) if 0 < step <= 15 else bytes([field.kind]) + _zigzag(field.id)  # noqa: PLR2004 - the maximum of a nibble
+        is_short = 0 < step <= 15  # noqa: PLR2004 - the maximum of a nibble
+        out += bytes([step << 4 | field.kind]) if is_short else bytes([field.kind]) + varint_bytes(zigzag(field.id))
         last = field.id
         if field.kind not in (_TRUE, _FALSE):
             out += _encoded(field.kind, field.value)
@@ -154,25 +146,11 @@ def _encoded(kind: int, value: Value) -> bytes:
     match value:
         case Items():
             size = len(value.values)
-            head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + _varint(size)  # noqa: PLR2004 - the maximum of a nibble
+            head = bytes([size << 4 | value.kind]) if size < 15 else bytes([0xF0 | value.kind]) + varint_bytes(size)  # noqa: PLR2004 - the maximum of a nibble
             return head + b"".join(_encoded(value.kind, item) for item in value.values)
         case list():
             return encoded(value)
         case bytes():
-            return value if kind == _DOUBLE else _varint(len(value)) + value
+            return value if kind == _DOUBLE else varint_bytes(len(value)) + value
         case _:
-            return bytes([value]) if kind in (_TRUE, _FALSE, _BYTE) else _zigzag(value)
-
-
-def _zigzag(value: int) -> bytes:
-    return _varint((value << 1) ^ (value >> 63))
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - what fits a byte
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+            return bytes([value]) if kind in (_TRUE, _FALSE, _BYTE) else varint_bytes(zigzag(value))

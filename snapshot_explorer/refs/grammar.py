@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import SupportsIndex
 
 from snapshot_explorer.errors import InvalidRefError
+from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.refs.records import (
     LONGEST_NAME,
     NUMBERED,
@@ -201,7 +202,6 @@ _SPAN = re.compile(r"([0-9]{1,19}) ?(?:-|:|to|,) ?([0-9]{1,19})")
 """Two versions as other programs write a range."""
 _NUMBERED = re.compile(r"(?:v|version|snapshot|snap|id|#|=)[ :=_#-]*(\d{1,19})", re.ASCII)
 _DATED = re.compile(r"(\d{4})[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def candidates(base: str, back: int) -> Iterator[str]:
@@ -232,4 +232,4 @@ def _times(word: str) -> Iterator[str]:
     if dated := _DATED.fullmatch(word):
         yield f"{dated[1]}-{int(dated[2]):02}-{int(dated[3] or 1):02}"
     if re.fullmatch(r"[0-9]{13}", word):  # milliseconds since 1970, as Paimon writes times
-        yield format_time(_EPOCH + timedelta(milliseconds=int(word)))
+        yield format_time(from_millis(int(word)))

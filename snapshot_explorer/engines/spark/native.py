@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from snapshot_explorer.engines.spark.schemas import (
     spark_schema,
     spark_type,
 )
+from snapshot_explorer.milliseconds import EPOCH
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ _UNSAFE_FILTER_TYPES = (pa.float32(), pa.float64(), pa.timestamp("ms", tz="UTC")
 """Types for which Spark's readers miss rows if a filter is pushed down. They skip files whose statistics leave out NaN,
 which is greater than any number; compare 0.0 and -0.0 bit by bit; and truncate the time of a filter to milliseconds.
 Source: spark ParquetFilters; parquet-format, "Statistics"."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
@@ -398,7 +397,7 @@ def _stand_in(kind: Any) -> object:
         case types.BinaryType():
             return b""
         case types.DateType():
-            return _EPOCH.date()
+            return EPOCH.date()
         case types.TimestampType() | types.TimestampNTZType():
-            return _EPOCH
+            return EPOCH
     return ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import varints
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import AVRO_CODECS, RECURSIVE_AVRO, refusal
 from snapshot_explorer.limits import DEFAULT, Limits
@@ -269,12 +270,7 @@ def _streamed(packed: bytes, codec: str, most: int) -> bytes:
 def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     """Return the content of a snappy block, which ends with the CRC32 of its content."""
     body, checksum = packed[:-4], packed[-4:]
-    size = shift = 0
-    for byte in body[:5]:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
-            break
+    size, _ = varints.varint(body, 0)
     packing.check(size)
     block: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):

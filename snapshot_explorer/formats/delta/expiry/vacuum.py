@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -40,10 +40,9 @@ from snapshot_explorer.formats.expiry import (
     ranges,
 )
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Entry, Storage
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _HOUR = timedelta(hours=1)
 _AGE, _LOG_AGE = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 _DEFAULTS = {_AGE: "interval 1 week", _LOG_AGE: "interval 30 days"}
@@ -97,7 +96,7 @@ class Vacuum:
         state = self._log.state(self._log.versions()[-1] if newest is None else newest)
         own = duration_of(state.metadata.configuration, _AGE)
         keep, removed = self._keep(rule, own)
-        cutoff = _millis(check_age(rule.now, keep))
+        cutoff = to_millis(check_age(rule.now, keep))
         kept = {one for row in removed if row.deleted_at >= cutoff for one in row.paths}
         live = self._live(state)
         there = list(self._files(state))
@@ -143,7 +142,7 @@ class Vacuum:
         if last:
             # A version loses no file, if what was removed after it is kept.
             later = [row.deleted_at for row in removed if row.version > last[0] and row.deleted_at]
-            reach = max((rule.now - (_EPOCH + timedelta(milliseconds=one)) for one in later), default=timedelta(0))
+            reach = max((rule.now - from_millis(one) for one in later), default=timedelta(0))
             if reach > keep:
                 keep = math.ceil(reach / _HOUR) * _HOUR
                 removed = self._removed(rule.now, keep, last)
@@ -379,8 +378,4 @@ def _is_young(commit: LogFile, begin: datetime) -> bool:
 def _modified(entry: Entry, path: str) -> int:
     if entry.modified is None:
         raise refusal(features.VACUUM_WITHOUT_TIMES, path=path)
-    return _millis(entry.modified)
-
-
-def _millis(time: datetime) -> int:
-    return (time - _EPOCH) // _MILLISECOND
+    return to_millis(entry.modified)

@@ -4,7 +4,7 @@ Source: delta DeltaHistory.scala, DescribeDeltaDetailsCommand.scala.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,6 +17,7 @@ from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Infos, Times
+from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
 
@@ -98,7 +99,6 @@ _FEATURES_FROM = 7
 """The first writer version with named features."""
 _AT_ONCE = 1_000
 """Commits whose actions are in memory at the same time."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DeltaInspector:
@@ -280,7 +280,7 @@ def _long(value: Any) -> int | None:
 def _moment(millis: int | None) -> datetime | None:
     """Return a time; None if it is missing or outside of the calendar."""
     try:
-        return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+        return None if millis is None else from_millis(millis)
     except OverflowError:
         return None
 

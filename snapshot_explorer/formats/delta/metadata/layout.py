@@ -5,11 +5,12 @@ Source: delta PROTOCOL.md, "Delta Log Entries"; delta FileNames.scala.
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.storage import Entry
 
 LOG = "_delta_log"
@@ -31,7 +32,6 @@ _CHECKPOINT = re.compile(r"([0-9]+)\.checkpoint(?:\.([0-9]+)\.([0-9]+)|\.([^.]+)
 _COMPACTION = re.compile(r"([0-9]+)\.([0-9]+)\.compacted\.json")
 _PLAIN = re.compile(r"([0-9]+)\.(json|crc)")
 _STAGED_COMMIT = re.compile(r"([0-9]+)\.[^.]+\.json")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PLACE = itemgetter(1, 2)  # version and name of a LogFile
 
@@ -68,7 +68,7 @@ class LogFile(NamedTuple):
     @property
     def modified_ms(self) -> int | None:
         """Return when it was written, in whole milliseconds since 1970."""
-        return None if self.modified is None else (self.modified - _EPOCH) // timedelta(milliseconds=1)
+        return None if self.modified is None else to_millis(self.modified)
 
     @property
     def identity(self) -> tuple[str, int | None, datetime | None]:

@@ -5,7 +5,7 @@ Source: delta PROTOCOL.md, "In-Commit Timestamps"; delta DeltaHistoryManager.get
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,9 @@ from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, missing_version
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.limits import Limits
+from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Storage
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _AT_ONCE = 64
 """The number of commit files in memory at the same time."""
 _ENABLED = "delta.enableInCommitTimestamps"
@@ -121,7 +120,7 @@ class ListedTimes:
             else (self.modified or {}).get(version)
         )
         try:
-            return None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+            return None if millis is None else from_millis(millis)
         except OverflowError:
             return None
 
@@ -217,7 +216,7 @@ class Times:
 
         Source: delta PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps".
         """
-        return self._listed(()).clock.side_of((time - _EPOCH) // _MILLISECOND, versions)
+        return self._listed(()).clock.side_of(to_millis(time), versions)
 
     def _listed(self, versions: Sequence[int]) -> ListedTimes:
         """Return the times in the newest listing; lists again if some versions are missing in it."""

@@ -24,6 +24,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, D
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.milliseconds import EPOCH
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|nan", re.IGNORECASE)
@@ -208,7 +209,6 @@ _TIME = re.compile(
     r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s?(Z|UTC|[+-]\d{2}:?\d{2})?"
 )
 _MICRO_DIGITS = 6
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros(text: str) -> tuple[int, bool]:
@@ -227,7 +227,7 @@ def micros(text: str) -> tuple[int, bool]:
     moment = datetime(int(year), int(month), int(day), tzinfo=UTC)
     hours, minutes, seconds = (int(part or 0) for part in (hour, minute, second))
     moment = moment.replace(hour=hours, minute=minutes, second=seconds, microsecond=int(digits[:_MICRO_DIGITS]))
-    return (moment - _EPOCH) // timedelta(microseconds=1) - _offset(zone), zone is not None
+    return (moment - EPOCH) // timedelta(microseconds=1) - _offset(zone), zone is not None
 
 
 def _offset(zone: str | None) -> int:

@@ -6,7 +6,7 @@ Source: iceberg docs, "Spark Procedures" (expire_snapshots); iceberg RemoveSnaps
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, t
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
+from snapshot_explorer.milliseconds import to_millis
 
 _AGE = "history.expire.max-snapshot-age-ms"
 _LEAST = "history.expire.min-snapshots-to-keep"
@@ -42,8 +43,6 @@ _REF_AGE = "history.expire.max-ref-age-ms"
 _DEFAULT_AGE_MS = 5 * 24 * 60 * 60 * 1000
 _DEFAULT_LEAST = 1
 _FOR_EVER = 2**63 - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _COMMAND_NOTE = "The table's name is a guess from its folder: give the name that it has in your catalog."
 _MOST_HOLDERS = 200
 """Refs whose files are counted."""
@@ -115,16 +114,12 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
         ("keep at least", f"{count} ({_from(properties, _LEAST, is_given=rule.keep_last is not None)})"),
     )
     found = _Rule(
-        now=_millis(rule.now),
-        older_than=_millis(check_age(rule.now, age)),
+        now=to_millis(rule.now),
+        older_than=to_millis(check_age(rule.now, age)),
         least=least,
         ref_age=_setting(properties, _REF_AGE, _FOR_EVER),
     )
     return found, rules
-
-
-def _millis(time: datetime) -> int:
-    return (time - _EPOCH) // _MILLISECOND
 
 
 def _from(properties: Mapping[str, str], name: str, *, is_given: bool) -> str:

@@ -8,15 +8,15 @@ of staged and of rolled-back commits are gaps.
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import compress, islice
 from operator import lt, ne
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, TableMetadata
+from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage.location import shortened
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_NAMED = 20
 _MOST_SEARCHED = 1_000
 """Branches that are searched for a snapshot."""
@@ -87,7 +87,7 @@ class _OfVersions(Mapping[int, IcebergSnapshot]):
 def time_of(millis: int) -> datetime:
     """Return a time in milliseconds since 1970 as an aware time in UTC."""
     try:
-        return _EPOCH + timedelta(milliseconds=millis)
+        return from_millis(millis)
     except OverflowError as error:
         raise CorruptTableError(
             f"A time in the table's metadata is {millis} milliseconds, which is not within the years 1 to 9999. The "
@@ -289,7 +289,7 @@ def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | Non
     metadata = history.metadata
     if history.branch not in (None, MAIN):
         return None
-    millis = (time - _EPOCH) // timedelta(milliseconds=1)
+    millis = to_millis(time)
     times, ids = metadata.snapshot_log
     found = next((one for moment, one in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None)
     snapshot = None if found is None else metadata.snapshots.get(found)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 
 import numpy as np
@@ -39,11 +39,10 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _ALL = 2**31 - 1
 _MIN, _MAX, _AGE = "snapshot.num-retained.min", "snapshot.num-retained.max", "snapshot.time-retained"
 _DEFAULTS = {_MIN: "10", _MAX: str(_ALL), _AGE: "1 h"}
@@ -92,7 +91,7 @@ class _Rule:
         end = min([held.latest - self.retain_min + 1, *consumers.values()])
         for version in range(max(held.latest - self.retain_max + 1, held.earliest), end):
             aged = held.snapshots.get(version + 1 if self.by_next else version)
-            if aged is not None and _millis(aged.committed_at) >= self.older_than:
+            if aged is not None and to_millis(aged.committed_at) >= self.older_than:
                 return max(version, held.earliest)
         return max(end, held.earliest)
 
@@ -172,7 +171,7 @@ def expiry(
             name,
             retain_max=arguments.retain_max if arguments.retain_max != _count(options, _MAX) else None,
             retain_min=arguments.retain_min,
-            older_than=_EPOCH + timedelta(milliseconds=arguments.older_than),
+            older_than=from_millis(arguments.older_than),
             max_deletes=max(1, end - begin),
         ),
         notes=_notes(held, arguments),
@@ -185,7 +184,7 @@ def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
     least = rule.keep_last or _count(held.options, _MIN)
     own_most = _count(held.options, _MAX)
     most = max(least, own_most)
-    older_than = _millis(check_age(rule.now, age))
+    older_than = to_millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
     rules = [
         ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, is_given=rule.keep is not None)})"),
@@ -308,7 +307,7 @@ def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, othe
     if reading and reading[0][0] <= version < otherwise:
         return f"consumer {reading[0][1]} reads on from version {reading[0][0]}"
     aged = held.snapshots.get(version + 1 if rule.by_next else version)
-    if aged is not None and _millis(aged.committed_at) >= rule.older_than:
+    if aged is not None and to_millis(aged.committed_at) >= rule.older_than:
         return f"younger than {format_duration(_since(rule.older_than, now))}"
     return (
         "follows one that is kept" if version >= held.earliest else "is before the hint EARLIEST, where expiry begins"
@@ -316,9 +315,9 @@ def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, othe
 
 
 def _since(millis: int, now: datetime) -> timedelta:
-    span = now - (_EPOCH + timedelta(milliseconds=millis))
+    span = now - from_millis(millis)
     # Show a rule of 7 days as 7 days, not with the rounding error of milliseconds.
-    return timedelta(milliseconds=span // _MILLISECOND)
+    return timedelta(milliseconds=span // timedelta(milliseconds=1))
 
 
 def _holders(
@@ -387,10 +386,6 @@ def _command_notes(name: str) -> tuple[str, ...]:
     if name.startswith("DATABASE."):
         return zone, "The path does not contain the database: replace DATABASE with its name."
     return (zone,)
-
-
-def _millis(time: datetime) -> int:
-    return (time - _EPOCH) // _MILLISECOND
 
 
 _WORD = re.compile(r"\w+", re.ASCII)

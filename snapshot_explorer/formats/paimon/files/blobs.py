@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.varints import LONGEST, unzigzag, varint
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
@@ -29,7 +30,6 @@ _TAIL = 5
 _FRAME = 16
 """Bytes of an entry in addition to its value: magic, length and checksum."""
 _NULL, _PLACEHOLDER = -1, -2
-_LONGEST_VARINT = 10
 _DESCRIPTOR_VERSION = 2
 _DESCRIPTOR_MAGIC = 0x424C4F4244455343
 DESCRIPTOR = "$descriptor"
@@ -161,22 +161,16 @@ def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64],
 
 def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
     """Return the lengths in an index, which are stored as zigzag varints of the differences."""
-    if not rows <= len(index) <= rows * _LONGEST_VARINT:
+    if not rows <= len(index) <= rows * LONGEST:
         raise CorruptBytesError(f"its index has {len(index)} bytes, which is not possible for {rows} rows")
     lengths = np.zeros(rows, np.int64)
     place = number = 0
     for row in range(rows):
-        coded = shift = 0
-        while True:
-            if place >= len(index) or shift >= 7 * _LONGEST_VARINT:
-                raise CorruptBytesError("its index is cut short")
-            byte = index[place]
-            place += 1
-            coded |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
-                break
-        number += (coded >> 1) ^ -(coded & 1)
+        try:
+            coded, place = varint(index, place)
+        except CorruptBytesError as error:
+            raise CorruptBytesError("its index is cut short") from error
+        number += unzigzag(coded)
         if not _PLACEHOLDER <= number <= LIMIT_BYTES:
             raise CorruptBytesError(f"its index contains the length {number} for row {row}")
         lengths[row] = number

@@ -1,7 +1,7 @@
 """The frames COMMITS, MANIFESTS and CHANGES of Paimon versions."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,11 @@ from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import Kind, Readable
 from snapshot_explorer.storage import Storage
 
 _COUNTED = ("kind", "rows", "size_bytes")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _KINDS: Mapping[str, Kind] = {"APPEND": "append", "COMPACT": "compact", "ANALYZE": "analyze"}
 _OVERWRITES: Mapping[str, Kind] = {"DELETE": "delete", "TRUNCATE": "delete", "UPDATE": "update", "MERGE": "merge"}
@@ -149,7 +149,7 @@ def _watermark(millis: int | None) -> datetime | None:
     """Return a watermark as a time; None where it is missing or out of the range of `datetime`."""
     if millis is None or not _FIRST_TIME <= millis <= _LAST_TIME:
         return None
-    return _EPOCH + timedelta(milliseconds=millis)
+    return from_millis(millis)
 
 
 def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema) -> pa.Table:

@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 import orjson
@@ -13,13 +13,13 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.paimon.metadata.layout import number_of
 from snapshot_explorer.limits import DEFAULT, Limits
+from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.storage import Storage
 
 NO_WATERMARK = -(2**63)
 """The value that writers store without a watermark."""
 _TRIES = 3
 _PAUSE_SECONDS = 0.1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 V = TypeVar("V")
 FileKind = Literal["snapshot", "tag", "changelog"]
@@ -125,7 +125,7 @@ def _parsed(raw: Mapping[str, Any], content: bytes, path: str, file_kind: FileKi
         user=_required(_text(raw, "commitUser"), "commitUser"),
         identifier=_required(_integer(raw, "commitIdentifier"), "commitIdentifier"),
         kind=_required(_text(raw, "commitKind"), "commitKind"),
-        committed_at=_EPOCH + timedelta(milliseconds=_required(_integer(raw, "timeMillis"), "timeMillis")),
+        committed_at=from_millis(_required(_integer(raw, "timeMillis"), "timeMillis")),
         total_rows=_integer(raw, "totalRecordCount"),
         delta_rows=_integer(raw, "deltaRecordCount"),
         changelog_rows=_integer(raw, "changelogRecordCount"),
