@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m snapshot_explorer",
-        description="Show what a Paimon, Delta or Iceberg table is and what its newest commits did, "
+        description="Show what a Paimon, Delta, Iceberg or Hudi table is and what its newest commits did, "
         "or which tables are below a folder. Only reads.",
     )
     parser.add_argument(

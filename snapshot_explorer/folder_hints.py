@@ -28,7 +28,7 @@ _LEVELS = 2
 """Levels of folders that are searched for tables, such as `shop.db/orders`."""
 _LEVELS_ABOVE = 4
 """Folders above a path that are checked for a table that it is in, such as `day=1/bucket-0/data.parquet`."""
-_READ = "Formats that are read: Paimon, Delta Lake and Iceberg."
+_READ = "Formats that are read: Paimon, Delta Lake, Iceberg and Hudi."
 _PARQUET = (".parquet", ".parq")
 _FILE_TYPES = {
     ".avro": "an Avro",
@@ -112,8 +112,6 @@ def _other_file(root: str, storage_options: Mapping[str, Any] | None) -> str:
 def _other_format(root: str, entries: Sequence[Entry]) -> str | None:
     """Return what a folder is if it has the files of a format that is not read."""
     names = {entry.name for entry in entries}
-    if ".hoodie" in names:
-        return "an Apache Hudi table"
     if "_versions" in names and (root.endswith(".lance") or names & {"data", "_transactions"}):
         return "a Lance table"
     if any(name.startswith("ducklake-") and name.endswith(_PARQUET) for name in names):

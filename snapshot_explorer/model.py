@@ -39,7 +39,7 @@ class Commit:
     """The commit of a version. One row of the COMMITS frame; see there for units and meaning."""
 
     version: int
-    """Paimon snapshot id, Delta version or Iceberg sequence number."""
+    """Paimon snapshot id, Delta version, Iceberg sequence number or Hudi instant."""
     committed_at: datetime | None
     """When the writer committed, aware, UTC, to the millisecond; None if not recorded. Clocks may run backwards."""
     readable: Readable | None

@@ -61,7 +61,7 @@ class Snapshot:
         self._cache = SingleFlight()
         self._readability = readability or KnownReadability()
         self.version = resolved.number
-        """Paimon's snapshot id, Delta's version or Iceberg's sequence number; None for a table without versions."""
+        """Paimon's snapshot id, Delta's version, Iceberg's sequence number or Hudi's instant; None without versions."""
         self.branch = branch
         """The branch whose history has the version; None for the main one."""
         self.listing = listing

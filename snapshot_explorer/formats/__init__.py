@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
+from snapshot_explorer.formats.hudi import Hudi
 from snapshot_explorer.formats.iceberg import Iceberg
 from snapshot_explorer.formats.interface import TableFormat as TableFormat
 from snapshot_explorer.formats.interface import TableVersion as TableVersion
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 
-FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg)
+FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi)
 """The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
 
 
@@ -71,13 +72,13 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
 
 def _what_is_there(storage: Storage, name: str | None) -> str:
-    wanted = f"{name or 'Paimon, Delta or Iceberg'} table"
+    wanted = f"{name or 'Paimon, Delta, Iceberg or Hudi'} table"
     entries = storage.list("")
     if not entries:
         return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
     return (
-        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, and an "
-        f"Iceberg table metadata/. Found: {some}. Use the path of the table's own folder."
+        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, an "
+        f"Iceberg table metadata/, and a Hudi table .hoodie/. Found: {some}. Use the path of the table's own folder."
     )

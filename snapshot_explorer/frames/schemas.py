@@ -17,7 +17,7 @@ def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None,
 
 COMMITS = pa.schema(
     [
-        _column("version", pa.int64(), "Paimon snapshot id, Delta version, Iceberg sequence number"),
+        _column("version", pa.int64(), "Paimon snapshot id, Delta version, Iceberg sequence number, Hudi instant"),
         _column("committed_at", UTC_MILLIS, "when it was committed, as the format records it"),
         _column(
             "readable",
@@ -349,7 +349,7 @@ Iceberg differs, which some writers record wrongly."""
 FOUND_TABLES = pa.schema(
     [
         _column("name", pa.string(), "the table's folder, below the folder that was searched"),
-        _column("format", pa.string(), "paimon, delta or iceberg; null if the folder could not be listed"),
+        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if the folder could not be listed"),
         _column("version", pa.int64(), "the newest version; null without commits"),
         _column("committed_at", UTC_MILLIS, "when that version was committed"),
         _column("files", pa.int64(), "live data files of that version", "files"),

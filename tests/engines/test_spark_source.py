@@ -39,7 +39,10 @@ ORDERS = str(samples.path("orders"))
             {"format": "delta"}, TableNotFoundError, "is not a delta table but a paimon table", id="no such format"
         ),
         pytest.param(
-            {"path": "/nowhere"}, TableNotFoundError, "No Paimon, Delta or Iceberg table at /nowhere", id="no table"
+            {"path": "/nowhere"},
+            TableNotFoundError,
+            "No Paimon, Delta, Iceberg or Hudi table at /nowhere",
+            id="no table",
         ),
     ],
 )

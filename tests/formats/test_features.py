@@ -20,6 +20,7 @@ from snapshot_explorer.formats import features as shared
 from snapshot_explorer.formats.corrupt_files import unreadable
 from snapshot_explorer.formats.delta import features as delta
 from snapshot_explorer.formats.features import Feature, listing, refusal, summary
+from snapshot_explorer.formats.hudi import features as hudi
 from snapshot_explorer.formats.iceberg import features as iceberg
 from snapshot_explorer.formats.paimon import features as paimon
 from snapshot_explorer.formats.paimon.fallback import ClaimedPartitions, FallbackLink, joined
@@ -33,7 +34,7 @@ from tests.support.refusals import DECLARED, FORMATS, RAISED_BELOW, REFUSED, Ref
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks" / "guide" / "formats.md"
 PACKAGE = Path(snapshot_explorer.__file__).parent
-MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "formats": shared}
+MODULES = {"paimon": paimon, "delta": delta, "iceberg": iceberg, "hudi": hudi, "formats": shared}
 
 READER_FEATURES = {
     *("columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"),
@@ -48,6 +49,7 @@ UNDECLARED = {
     "paimon/scan/read.py:_naming_files": "names the files that are merged in front of a declared refusal",
     "delta/files/data_files.py:_column": "names column and file in front of a declared refusal",
     "iceberg/files/columns.py:projected": "names column and file in front of a declared refusal",
+    "hudi/files/columns.py:column": "names column and file in front of a declared refusal",
     "interface.py:TableFormat.expiry": "a format without the feature",
     "interface.py:TableFormat._no_tasks": "a format without the feature",
     "interface.py:TableVersion.maintenance_settings": "a format without the feature",

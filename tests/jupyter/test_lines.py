@@ -150,8 +150,8 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
         ("%snapshot log --kind vacuum", "'vacuum' is not a kind of commit. Kinds: append, "),
         ("%snapshot log --since nonsense", "since='nonsense' is not a time."),
         ("%snapshot files --partition dt=1", "'dt' is not a partition key. The table is not partitioned."),
-        ("%snapshot open memory://not-there", "No Paimon, Delta or Iceberg table at memory://"),
-        ("%snapshot open x --format hudi", "No format is called 'hudi'. Formats: paimon, delta, iceberg."),
+        ("%snapshot open memory://not-there", "No Paimon, Delta, Iceberg or Hudi table at memory://"),
+        ("%snapshot open x --format lance", "No format is called 'lance'. Formats: paimon, delta, iceberg, hudi."),
         (
             "%snapshot open x --options nope",
             "--options must be a variable that contains a dict. No variable contains a dict. ",

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
+from tests.support.hudi.table_builder import HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -95,6 +96,34 @@ class IcebergScenario:
 
     def compact(self, rows, *numbers):
         self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], operation="replace")
+
+
+class HudiScenario:
+    """Commits of a Hudi table, which are numbered from 1 here."""
+
+    format = "hudi"
+    earliest = 1
+    type_of_id = "long"
+    compaction = "CLUSTER"
+    manifests_are_rewritten = False
+
+    def __init__(self, filesystem, root):
+        self._table = HudiTable(filesystem, root)
+        self.root = root
+        self.url = f"memory://{root}"
+
+    def append(self, rows):
+        self._table.insert(rows)
+
+    def overwrite(self, rows, *numbers):
+        self._replace(rows, numbers, "INSERT_OVERWRITE")
+
+    def compact(self, rows, *numbers):
+        self._replace(rows, numbers, "CLUSTER")
+
+    def _replace(self, rows, numbers, operation):
+        replaced = [f"data-{number}" for number in numbers]
+        self._table.insert(rows, replaced=replaced, operation=operation, action="replacecommit")
 
 
 SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario)

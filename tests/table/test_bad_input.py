@@ -56,8 +56,8 @@ def test_a_delta_table_is_refused_as_a_paimon_table(tmp_path):
 
 
 def test_an_unknown_format_is_refused(url):
-    with pytest.raises(InvalidArgumentError, match="No format is called 'hudi'. Formats: paimon"):
-        open_table(url, format="hudi")
+    with pytest.raises(InvalidArgumentError, match="No format is called 'lance'. Formats: paimon"):
+        open_table(url, format="lance")
 
 
 def test_an_unknown_branch_is_refused(url):

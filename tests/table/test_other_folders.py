@@ -11,7 +11,6 @@ from snapshot_explorer.errors import TableNotFoundError
 
 PARQUET = pa.table({"a": [1]})
 OTHERS = {
-    "hudi/.hoodie/hoodie.properties": "hudi",
     "things.lance/_versions/1.manifest": "things.lance",
     "things.lance/data/0.lance": "things.lance",
     "ducks/ducklake-0198.parquet": "ducks",
@@ -41,13 +40,12 @@ def message(path, **options):
     return str(caught.value)
 
 
-READ = "Formats that are read: Paimon, Delta Lake and Iceberg."
+READ = "Formats that are read: Paimon, Delta Lake, Iceberg and Hudi."
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("hudi", f"is an Apache Hudi table, which is not read yet. {READ}"),
         ("things.lance", f"is a Lance table, which is not read yet. {READ}"),
         ("ducks", f"is a folder of data files of DuckLake, which is not read yet. {READ}"),
         ("lake.ducklake", f"is a DuckLake catalog, which is not read yet. {READ}"),

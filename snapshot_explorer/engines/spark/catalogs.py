@@ -40,7 +40,8 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         path = details.get("Location")
         advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""
         raise UnsupportedFeatureError(
-            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake and Iceberg are read.{advice}"
+            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake, Iceberg and Hudi are "
+            f"read.{advice}"
         )
     if provider == "iceberg":
         query = f"SELECT file FROM {quoted}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"  # noqa: S608 - quoted

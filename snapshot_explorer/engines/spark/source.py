@@ -119,7 +119,7 @@ def _source_class(
     datasource: ModuleType, call: Callable[..., Any], reader_class: Any, storage_options: Mapping[str, Any]
 ) -> type[DataSource]:
     class SnapshotDataSource(datasource.DataSource):  # type: ignore[misc, name-defined] # loaded only where it is used
-        """Any version of a Paimon, Delta or Iceberg table, as `spark.read.format("snapshot")`.
+        """Any version of a Paimon, Delta, Iceberg or Hudi table, as `spark.read.format("snapshot")`.
 
         `spark.dataSource.register(SnapshotDataSource)`, then `.option("version", "17").load(path)`. Options:
         `version` (any ref; the newest version by default), `branch`, `format` (paimon, delta or iceberg), `columns`

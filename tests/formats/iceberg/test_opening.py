@@ -289,7 +289,9 @@ def test_a_folder_that_is_not_a_table_is_refused_with_what_tables_have(memory_ro
     filesystem, root = memory_root
     filesystem.pipe_file(f"{root}/metadata/other.txt", b"")
 
-    with pytest.raises(TableNotFoundError, match="No Paimon, Delta or Iceberg table at .* an Iceberg table metadata/"):
+    with pytest.raises(
+        TableNotFoundError, match="No Paimon, Delta, Iceberg or Hudi table at .* an Iceberg table metadata/"
+    ):
         open_table(f"memory://{root}")
 
 

@@ -1,0 +1,5 @@
+"""Apache Hudi tables."""
+
+from snapshot_explorer.formats.hudi.table import Hudi
+
+__all__ = ["Hudi"]

@@ -1,0 +1,179 @@
+"""The features of Hudi tables: those that are read, and those that are refused by name.
+
+Source: hudi specification, "Table Versions"; hudi release notes.
+"""
+
+from snapshot_explorer.formats.features import AVRO, SHARED, declared, read, refused
+
+_ADVICE = "Its history and files can still be read; read the rows with Hudi's own engines."
+
+TABLE_VERSIONS = read(
+    name="table versions 1 to 9",
+    area="versions",
+    condition="hoodie.table.version",
+)
+OTHER_TABLE_VERSIONS = refused(
+    name="other table versions",
+    area="versions",
+    condition="hoodie.table.version is 0, or greater than 9",
+    message=(
+        "{root} has the Hudi table version {version}; 1 to 9 are supported. Open it with Hudi's own engines, which "
+        "upgrade tables of version 0."
+    ),
+)
+OTHER_LAYOUTS = refused(
+    name="other timeline layouts",
+    area="versions",
+    condition="hoodie.timeline.layout.version is not 1 or 2",
+    message="{root} has the timeline layout {layout}; 1 and 2 are supported. Open it with Hudi's own engines.",
+)
+OTHER_METADATA_FORMATS = refused(
+    name="timelines of other formats",
+    area="versions",
+    condition="hoodie.table.format is not native",
+    message=(
+        "{root} keeps its timeline in the format {format!r} (hoodie.table.format); only Hudi's own is supported. Open "
+        "it with the engine that wrote it."
+    ),
+)
+METADATA_TABLES = refused(
+    name="metadata tables",
+    area="versions",
+    condition="the folder .hoodie/metadata of a table is opened",
+    message="{root} is the metadata table of a Hudi table, which is not supported. Open the table that it belongs to.",
+)
+TIMELINES = read(
+    name="timeline layouts 1 and 2, with their archives",
+    area="versions",
+    condition="hoodie.timeline.layout.version",
+)
+
+COPY_ON_WRITE = read(
+    name="copy-on-write tables",
+    area="rows",
+    condition="hoodie.table.type=COPY_ON_WRITE",
+)
+MERGE_ON_READ = read(
+    name="merge-on-read tables: log files with Avro and parquet blocks, deletes, rollbacks and log compaction",
+    area="rows",
+    condition="hoodie.table.type=MERGE_ON_READ",
+)
+MERGE_MODES = read(
+    name="commit-time and event-time ordering, partial updates",
+    area="rows",
+    condition="hoodie.record.merge.mode, hoodie.table.partial.update.mode",
+)
+CUSTOM_MERGES = refused(
+    name="custom payload classes and record mergers",
+    area="rows",
+    condition="a file slice has log files, and their records are merged by a class that is not known",
+    message=(
+        "The log files of the table are merged by {merger!r}, a class of the writer that is not supported. " + _ADVICE
+    ),
+)
+PARTIAL_UPDATE_MODES = refused(
+    name="other partial update modes",
+    area="rows",
+    keyword="hoodie.table.partial.update.mode",
+    condition="a file slice has log files, and the mode is not IGNORE_DEFAULTS or FILL_UNAVAILABLE",
+    message="The log files of the table need the partial update mode {mode!r}, which is not supported. " + _ADVICE,
+)
+SCHEMA_ON_READ = refused(
+    name="schema on read",
+    area="rows",
+    keyword="hoodie.schema.on.read.enable",
+    condition="a commit up to the version records latest_schema",
+    message=(
+        "Columns of the table were changed by schema on read before version {version}, which finds them by ids. This "
+        "is not supported: a renamed column would become null. " + _ADVICE
+    ),
+)
+BOOTSTRAPPED_FILES = refused(
+    name="bootstrapped files without their rows",
+    area="rows",
+    keyword="METADATA_ONLY",
+    condition="a file slice begins at the instant 00000000000001, and hoodie.bootstrap.base.path is set",
+    message=(
+        "The file {path} has only the keys of rows whose columns are in files outside of the table "
+        "(hoodie.bootstrap.base.path), which are not read. " + _ADVICE
+    ),
+)
+OTHER_BASE_FILES = refused(
+    name="base files other than parquet and ORC",
+    area="data files",
+    keyword="hoodie.table.base.file.format",
+    condition="a base file is of the format HFile or Lance",
+    message="The base file {path} is not a parquet or ORC file, which is not supported. " + _ADVICE,
+)
+DROPPED_PARTITION_COLUMNS = refused(
+    name="dropped partition columns that paths do not contain",
+    area="rows",
+    keyword="hoodie.datasource.write.drop.partition.columns",
+    condition="partition columns are not in the files, and are formatted times, or their paths have other levels",
+    message=(
+        "The partition columns {columns} are not in the data files (hoodie.datasource.write.drop.partition.columns), "
+        "and the path {path!r} does not contain their values. " + _ADVICE
+    ),
+)
+UNIONS = refused(
+    name="columns of several types",
+    area="types",
+    condition="a column of the Avro schema is a union of several types",
+    message="A column has one of the types {types}, which is not supported. " + _ADVICE,
+)
+UNREAD_TYPES = refused(
+    name="variants, vectors and blobs",
+    area="types",
+    condition="a column of the Avro schema has the logical type variant, vector or blob",
+    message="A column has the type {type!r}, which is not supported. " + _ADVICE,
+)
+TYPE_CHANGES = refused(
+    name="numbers with a fraction that became text, and other changes of types",
+    area="types",
+    condition="the type of a column in a file cannot be read as the table's without loss",
+    message="values of the type {stored} are not read as {type}",
+)
+OTHER_BLOCKS = refused(
+    name="blocks of log files other than Avro, parquet, deletes and commands",
+    area="data files",
+    condition="a log file has a block of HFile or of an unknown type",
+    message="The log file {path} has a block of type {type}, which is not supported. " + _ADVICE,
+)
+OLD_AVRO_BLOCKS = refused(
+    name="Avro blocks of version 1",
+    area="data files",
+    condition="an Avro block of a log file has the version 1, as releases before 0.5 wrote them",
+    message="The log file {path} has an Avro block of version {version}, which is not supported. " + _ADVICE,
+)
+OLD_DELETE_BLOCKS = refused(
+    name="delete blocks in Java serialization",
+    area="data files",
+    condition="a delete block has the version 1 or 2, as releases before 0.14 wrote them",
+    message=(
+        "The log file {path} has a delete block of version {version}, whose keys are serialized by Java, which is not "
+        "supported. Compact the table with a newer Hudi. " + _ADVICE
+    ),
+)
+DELETES_OF_COMPUTED_KEYS = refused(
+    name="delete blocks where keys are not stored and not plain",
+    area="rows",
+    keyword="hoodie.populate.meta.fields",
+    condition="keys are not stored, a log file has a delete block, and a key column is not a number or text",
+    message=(
+        "Records of the table have no stored keys (hoodie.populate.meta.fields=false), and the text of the key "
+        "{columns} in delete blocks is not known. " + _ADVICE
+    ),
+)
+ROW_CHANGES = refused(
+    name="changes recorded by commits",
+    area="rows",
+    keyword="hoodie.table.cdc.enabled",
+    condition="row_changes() of a Hudi table",
+    message=(
+        "The changes that commits of Hudi tables record are not read. diff_rows({first}, {last}) compares the rows of "
+        "two versions."
+    ),
+)
+
+FEATURES = (*declared(globals()), *AVRO, *SHARED)
+"""All features, in the order of the guide."""

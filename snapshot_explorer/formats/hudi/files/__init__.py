@@ -1,0 +1,1 @@
+"""Base files and log files of Hudi tables as Arrow."""

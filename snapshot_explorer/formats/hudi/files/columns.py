@@ -1,0 +1,183 @@
+"""Columns of base files and log records as columns of the table: found by name at every depth, cast to its types.
+
+What a file lacks is null. A type that is not the table's is cast where Hudi's readers do, and refused elsewhere.
+
+Source: hudi "Schema Evolution"; hudi AvroSchemaCompatibility, HoodieArrayWritableAvroUtils.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow import int96
+from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
+from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_type, type_text
+
+_DECIMAL_BYTES = 16
+
+
+def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> pa.Array:
+    """Return the values of a column of a file as those of the table; nulls if the file lacks it.
+
+    Raises:
+        CorruptTableError: A value is not of the column's type.
+        UnsupportedFeatureError: The file's type is not read as the table's.
+    """
+    if values is None:
+        return pa.nulls(rows, arrow_type(field.type))
+    try:
+        return conform(values, field.type)
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(
+            f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. Leave "
+            "the column out with columns=[...], or read it with Hudi's own engines."
+        ) from error
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise CorruptTableError(
+            f"The column {field.name!r} of the file {path} cannot be read as {type_text(field.type)}: {error}. Compare "
+            "the file with a copy of the table."
+        ) from error
+
+
+def is_exact(stored: pa.DataType, data_type: HudiType) -> bool:
+    """Return whether `conform` returns values of an Arrow type as they are."""
+    return data_type.element is None and not data_type.fields and stored == arrow_type(data_type)
+
+
+def conform(values: pa.Array, data_type: HudiType) -> pa.Array:
+    """Return values of a file cast to the Arrow type of a table's type.
+
+    Raises:
+        pyarrow.ArrowException: A value is not of the type.
+        UnsupportedFeatureError: The file's type is not read as the table's.
+    """
+    target = arrow_type(data_type)
+    values = plain(values)
+    if data_type.root == "record":
+        return _record(values, data_type, target)
+    if data_type.element is not None:
+        return _items(values, data_type, data_type.element, target)
+    if values.type == target:
+        return values
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), target)
+    return _changed(values, data_type, target)
+
+
+def _record(values: pa.Array, data_type: HudiType, target: pa.StructType) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        raise _unread(values, data_type)
+    names = [part.name for part in values.type]
+    children = [
+        conform(values.field(names.index(part.name)), part.type)
+        if part.name in names
+        else pa.nulls(len(values), arrow_type(part.type))
+        for part in data_type.fields
+    ]
+    return with_fields(values, target, children)
+
+
+def _items(values: pa.Array, data_type: HudiType, element: HudiType, target: pa.DataType) -> pa.Array:
+    if data_type.root == "map":
+        if not isinstance(values, pa.MapArray):
+            raise _unread(values, data_type)
+        return with_entries(values, target, values.keys.cast(pa.string()), conform(values.items, element))
+    if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
+        raise _unread(values, data_type)
+    values = as_list(values)
+    return with_items(values, target, conform(values.values, element))
+
+
+def _changed(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array:
+    """Return values of another type than the table's as those of the table's."""
+    stored = values.type
+    if data_type.logical == "decimal":
+        converted = _decimal(values, data_type, target)
+    elif pa.types.is_timestamp(target):
+        converted = _timestamp(values, target)
+    elif pa.types.is_date(target) or pa.types.is_time(target):
+        converted = values.view(target) if pa.types.is_integer(stored) else None
+    elif data_type.root == "double" and pa.types.is_float32(stored):
+        converted = _widened(values)
+    elif _is_cast(stored, data_type):
+        converted = values.cast(target)
+    else:
+        converted = None
+    if converted is None:
+        raise refusal(features.TYPE_CHANGES, stored=stored, type=type_text(data_type))
+    return converted
+
+
+def _decimal(values: pa.Array, data_type: HudiType, target: pa.DataType) -> pa.Array | None:
+    stored = values.type
+    if pa.types.is_decimal(stored):
+        return values.cast(target) if stored.scale <= data_type.scale else None
+    if pa.types.is_binary(stored) or pa.types.is_fixed_size_binary(stored):
+        return decimals(values, data_type)
+    return None
+
+
+def _timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array | None:
+    stored = values.type
+    if pa.types.is_fixed_size_binary(stored) and stored.byte_width == int96.WIDTH:
+        return int96.timestamps(values, "us").cast(pa.timestamp(target.unit)).view(target)
+    if pa.types.is_timestamp(stored):
+        return values.view(pa.timestamp(stored.unit)).cast(pa.timestamp(target.unit)).view(target)
+    return values.view(target) if pa.types.is_int64(stored) else None
+
+
+def _is_cast(stored: pa.DataType, data_type: HudiType) -> bool:
+    """Return whether values of a type are cast by Arrow, which checks that each fits."""
+    if data_type.root in ("int", "long", "float", "double"):
+        return bool(pa.types.is_integer(stored))
+    if data_type.root == "string":
+        return _is_text(stored) or bool(pa.types.is_integer(stored))
+    if data_type.root in ("enum", "bytes"):
+        return _is_text(stored)
+    return data_type.root == "fixed" and bool(pa.types.is_binary(stored))
+
+
+def _is_text(stored: pa.DataType) -> bool:
+    is_text = pa.types.is_string(stored) or pa.types.is_large_string(stored)
+    return bool(is_text or pa.types.is_binary(stored) or pa.types.is_large_binary(stored))
+
+
+def _unread(values: pa.Array, data_type: HudiType) -> UnsupportedFeatureError:
+    """Return the error for nested values where the table has others."""
+    return refusal(features.TYPE_CHANGES, stored=values.type, type=type_text(data_type))
+
+
+def _widened(values: pa.Array) -> pa.Array:
+    """Return floats as doubles of the same decimal text: 0.1, not 0.10000000149011612.
+
+    Source: hudi HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType.
+    """
+    floats = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
+    return pa.array(floats.astype("U32").astype(np.float64), mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def decimals(values: pa.Array, data_type: HudiType) -> pa.Array:
+    """Return big-endian two's complement bytes as decimals.
+
+    Raises:
+        ValueError: A value has more than 16 bytes.
+    """
+    numbers = bytearray()
+    for value in values.to_pylist():
+        content = value or b"\0"
+        if len(content) > _DECIMAL_BYTES:
+            content = _shortened(content)
+        numbers += int.from_bytes(content, "big", signed=True).to_bytes(_DECIMAL_BYTES, "little", signed=True)
+    mask = pa.array(~values.is_null().to_numpy(zero_copy_only=False)).buffers()[1] if values.null_count else None
+    target = arrow_type(data_type)
+    return pa.Array.from_buffers(target, len(values), [mask, pa.py_buffer(bytes(numbers))])
+
+
+def _shortened(content: bytes) -> bytes:
+    number = int.from_bytes(content, "big", signed=True)
+    if not -(2**127) <= number < 2**127:
+        raise ValueError("a decimal has more than 38 digits")
+    return number.to_bytes(_DECIMAL_BYTES, "big", signed=True)

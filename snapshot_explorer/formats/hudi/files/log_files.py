@@ -1,0 +1,169 @@
+"""Log files as Arrow: the records and deletes of the blocks that count for a version.
+
+Source: hudi specification, "Log Format"; hudi BaseHoodieLogRecordReader.scanInternalV1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.avro import columns as avro_columns
+from snapshot_explorer.formats.avro import records as avro_records
+from snapshot_explorer.formats.avro.container import Shape, TruncatedError
+from snapshot_explorer.formats.corrupt_files import check_size
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.files.columns import conform
+from snapshot_explorer.formats.hudi.files.data_files import conformed, open_parquet, translated
+from snapshot_explorer.formats.hudi.files.delete_blocks import Deleted, deleted_keys
+from snapshot_explorer.formats.hudi.metadata import log_format
+from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, container_of, damaged_block
+from snapshot_explorer.formats.hudi.metadata.types import HudiField, avro_type, parse_fields
+from snapshot_explorer.storage import Storage
+from snapshot_explorer.visible import logger_of
+
+log = logger_of(__name__)
+
+_ROLLBACK = "0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """A log file to read. Picklable."""
+
+    path: str
+    """Its path, below the table's root."""
+    size_bytes: int | None
+    """Its size; None if it is not recorded, or rollbacks may have appended to it."""
+    commits: tuple[int, ...]
+    """The commits up to the version that wrote it: blocks of others do not count."""
+    committed_before: int | None
+    """Blocks of instants before this one count too; None if all commits are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecords:
+    """The records of a block."""
+
+    batch: pa.RecordBatch
+    """The requested columns."""
+    present: frozenset[str]
+    """The columns that the block has."""
+    is_partial: bool
+    """Whether the records lack columns that were not changed."""
+
+
+LogItem = LogRecords | list[Deleted]
+"""What a block contains."""
+
+
+def read_logs(storage: Storage, files: Sequence[LogFile], fields: Sequence[HudiField]) -> list[LogItem]:
+    """Return the contents of the blocks of a slice's log files that count, in order.
+
+    Args:
+        storage: The table's storage.
+        files: The files, in order.
+        fields: The columns. Those that a block lacks are null.
+
+    Raises:
+        SnapshotNotFoundError: A file does not exist.
+        CorruptTableError: A file is damaged.
+        UnsupportedFeatureError: A block is not read.
+    """
+    items: list[tuple[str, LogItem]] = []
+    shapes: dict[bytes, Shape] = {}
+    for file in files:
+        with translated(file.path, "a log file of Hudi"):
+            content = storage.read(file.path)
+        check_size(f"The log file {file.path}", len(content), file.size_bytes, by="its commit")
+        for block in blocks(content, file.path):
+            instant = block.header.get(log_format.INSTANT, "")
+            if block.type == log_format.COMMAND:
+                if block.header.get(log_format.COMMAND_TYPE, _ROLLBACK) == _ROLLBACK:
+                    target = block.header.get(log_format.TARGET_INSTANT)
+                    items = [item for item in items if item[0] != target]
+            elif _counts(instant, file):
+                items.append((instant, _item(storage, block, file.path, fields, shapes)))
+    return [item for _, item in items]
+
+
+def _counts(instant: str, file: LogFile) -> bool:
+    if not instant.isascii() or not instant.isdigit():
+        return False
+    time = int(instant)
+    return time in file.commits or (file.committed_before is not None and time < file.committed_before)
+
+
+def _item(
+    storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
+) -> LogItem:
+    log.debug("reading the block at byte %s of %s", block.at, path)
+    if block.type == log_format.DELETE:
+        return deleted_keys(block, path, storage.limits)
+    batch = _data_block(storage, block, path, fields, shapes)
+    columns = [field for field in fields if field.name in batch.schema.names]
+    return LogRecords(
+        batch=conformed(batch, fields, path),
+        present=frozenset(field.name for field in columns),
+        is_partial=block.header.get(log_format.IS_PARTIAL, "").lower() == "true",
+    )
+
+
+def _data_block(
+    storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
+) -> pa.RecordBatch:
+    """Return the records of a data block, with those of the columns that it has, in the types of the block."""
+    if block.type == log_format.AVRO:
+        return _avro(storage, block, path, fields, shapes)
+    if block.type == log_format.PARQUET:
+        return _parquet(block, path, fields)
+    name = {log_format.HFILE: "HFile", log_format.CHANGES: "change data"}.get(block.type, str(block.type))
+    raise refusal(features.OTHER_BLOCKS, path=path, type=name)
+
+
+def _avro(
+    storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
+) -> pa.RecordBatch:
+    container = container_of(block, path, shapes, storage.limits)
+    requested = {field.name for field in fields}
+    written = [
+        field for field in parse_fields(container.schema_text.decode(), container.path) if field.name in requested
+    ]
+    stored = pa.struct([pa.field(field.name, avro_type(field.type)) for field in written])
+    try:
+        rows = avro_columns.decode(container.blocks, container.shape, stored)
+        if rows is None:
+            rows = avro_records.decode(container.blocks, container.shape, stored)
+        columns = [conform(values, field.type) for values, field in zip(rows.flatten(), written, strict=True)]
+    except SnapshotExplorerError:
+        raise
+    except (TruncatedError, pa.ArrowException, ValueError, OverflowError) as error:
+        raise damaged_block(path, block, error) from error
+    return _batch(columns, [field.name for field in written], container.rows)
+
+
+def _parquet(block: LogBlock, path: str, fields: Sequence[HudiField]) -> pa.RecordBatch:
+    requested = {field.name for field in fields}
+    try:
+        reader, _ = open_parquet(pa.BufferReader(block.content))
+        names = [name for name in reader.schema_arrow.names if name in requested]
+        rows = reader.read(columns=names).combine_chunks() if names else None
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError) as error:
+        raise damaged_block(path, block, error) from error
+    if rows is None:
+        return _batch([], [], reader.metadata.num_rows)
+    columns = [_joined(rows.column(name)) for name in names]
+    return _batch(columns, names, rows.num_rows)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _batch(columns: Sequence[pa.Array], names: Sequence[str], rows: int) -> pa.RecordBatch:
+    if not names:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(list(columns), names=list(names))

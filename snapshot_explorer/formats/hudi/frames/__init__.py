@@ -1,0 +1,1 @@
+"""The metadata frames of Hudi tables."""

@@ -1,0 +1,115 @@
+"""The COMMITS frame of Hudi tables."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details
+from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
+from snapshot_explorer.model import Kind
+
+_KINDS: Mapping[str, Kind] = {
+    "INSERT": "append",
+    "INSERT_PREPPED": "append",
+    "BULK_INSERT": "append",
+    "BULK_INSERT_PREPPED": "append",
+    "BOOTSTRAP": "append",
+    "UPSERT": "update",
+    "UPSERT_PREPPED": "update",
+    "DELETE": "delete",
+    "DELETE_PREPPED": "delete",
+    "DELETE_PARTITION": "delete",
+    "INSERT_OVERWRITE": "overwrite",
+    "INSERT_OVERWRITE_TABLE": "overwrite",
+    "COMPACT": "compact",
+    "LOG_COMPACT": "compact",
+    "CLUSTER": "compact",
+    "ALTER_SCHEMA": "schema",
+    "INDEX": "maintenance",
+    "BUCKET_RESCALE": "maintenance",
+}
+
+
+def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:
+    """Return the COMMITS frame, in the order of the versions. Reads the metadata of all commits.
+
+    Counts of rows are null where log files are concerned: their records are changes.
+    """
+    state = source.state
+    raws = source.raws(versions)
+    commits = source.commits(versions)
+    totals = _totals(state.files, source.versions)
+    is_known = not state.lost
+    rows = []
+    for version, raw, time in zip(versions, raws, committed_at(source, versions), strict=True):
+        instant, commit = source.instant(version), commits[version]
+        added, removed = state.added.get(version, ()), state.removed.get(version, ())
+        rows.append(
+            {
+                "version": version,
+                "committed_at": time,
+                "kind": kind_of(commit, instant.action),
+                "operation": commit.operation or instant.action,
+                "identifier": _identifier(instant.text, instant.completion, instant.action),
+                "added_files": len(added),
+                "removed_files": len(removed),
+                "added_rows": _rows(added),
+                "removed_rows": _rows(removed),
+                "added_bytes": _bytes(added),
+                "removed_bytes": _bytes(removed),
+                "total_rows": totals[version] if is_known else None,
+                "tags": list(tags.get(version, ())),
+                "details": details(raw),
+            }
+        )
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in frames.COMMITS.names} for row in rows], frames.COMMITS
+    )
+
+
+def kind_of(commit: CommitMetadata, action: str) -> Kind:
+    """Return the kind of a commit."""
+    if commit.is_service:
+        return "compact"
+    kind = _KINDS.get(commit.operation or "", "other")
+    if kind == "update" and not any(stat.updates or stat.deletes or stat.is_log for stat in commit.stats):
+        return "append"
+    return "overwrite" if kind == "other" and action == "replacecommit" else kind
+
+
+def _identifier(text: str, completion: str | None, action: str) -> str:
+    return f"{text}_{completion}.{action}" if completion else f"{text}.{action}"
+
+
+def _rows(files: Sequence[StoredFile]) -> int | None:
+    counts = [file.rows for file in files]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _bytes(files: Sequence[StoredFile]) -> int | None:
+    sizes = [file.size_bytes for file in files]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _totals(files: Sequence[StoredFile], versions: Sequence[int]) -> dict[int, int | None]:
+    """Return the rows in the files of each version; None where a log file changes them."""
+    if not versions:
+        return {}
+    rows: dict[int, int] = {}
+    unknown: dict[int, int] = {}
+    for file in files:
+        counted, counts = (unknown, 1) if file.rows is None else (rows, file.rows)
+        first = max(file.first, versions[0])
+        counted[first] = counted.get(first, 0) + counts
+        counted[file.removed] = counted.get(file.removed, 0) - counts
+    totals: dict[int, int | None] = {}
+    total = uncounted = 0
+    for version in versions:
+        total += rows.get(version, 0)
+        uncounted += unknown.get(version, 0)
+        totals[version] = None if uncounted else total
+    return totals

@@ -1,0 +1,213 @@
+"""The archived timeline: an LSM tree of parquet files in layout 2, log files of Avro records in layout 1.
+
+Data files of archived commits may still be live, so the history of a table begins in its archive.
+
+Source: hudi specification, "Timeline", "LSM Timeline"; hudi LSMTimeline, HoodieArchivedMetaEntry.
+"""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import parquet_pages
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError
+from snapshot_explorer.formats import json_text
+from snapshot_explorer.formats.avro.container import Shape
+from snapshot_explorer.formats.hudi.metadata import log_format
+from snapshot_explorer.formats.hudi.metadata.avro_records import read_records
+from snapshot_explorer.formats.hudi.metadata.commits import read_raw
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
+from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, timeline_folder
+from snapshot_explorer.limits import Limits
+from snapshot_explorer.storage import Entry, Storage
+
+_LOG_NAME = re.compile(r"\.commits_\.archive\.(\d+)_[\w-]+", re.ASCII)
+_MANIFEST_NAME = re.compile(r"manifest_(\d{1,18})", re.ASCII)
+_COLUMNS = ("instantTime", "completionTime", "action", "metadata")
+_NESTED = {
+    "commit": "hoodieCommitMetadata",
+    "deltacommit": "hoodieCommitMetadata",
+    "replacecommit": "hoodieReplaceCommitMetadata",
+    "clean": "hoodieCleanMetadata",
+    "rollback": "hoodieRollbackMetadata",
+    "savepoint": "hoodieSavePointMetadata",
+}
+"""The field of a record of layout 1 that contains the metadata of an action."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedInstant:
+    """A completed action in the archive."""
+
+    instant: Instant
+    """The action."""
+    content: bytes | Mapping[str, Any] | None
+    """Its metadata: the contents of its file (layout 2) or its record (layout 1)."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, for messages."""
+        return f"{self.instant.path} (instant {self.instant.text})"
+
+    def raw(self, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
+        """Return everything that was recorded about it."""
+        if isinstance(self.content, bytes):
+            return read_raw(self.content, self.path, shapes, limits)
+        return self.content or {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveListing:
+    """The files of an archive that count."""
+
+    names: tuple[str, ...]
+    """Their paths, in order."""
+    sizes: tuple[int | None, ...]
+    """Their sizes."""
+    is_absent: bool
+    """Whether there is no archive, so that nothing was archived, or the archive was deleted."""
+
+
+class Archive:
+    """The archive of a table. Keeps what it has read, by path and size: these files do not change. Thread-safe."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Start empty."""
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._shapes: dict[bytes, Shape] = {}
+        self._files: dict[tuple[str, int | None], tuple[ArchivedInstant, ...]] = {}
+
+    def list(self, config: TableConfig) -> ArchiveListing:
+        """Return the files of the archive: one listing, and in layout 2 the two small files that name them."""
+        return self._logs(config) if config.layout == 1 else self._tree(config)
+
+    def read(self, listing: ArchiveListing) -> dict[tuple[int, str], ArchivedInstant]:
+        """Return the completed actions in the archive, by time and action. Reads files that were not read before.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged.
+        """
+        with self._lock:
+            keys = list(zip(listing.names, listing.sizes, strict=True))
+            new = [key for key in keys if key not in self._files]
+            contents = self._storage.read_many([path for path, _ in new])
+            for key, content in zip(new, contents, strict=True):
+                read = self._read_parquet if key[0].endswith(".parquet") else self._read_log
+                self._files[key] = tuple(read(content, key[0]))
+            return {
+                (archived.instant.time, archived.instant.action): archived
+                for key in keys
+                for archived in self._files[key]
+            }
+
+    def _logs(self, config: TableConfig) -> ArchiveListing:
+        folder = f"{FOLDER}/{config.text('hoodie.archivelog.folder', default='archived')}"
+        numbered = sorted(
+            (int(matched[1]), entry)
+            for entry in self._storage.list(folder)
+            if (matched := _LOG_NAME.fullmatch(entry.name)) is not None and entry.size_bytes
+        )
+        return _listing(folder, [entry for _, entry in numbered])
+
+    def _tree(self, config: TableConfig) -> ArchiveListing:
+        folder = f"{timeline_folder(config)}/{config.text('hoodie.timeline.history.path', default='history')}"
+        entries = {entry.name: entry for entry in self._storage.list(folder)}
+        manifests = {int(matched[1]): name for name in entries if (matched := _MANIFEST_NAME.fullmatch(name))}
+        if not manifests:
+            return _listing(folder, [])
+        version = self._version(folder) if "_version_" in entries else None
+        path = f"{folder}/{manifests.get(version if version is not None else -1, manifests[max(manifests)])}"
+        content = self._storage.read(path)
+        try:
+            files = [str(file["fileName"]) for file in json_text.document(content, path, self._storage.limits)["files"]]
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, LimitError):
+                raise
+            raise CorruptTableError(
+                f"{path} is not a manifest of the archived timeline: {error}. Compare it with a copy of the table."
+            ) from error
+        missing = [name for name in files if name not in entries]
+        if missing:
+            raise CorruptTableError(
+                f"The archived timeline lacks {folder}/{missing[0]}, which {path} names. If a writer is active, try "
+                "again; otherwise files of the archive were deleted: restore them from a copy of the table."
+            )
+        return _listing(folder, [entries[name] for name in files])
+
+    def _version(self, folder: str) -> int | None:
+        try:
+            text = self._storage.read(f"{folder}/_version_").decode("utf-8", "replace").strip()
+        except MissingFileError:
+            return None
+        return int(text) if text.isascii() and text.isdigit() else None
+
+    def _read_parquet(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:
+        source = pa.BufferReader(content)
+        try:
+            file = parquet_pages.opened(source)
+            parquet_pages.check(file, source, path, columns=list(_COLUMNS), limits=self._storage.limits)
+            rows = file.read(columns=list(_COLUMNS)).to_pylist()
+            for row in rows:
+                instant = _completed(row["instantTime"], row["action"], row["completionTime"], path, len(content))
+                yield ArchivedInstant(instant=instant, content=row["metadata"])
+        except (pa.ArrowException, CorruptBytesError, OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, LimitError | CorruptTableError):
+                raise
+            raise _damaged(path, error) from error
+
+    def _read_log(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:
+        for block in log_format.blocks(content, path):
+            if block.type != log_format.AVRO:
+                continue
+            for row in read_records(log_format.container_of(block, path, self._shapes, self._storage.limits)):
+                state = row.get("actionState")
+                if state in (None, "COMPLETED"):
+                    yield self._archived(row, path, len(content))
+
+    def _archived(self, row: Mapping[str, Any], path: str, size_bytes: int) -> ArchivedInstant:
+        try:
+            action = str(row["actionType"])
+            completion = row.get("stateTransitionTime")
+            instant = _completed(row["commitTime"], action, completion, path, size_bytes)
+        except (KeyError, ValueError, TypeError) as error:
+            raise _damaged(path, error) from error
+        return ArchivedInstant(instant=instant, content=row.get(_NESTED.get(action, "")))
+
+
+def _listing(folder: str, entries: Sequence[Entry]) -> ArchiveListing:
+    return ArchiveListing(
+        names=tuple(f"{folder}/{entry.name}" for entry in entries),
+        sizes=tuple(entry.size_bytes for entry in entries),
+        is_absent=not entries,
+    )
+
+
+def _completed(text: object, action: object, completion: object, path: str, size_bytes: int) -> Instant:
+    digits = str(text)
+    return Instant(
+        time=int(digits),
+        text=digits,
+        action=str(action),
+        state="completed",
+        completion=None if completion in (None, "") else str(completion),
+        path=path,
+        size_bytes=size_bytes,
+    )
+
+
+def archived_writes(archived: Mapping[tuple[int, str], ArchivedInstant]) -> dict[int, ArchivedInstant]:
+    """Return the writes among archived actions by time."""
+    return {time: item for (time, action), item in archived.items() if action in WRITES}
+
+
+def _damaged(path: str, error: Exception) -> CorruptTableError:
+    return CorruptTableError(
+        f"{path} cannot be read as a file of the archived timeline: {error}. It is cut short or damaged; compare it "
+        "with a copy of the table."
+    )

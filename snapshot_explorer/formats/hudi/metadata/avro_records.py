@@ -1,0 +1,41 @@
+"""Records of Avro files in a timeline, as Python values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.avro.container import MAGIC, Container, Shape, read_container
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, records
+from snapshot_explorer.limits import Limits
+
+
+def is_avro(content: bytes) -> bool:
+    """Return whether a file is an Avro file."""
+    return content[: len(MAGIC)] == MAGIC
+
+
+def read_record(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
+    """Return the only record of an Avro file.
+
+    Raises:
+        CorruptTableError: The file is damaged or has no record.
+    """
+    rows = read_records(read_container(content, path, shapes, limits=limits))
+    if not rows:
+        raise CorruptTableError(f"{path} contains no record. It is damaged; compare it with a copy of the table.")
+    return rows[0]
+
+
+def read_records(container: Container) -> list[Mapping[str, Any]]:
+    """Return the records of an Avro file.
+
+    Raises:
+        CorruptTableError: The file is damaged.
+    """
+    try:
+        return list(records(container))
+    except FOREIGN_ERRORS as error:
+        raise CorruptTableError(
+            f"{container.path} cannot be read as an Avro file: {type(error).__name__}: {error}. It is cut short or "
+            "damaged; compare it with a copy of the table."
+        ) from error

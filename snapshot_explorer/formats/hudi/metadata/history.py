@@ -1,0 +1,371 @@
+"""The history of a Hudi table: its completed writes, active and archived, and the state that they add up to."""
+
+import threading
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from snapshot_explorer.errors import MissingFileError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
+from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, parse_commit, read_raw
+from snapshot_explorer.formats.hudi.metadata.file_groups import (
+    FileGroup,
+    ListedFile,
+    LostSlice,
+    StoredFile,
+    WriteHistory,
+    live,
+    stored_files,
+)
+from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
+from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, read_config
+from snapshot_explorer.formats.hudi.metadata.timeline import (
+    Instant,
+    Timeline,
+    moment,
+    newest_at_or_before,
+    timeline_folder,
+    timeline_of,
+)
+from snapshot_explorer.storage import Storage
+
+if TYPE_CHECKING:
+    from snapshot_explorer.formats.avro.container import Shape
+
+_AT_ONCE = 2_000
+"""Commits whose contents are in memory at the same time."""
+_DEEPEST = 12
+"""Levels of partition folders that are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileStates:
+    """The files of all versions."""
+
+    files: Sequence[StoredFile]
+    """The files."""
+    lost: Sequence[LostSlice]
+    """Slices from before the first known commit that are lost."""
+    start: int
+    """The first known commit."""
+    is_cut: bool
+    """Whether commits before the first known one are unknown, so that older instants count as committed."""
+
+    @cached_property
+    def added(self) -> Mapping[int, Sequence[StoredFile]]:
+        """The files that each version added."""
+        added: dict[int, list[StoredFile]] = {}
+        for file in self.files:
+            added.setdefault(file.first, []).append(file)
+        return added
+
+    @cached_property
+    def removed(self) -> Mapping[int, Sequence[StoredFile]]:
+        """The files that each version removed."""
+        removed: dict[int, list[StoredFile]] = {}
+        for file in self.files:
+            removed.setdefault(file.removed, []).append(file)
+        return removed
+
+    def at(self, version: int, root: str) -> list[StoredFile]:
+        """Return the files of a version.
+
+        Raises:
+            SnapshotNotFoundError: The version needs files that are not known any more.
+        """
+        for lost in self.lost:
+            if version < lost.removed:
+                raise SnapshotNotFoundError(
+                    f"The files of version {version} of {root} are not all known: the file group {lost.file_id} in the "
+                    f"partition {lost.partition!r} had files of the instant {lost.instant}, which was archived. The "
+                    "archive was deleted, and the cleaner removed the files. Choose a newer version, from "
+                    f"{lost.removed} on."
+                )
+        return live(self.files, version)
+
+
+class HudiSource:
+    """One listing of a table's timeline, and what was read since. Thread-safe."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        timeline: Timeline,
+        archived: ArchiveListing,
+        reader: "CommitReader",
+    ) -> None:
+        """Bind to a listing. Reads nothing."""
+        self.storage = storage
+        self.config = config
+        self.timeline = timeline
+        self.archive_listing = archived
+        self.reader = reader
+        self._lock = threading.RLock()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Return a value that is equal for listings of the same timeline and archive."""
+        return self.timeline.names, self.archive_listing.names
+
+    @cached_property
+    def archived(self) -> Mapping[tuple[int, str], ArchivedInstant]:
+        """The completed actions in the archive, by time and action. Reads the archive."""
+        return self.reader.archive.read(self.archive_listing)
+
+    @cached_property
+    def writes(self) -> dict[int, Instant | ArchivedInstant]:
+        """The versions, ascending: active writes, and archived ones that no restore removed. Reads the archive."""
+        archived = archived_writes(self.archived)
+        removed = self._restored_away() if archived else frozenset()
+        writes: dict[int, Instant | ArchivedInstant] = {
+            time: item for time, item in archived.items() if item.instant.text not in removed
+        }
+        writes.update(self.timeline.writes)
+        return dict(sorted(writes.items()))
+
+    @cached_property
+    def versions(self) -> tuple[int, ...]:
+        """The versions, ascending."""
+        return tuple(self.writes)
+
+    def _restored_away(self) -> frozenset[str]:
+        """Return the instants that restores removed: the archive may still contain them."""
+        texts: set[str] = set()
+        for instant in self.timeline.of_action("restore"):
+            if instant.state == "completed":
+                texts.update(str(item["commitTime"]) for item in self.record(instant).get("restoreInstantInfo") or ())
+        return frozenset(texts)
+
+    def instant(self, version: int) -> Instant:
+        """Return the instant of a version."""
+        write = self.writes[version]
+        return write.instant if isinstance(write, ArchivedInstant) else write
+
+    def record(self, instant: Instant) -> Mapping[str, Any]:
+        """Return everything that the file of an instant contains. One request."""
+        return read_raw(self.storage.read(instant.path), instant.path, self.reader.shapes, self.storage.limits)
+
+    def raws(self, versions: Sequence[int]) -> list[Mapping[str, Any]]:
+        """Return everything that was recorded about versions, in their order. One request each, if not archived."""
+        writes = [self.writes[version] for version in versions]
+        active = [write for write in writes if isinstance(write, Instant)]
+        contents = iter(self._contents(active))
+        shapes, limits = self.reader.shapes, self.storage.limits
+        return [
+            write.raw(shapes, limits)
+            if isinstance(write, ArchivedInstant)
+            else read_raw(next(contents), write.path, shapes, limits)
+            for write in writes
+        ]
+
+    def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
+        try:
+            return self.storage.read_many([instant.path for instant in instants])
+        except MissingFileError as error:
+            raise StorageError(
+                f"{error} A writer archived or rolled back the commit since the timeline was listed. Try again."
+            ) from error
+
+    def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
+        """Return the metadata of versions. One request for each that was not read before."""
+        with self._lock:
+            new = [version for version in versions if self._key(version) not in self.reader.commits]
+            for begin in range(0, len(new), _AT_ONCE):
+                some = new[begin : begin + _AT_ONCE]
+                for version, raw in zip(some, self.raws(some), strict=True):
+                    self.reader.commits[self._key(version)] = parse_commit(raw, self.instant(version).path)
+            return {version: self.reader.commits[self._key(version)] for version in versions}
+
+    def _key(self, version: int) -> tuple[str, str]:
+        instant = self.instant(version)
+        return instant.path, instant.text
+
+    @cached_property
+    def pending(self) -> list[tuple[FileGroup, int]]:
+        """The file groups in the plans of pending compactions. One request for each."""
+        groups: list[tuple[FileGroup, int]] = []
+        for instant in self.timeline.pending_compactions:
+            for operation in self.plan(instant).get("operations") or ():
+                key = str(operation.get("partitionPath") or ""), str(operation["fileId"])
+                groups.append((key, instant.time))
+        return groups
+
+    def plan(self, instant: Instant) -> Mapping[str, Any]:
+        """Return the plan of a compaction, which the file of its request contains. One request."""
+        path = f"{timeline_folder(self.config)}/{instant.text}.{instant.action}.requested"
+        return read_record(self.storage.read(path), path, self.reader.shapes, self.storage.limits)
+
+    @property
+    def state(self) -> FileStates:
+        """The files of all versions. Reads the metadata of all commits."""
+        with self._lock:
+            return self._state
+
+    @cached_property
+    def _state(self) -> FileStates:
+        commits = self.commits(self.versions)
+        start = self.versions[0] if self.versions else 0
+        is_cut = self.archive_listing.is_absent or any(
+            stat.previous is not None and stat.previous.isdigit() and int(stat.previous) < start
+            for commit in commits.values()
+            for stat in commit.stats
+        )
+        listed = self._listed_before(start) if is_cut and self.versions else []
+        files, lost = stored_files(
+            WriteHistory(
+                commits=commits,
+                completions=self._completions(),
+                pending=self.pending,
+                listed=listed,
+                has_completion_times=self.config.has_completion_times,
+            )
+        )
+        return FileStates(files=files, lost=lost, start=start, is_cut=bool(listed or lost))
+
+    def _completions(self) -> dict[int, int]:
+        if not self.config.has_completion_times:
+            return {}
+        return {
+            version: int(instant.completion)
+            for version in self.versions
+            if (instant := self.instant(version)).completion is not None
+        }
+
+    def _listed_before(self, start: int) -> list[ListedFile]:
+        """Return files of instants before the first known commit. Lists all partitions, level by level."""
+        files: list[ListedFile] = []
+        level = [""]
+        for _ in range(_DEEPEST):
+            below: list[str] = []
+            for folder, entries in zip(level, self.storage.list_many(level), strict=True):
+                for entry in entries:
+                    if entry.is_folder:
+                        if not entry.name.startswith("."):
+                            below.append(f"{folder}/{entry.name}" if folder else entry.name)
+                        continue
+                    listed = _listed_file(folder, entry.name, entry.size_bytes)
+                    if listed is not None and listed.instant < start:
+                        files.append(listed)
+            if not below:
+                break
+            level = below
+        return files
+
+
+def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile | None:
+    log = log_name(name)
+    named = (log.file_id, log.instant) if log is not None else base_instant(name)
+    if named is None or not named[1].isdigit():
+        return None
+    return ListedFile(
+        path=f"{folder}/{name}" if folder else name,
+        partition=folder,
+        file_id=named[0],
+        instant=int(named[1]),
+        is_log=log is not None,
+        size_bytes=size_bytes,
+    )
+
+
+class CommitReader:
+    """What was read of a table's commits, over all listings: files of the timeline do not change."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Start empty."""
+        self.archive = Archive(storage)
+        self.shapes: dict[bytes, Shape] = {}
+        self.commits: dict[tuple[str, str], CommitMetadata] = {}
+
+
+class HudiHistory:
+    """The timeline of a table, listed again on request. Thread-safe."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Bind to a table. Reads nothing."""
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._reader = CommitReader(storage)
+        self._source: HudiSource | None = None
+
+    def current(self) -> HudiSource:
+        """Return the last listing; lists the timeline if it was not listed yet."""
+        return self._source or self.refresh()
+
+    def refresh(self) -> HudiSource:
+        """List the timeline and the archive, after reading the properties."""
+        config = read_config(self._storage)
+        entries, archived = self._storage.together(
+            partial(self._storage.list, timeline_folder(config)), partial(self._reader.archive.list, config)
+        )
+        source = HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
+        with self._lock:
+            known = self._source
+            if known is not None and known.identity == source.identity and known.config == config:
+                return known
+            self._source = source
+        return source
+
+    def having(self, version: int) -> HudiSource:
+        """Return a listing that has a version: the last one, or a new one.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist.
+        """
+        source = self.current()
+        if version not in source.writes:
+            source = self.refresh()
+        if version not in source.writes:
+            raise not_found(source, version)
+        return source
+
+
+def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
+    """Return the error for a version that does not exist."""
+    root, versions = source.storage.root, source.versions
+    if not versions:
+        return SnapshotNotFoundError(f"Version {version} does not exist: {root} has no completed commit yet.")
+    instants = {instant.time: instant for instant in source.timeline.instants}
+    pending = instants.get(version)
+    what = f"Version {version} of {root} does not exist."
+    if pending is not None:
+        what = f"The instant {version} of {root} is no version: it is a {pending.action} that is {pending.state}."
+    removed = _removed_by(source, version)
+    if removed is not None:
+        what = f"Version {version} of {root} was removed by the {removed.action} at {removed.text}."
+    before = newest_at_or_before(versions, version)
+    nearest = "" if before is None else f" The newest version before it is {before}."
+    return SnapshotNotFoundError(
+        f"{what}{nearest} Versions are the times at which commits were requested: {versions[0]} to {versions[-1]}. "
+        "history() lists them."
+    )
+
+
+def _removed_by(source: HudiSource, version: int) -> Instant | None:
+    """Return the rollback or restore that removed an instant; None if none is known."""
+    for instant in source.timeline.of_action("rollback", "restore"):
+        if instant.state == "completed" and instant.time > version:
+            raw = source.record(instant)
+            items: Iterable[Mapping[str, Any]] = raw.get("instantsRollback") or raw.get("restoreInstantInfo") or ()
+            if any(str(item.get("commitTime", "")).lstrip("0") == str(version) for item in items):
+                return instant
+    return None
+
+
+def committed_at(source: HudiSource, versions: Sequence[int]) -> list[Any]:
+    """Return when versions were completed, or requested where the timeline does not record more; in UTC."""
+    times = []
+    for version in versions:
+        instant = source.instant(version)
+        shown = instant.completion if source.config.layout > 1 and instant.completion else instant.text
+        times.append(moment(shown))
+    return times
+
+
+def neighbour(source: HudiSource, version: int) -> int | None:
+    """Return the version before one; None for the first."""
+    place = bisect_left(source.versions, version)
+    return source.versions[place - 1] if place else None

@@ -1,0 +1,166 @@
+"""The frame of log files: blocks one after another, with a type, a header and a content.
+
+Source: hudi specification, "Log Format"; hudi HoodieLogFileReader, HoodieLogBlock.
+"""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
+from snapshot_explorer.formats.avro.container import Container, Shape, parse_shape
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.limits import Limits
+
+MAGIC = b"#HUDI#"
+COMMAND, DELETE, AVRO, HFILE, PARQUET, CHANGES = 0, 1, 3, 4, 5, 6
+"""Types of blocks. Type 2 stands for damaged ones and is never written."""
+INSTANT, TARGET_INSTANT, SCHEMA, COMMAND_TYPE, COMPACTED_TIMES = 0, 1, 2, 3, 4
+"""Entries of headers."""
+IS_PARTIAL = 7
+"""The entry of a header that says that the records lack columns that were not changed."""
+_VERSION = 1
+_LENGTH = struct.Struct(">q")
+_NUMBER = struct.Struct(">i")
+_MOST_ENTRIES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogBlock:
+    """A block of a log file."""
+
+    type: int
+    """Its type."""
+    header: Mapping[int, str]
+    """Its header."""
+    content: bytes
+    """Its content."""
+    at: int
+    """Where it begins in the file."""
+
+
+class _CutError(Exception):
+    """A block is cut short or damaged."""
+
+
+def blocks(content: bytes, path: str) -> Iterator[LogBlock]:
+    """Yield the blocks of a log file in order, without damaged ones, which writers that failed leave.
+
+    Raises:
+        CorruptTableError: The file does not begin with a block.
+    """
+    if content and content[: len(MAGIC)] != MAGIC:
+        raise CorruptTableError(
+            f"{path} is not a log file of Hudi: it does not begin with #HUDI#. It may have been overwritten; compare "
+            "it with a copy of the table."
+        )
+    at = 0
+    while 0 <= at < len(content):
+        try:
+            end = _end(content, at)
+            yield _block(content, at, end)
+            at = end
+        except (_CutError, struct.error, UnicodeDecodeError):
+            at = content.find(MAGIC, at + len(MAGIC))
+
+
+def _end(content: bytes, at: int) -> int:
+    """Return the position after a block, whose length is recorded before and after it."""
+    start = at + len(MAGIC)
+    (length,) = _LENGTH.unpack_from(content, start)
+    end = start + _LENGTH.size + int(length)
+    if length < _LENGTH.size or end > len(content):
+        raise _CutError
+    (trailing,) = _LENGTH.unpack_from(content, end - _LENGTH.size)
+    if trailing != length + len(MAGIC) or (end < len(content) and content[end : end + len(MAGIC)] != MAGIC):
+        raise _CutError
+    return end
+
+
+def _block(content: bytes, at: int, end: int) -> LogBlock:
+    position = at + len(MAGIC) + _LENGTH.size
+    version, block_type = _NUMBER.unpack_from(content, position)[0], _NUMBER.unpack_from(content, position + 4)[0]
+    if version != _VERSION:
+        raise _CutError
+    header, position = _header(content, position + 2 * _NUMBER.size, end)
+    (size,) = _LENGTH.unpack_from(content, position)
+    position += _LENGTH.size
+    if size < 0 or position + size > end:
+        raise _CutError
+    return LogBlock(type=block_type, header=header, content=content[position : position + size], at=at)
+
+
+def _header(content: bytes, position: int, end: int) -> tuple[dict[int, str], int]:
+    (count,) = _NUMBER.unpack_from(content, position)
+    position += _NUMBER.size
+    header: dict[int, str] = {}
+    if not 0 <= count <= _MOST_ENTRIES:
+        raise _CutError
+    for _ in range(count):
+        key, size = _NUMBER.unpack_from(content, position)[0], _NUMBER.unpack_from(content, position + 4)[0]
+        position += 2 * _NUMBER.size
+        if size < 0 or position + size > end:
+            raise _CutError
+        header[key] = content[position : position + size].decode()
+        position += size
+    return header, position
+
+
+_FIRST_COUNTED = 2
+"""The first version of the content of Avro blocks that contains the number of records."""
+
+
+def container_of(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Container:
+    """Return the records of an Avro block as an Avro file that was read.
+
+    Args:
+        block: The block.
+        path: The log file, for messages.
+        shapes: Schemas parsed before, by their text; that of the block is added.
+        limits: Limits on the number of records.
+
+    Raises:
+        CorruptTableError: The block is damaged.
+        LimitError: It has too many records.
+        UnsupportedFeatureError: Its version or its schema is not read.
+    """
+    text = block.header.get(SCHEMA, "").encode()
+    content = block.content
+    try:
+        version, count = _NUMBER.unpack_from(content, 0)[0], _NUMBER.unpack_from(content, _NUMBER.size)[0]
+        if version < _FIRST_COUNTED:
+            raise refusal(features.OLD_AVRO_BLOCKS, path=path, version=version)
+        if text not in shapes:
+            shapes[text] = parse_shape(json.loads(text))
+        limits.check_rows(path, len(content), count)
+        records = _records(content, count)
+    except (LimitError, UnsupportedFeatureError):
+        raise
+    except (_CutError, struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged_block(path, block, error) from error
+    name = f"{path} (block at byte {block.at})"
+    return Container(path=name, shape=shapes[text], schema_text=text, blocks=((count, records),), header={})
+
+
+def _records(content: bytes, count: int) -> bytes:
+    """Return the records of a block one after another, without their lengths."""
+    parts = []
+    at = 2 * _NUMBER.size
+    for _ in range(count):
+        (size,) = _NUMBER.unpack_from(content, at)
+        at += _NUMBER.size
+        if size < 0 or at + size > len(content):
+            raise _CutError(f"a record of {size} bytes")
+        parts.append(content[at : at + size])
+        at += size
+    return b"".join(parts)
+
+
+def damaged_block(path: str, block: LogBlock, error: Exception) -> CorruptTableError:
+    """Return the error for a block whose content cannot be decoded."""
+    return CorruptTableError(
+        f"The block at byte {block.at} of the log file {path} cannot be read: {type(error).__name__}: {error}. The "
+        "file is damaged; compare it with a copy of the table."
+    )

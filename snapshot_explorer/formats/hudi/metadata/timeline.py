@@ -1,0 +1,132 @@
+"""The timeline of a Hudi table: its instants, from the names of files in one folder.
+
+Source: hudi specification, "Timeline"; hudi InstantFileNameParserV1 and V2.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Literal
+
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig
+from snapshot_explorer.storage import Entry
+
+State = Literal["requested", "inflight", "completed"]
+WRITES = frozenset(("commit", "deltacommit", "replacecommit"))
+"""The actions that change what readers see, under the names of their completed files."""
+_PENDING_WRITES = {"clustering": "replacecommit", "compaction": "commit", "logcompaction": "deltacommit"}
+_ACTIONS = WRITES | _PENDING_WRITES.keys() | {"clean", "rollback", "savepoint", "restore", "indexing"}
+_NAME = re.compile(r"(\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?", re.ASCII)
+_SECOND_DIGITS = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """An action on a table, in its furthest state."""
+
+    time: int
+    """When it was requested, as the writer's clock showed it: the digits of `text` as an integer."""
+    text: str
+    """When it was requested, as it is written in names: yyyyMMddHHmmss, and milliseconds since release 0.10."""
+    action: str
+    """The action in the name of the file."""
+    state: State
+    """Its state."""
+    completion: str | None
+    """When it was completed, in the same notation; None if the name does not contain it."""
+    path: str
+    """The file of this state, below the table's root; of an archived instant the file of the archive."""
+    size_bytes: int | None
+    """The size of that file."""
+
+    @property
+    def is_completed_write(self) -> bool:
+        """Whether it is a version."""
+        return self.state == "completed" and self.action in WRITES
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The instants of the active timeline, ascending, each once, in its furthest state."""
+
+    instants: tuple[Instant, ...]
+    names: tuple[str, ...]
+    """The names of all files, sorted: equal names mean that nothing changed."""
+
+    @cached_property
+    def writes(self) -> dict[int, Instant]:
+        """The completed writes by time, ascending."""
+        return {instant.time: instant for instant in self.instants if instant.is_completed_write}
+
+    @cached_property
+    def pending_compactions(self) -> tuple[Instant, ...]:
+        """The compactions that are requested or running."""
+        return tuple(one for one in self.instants if one.action == "compaction" and one.state != "completed")
+
+    def of_action(self, *actions: str) -> tuple[Instant, ...]:
+        """Return the instants of some actions, in any state."""
+        return tuple(instant for instant in self.instants if instant.action in actions)
+
+
+def timeline_folder(config: TableConfig) -> str:
+    """Return the folder of the active timeline."""
+    return FOLDER if config.layout == 1 else f"{FOLDER}/{config.text('hoodie.timeline.path', default='timeline')}"
+
+
+def timeline_of(entries: Iterable[Entry], config: TableConfig) -> Timeline:
+    """Return the timeline of a listing of its folder. Files that are not of the timeline are ignored."""
+    folder = timeline_folder(config)
+    named = [(entry, _instant(entry, folder)) for entry in entries if not entry.is_folder]
+    instants: dict[tuple[int, str], Instant] = {}
+    for _, instant in named:
+        if instant is not None:
+            key = instant.time, _PENDING_WRITES.get(instant.action, instant.action)
+            known = instants.get(key)
+            if known is None or _RANKS[instant.state] > _RANKS[known.state]:
+                instants[key] = instant
+    ordered = tuple(instants[key] for key in sorted(instants))
+    return Timeline(ordered, tuple(sorted(entry.name for entry, instant in named if instant is not None)))
+
+
+_RANKS: dict[State, int] = {"requested": 0, "inflight": 1, "completed": 2}
+
+
+def _instant(entry: Entry, folder: str) -> Instant | None:
+    matched = _NAME.fullmatch(entry.name)
+    if matched is None:
+        return None
+    text, completion, action, suffix = matched.groups()
+    if action in ("inflight", "requested") and suffix is None:
+        action, suffix = "commit", action  # the inflight file of a commit does not name its action
+    if action not in _ACTIONS:
+        return None
+    state: State = "completed" if suffix is None else "inflight" if suffix == "inflight" else "requested"
+    return Instant(
+        time=int(text),
+        text=text,
+        action=action,
+        state=state,
+        completion=completion,
+        path=f"{folder}/{entry.name}",
+        size_bytes=entry.size_bytes,
+    )
+
+
+def moment(text: str) -> datetime:
+    """Return the time that an instant's text shows, taken as UTC; 1970 for the instants of bootstraps.
+
+    The zone of the writer is not recorded.
+    """
+    digits = text[:_SECOND_DIGITS]
+    try:
+        second = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(int(text), 999))
+    return second + timedelta(milliseconds=int(text[_SECOND_DIGITS:][:3].ljust(3, "0")))
+
+
+def newest_at_or_before(versions: Collection[int], time: int) -> int | None:
+    """Return the newest of some versions at or before a time; None if there is none."""
+    return max((version for version in versions if version <= time), default=None)

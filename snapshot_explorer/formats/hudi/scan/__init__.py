@@ -1,0 +1,1 @@
+"""Plans splits of Hudi tables, and reads and merges their rows."""

@@ -1,0 +1,60 @@
+"""Splits for readers on other machines, and for readers other than this package's own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from snapshot_explorer.formats.hudi.metadata.types import HudiType
+from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
+from snapshot_explorer.model import NativeFile, NativeRows, Split
+from snapshot_explorer.storage import Storage
+
+
+def split_by_file(split: Split) -> Sequence[Split]:
+    """Return one split per file for a split of base files; a slice with log files unchanged."""
+    plan = split.detail
+    if not isinstance(plan, HudiPlan) or plan.merge is not None:
+        return (split,)
+    return [
+        replace(
+            split,
+            files=(file.path,),
+            rows=file.rows,
+            size_bytes=file.size_bytes or 0,
+            counted=file.rows,
+            detail=plan.for_file(place),
+        )
+        for place, file in enumerate(plan.bases)
+    ]
+
+
+def native_files(storage: Storage, split: Split) -> NativeRows | None:
+    """Return the files of a split for other readers; None if they would return other rows."""
+    plan = split.detail
+    if not isinstance(plan, HudiPlan) or plan.merge is not None or plan.null_texts:
+        return None
+    constants = dict(plan.partition)
+    fields = [field for field in plan.fields if field.name not in constants]
+    if any(_may_differ(field.type) for field in fields):
+        return None
+    names = {field.name: field.name for field in fields}
+    partition = pa.table({name: pa.array([value.as_py()], value.type) for name, value in plan.partition})
+    return NativeRows(
+        files=tuple(
+            NativeFile(
+                address=storage.local_address(file.path),
+                kind="orc" if file.is_orc else "parquet",
+                rows=file.rows,
+                names=names,
+                size_bytes=file.size_bytes,
+            )
+            for file in plan.bases
+        ),
+        partition=partition if plan.partition else None,
+    )
+
+
+def _may_differ(data_type: HudiType) -> bool:
+    """Return whether values of a type may be stored in forms that readers convert in different ways."""
+    return bool(data_type.fields) or data_type.element is not None or data_type.logical.startswith("timestamp-millis")

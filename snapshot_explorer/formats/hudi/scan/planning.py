@@ -1,0 +1,213 @@
+"""Plan the splits of a version: which file slices to read, which to skip, and which to read together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshot_explorer.arrow.bin_packing import pack
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.files.data_files import BaseFile
+from snapshot_explorer.formats.hudi.files.log_files import LogFile
+from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
+from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
+from snapshot_explorer.formats.hudi.metadata.types import HudiField
+from snapshot_explorer.formats.hudi.scan.merge_rules import merge_rules
+from snapshot_explorer.formats.hudi.scan.partitions import null_texts, partition_texts, partition_values, typed_columns
+from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
+from snapshot_explorer.formats.hudi.scan.record_keys import record_keys
+from snapshot_explorer.formats.skipped import skipped_frame
+from snapshot_explorer.model import Predicate, ReadPlan, Split
+
+_TARGET_BYTES = 128 * 2**20
+_OPEN_BYTES = 4 * 2**20
+_BOOTSTRAP = 1
+"""The instant of files that have only the keys of rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionFiles:
+    """What the splits of a version are planned from."""
+
+    config: TableConfig
+    """The table's properties."""
+    version: int
+    """The version."""
+    fields: tuple[HudiField, ...]
+    """Its columns."""
+    files: Sequence[StoredFile]
+    """Its files."""
+    committed_before: int | None
+    """Blocks of instants before this one count too; None if all commits are known."""
+    schema_on_read: bool
+    """Whether columns are found by ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slice:
+    """A file slice."""
+
+    partition: str
+    base: StoredFile | None
+    logs: tuple[StoredFile, ...]
+
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        return self.logs if self.base is None else (self.base, *self.logs)
+
+
+def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
+    """Return the splits of the rows of a version, and the files that the predicate skips by their partitions.
+
+    Reads nothing.
+
+    Raises:
+        UnsupportedFeatureError: The version needs a feature that is not read.
+    """
+    check_readable(source)
+    slices = _slices(source.files)
+    members: dict[str, list[_Slice]] = {}
+    for item in slices:
+        members.setdefault(item.partition, []).append(item)
+    partitions = sorted(members)
+    texts = [partition_texts(source.config, path) for path in partitions]
+    passes = _passing(source, texts, predicate)
+    splits: list[Split] = []
+    for place, path in enumerate(partitions):
+        if passes[place]:
+            splits += _splits(source, path, texts[place], members[path])
+    return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped(source.files, partitions, texts, passes))
+
+
+def in_partitions(source: VersionFiles, predicate: Predicate | None) -> list[StoredFile]:
+    """Return the files of a version in partitions that might match the predicate."""
+    partitions = sorted({file.partition for file in source.files})
+    passes = _passing(source, [partition_texts(source.config, path) for path in partitions], predicate)
+    chosen = {path for path, is_chosen in zip(partitions, passes.tolist(), strict=True) if is_chosen}
+    return [file for file in source.files if file.partition in chosen]
+
+
+def check_readable(source: VersionFiles) -> None:
+    """Check that the rows of a version can be read.
+
+    Raises:
+        UnsupportedFeatureError: They need a feature that is not read.
+    """
+    if source.schema_on_read and source.files:
+        raise refusal(features.SCHEMA_ON_READ, version=source.version)
+    is_bootstrapped = bool(source.config.text("hoodie.bootstrap.base.path"))
+    for file in source.files:
+        if file.is_log:
+            continue
+        if is_bootstrapped and file.slice == _BOOTSTRAP:
+            raise refusal(features.BOOTSTRAPPED_FILES, path=file.path)
+        if not file.path.endswith((".parquet", ".orc")):
+            raise refusal(features.OTHER_BASE_FILES, path=file.path)
+
+
+def _slices(files: Sequence[StoredFile]) -> list[_Slice]:
+    groups: dict[tuple[str, str], list[StoredFile]] = {}
+    for file in files:
+        groups.setdefault((file.partition, file.file_id), []).append(file)
+    return [
+        _Slice(
+            partition=partition,
+            base=next((file for file in members if not file.is_log), None),
+            logs=tuple(sorted((file for file in members if file.is_log), key=_log_order)),
+        )
+        for (partition, _), members in groups.items()
+    ]
+
+
+def _log_order(file: StoredFile) -> tuple[bool, LogName | str]:
+    name = log_name(file.path.rpartition("/")[2])
+    return (True, file.path) if name is None else (False, name)
+
+
+def _passing(
+    source: VersionFiles, texts: Sequence[Mapping[str, str | None]], predicate: Predicate | None
+) -> npt.NDArray[np.bool_]:
+    """Return which partitions might have matching rows."""
+    passes = np.ones(len(texts), np.bool_)
+    if predicate is None or not texts:
+        return passes
+    columns = typed_columns(source.config, source.fields, texts)
+    part = predicate.on(frozenset(columns)) if columns else None
+    if part is None:
+        return passes
+    return np.asarray(part.mask(pa.table(columns)).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _skipped(
+    files: Sequence[StoredFile],
+    partitions: Sequence[str],
+    texts: Sequence[Mapping[str, str | None]],
+    passes: npt.NDArray[np.bool_],
+) -> pa.Table:
+    positions = {path: place for place, path in enumerate(partitions)}
+    listed = {
+        "position": pa.array([positions[file.partition] for file in files], pa.int64()),
+        "bucket": pa.nulls(len(files), pa.int32()),
+        "skipped": pa.array(
+            [None if passes[positions[file.partition]] else "partition" for file in files], pa.string()
+        ),
+        "rows": pa.array([file.rows for file in files], pa.int64()),
+        "size_bytes": pa.array([file.size_bytes for file in files], pa.int64()),
+    }
+    return skipped_frame(pa.table(listed), texts)
+
+
+def _splits(
+    source: VersionFiles, path: str, texts: Mapping[str, str | None], slices: Sequence[_Slice]
+) -> Iterator[Split]:
+    constants = tuple(partition_values(source.config, source.fields, path).items())
+    nulls = null_texts(source.config, source.fields, path)
+
+    def split(bases: Sequence[StoredFile], merge: LogMerge | None, files: Sequence[StoredFile]) -> Split:
+        rows = [file.rows for file in files]
+        known = [count for count in rows if count is not None]
+        return Split(
+            files=tuple(file.path for file in files),
+            raw=merge is None and not nulls,
+            partition=texts,
+            bucket=None,
+            rows=sum(known) if len(known) == len(rows) else None,
+            size_bytes=sum(file.size_bytes or 0 for file in files),
+            counted=sum(known) if len(known) == len(rows) and merge is None else None,
+            detail=HudiPlan(
+                bases=tuple(BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows) for file in bases),
+                merge=merge,
+                fields=source.fields,
+                partition=constants,
+                null_texts=nulls,
+            ),
+        )
+
+    bases = [item.base for item in slices if item.base is not None and not item.logs]
+    for some in pack(bases, lambda file: max(file.size_bytes or 0, _OPEN_BYTES), target=_TARGET_BYTES):
+        yield split(some, None, some)
+    for item in slices:
+        if item.logs:
+            merge = _merge(source, item.logs)
+            yield split([] if item.base is None else [item.base], merge, item.files)
+
+
+def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:
+    return LogMerge(
+        logs=tuple(
+            LogFile(
+                path=file.path,
+                # Up to table version 7 rollbacks append to log files.
+                size_bytes=file.size_bytes if source.config.has_completion_times else None,
+                commits=tuple(time for time in file.commits if time <= source.version),
+                committed_before=source.committed_before,
+            )
+            for file in logs
+        ),
+        rules=merge_rules(source.config),
+        keys=record_keys(source.config, source.fields),
+    )

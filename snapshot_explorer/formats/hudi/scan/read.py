@@ -1,0 +1,90 @@
+"""Rows of a split: reads base files, merges log files into them, and brings columns to the version's schema."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.hudi.files.data_files import read_base
+from snapshot_explorer.formats.hudi.files.log_files import read_logs
+from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
+from snapshot_explorer.formats.hudi.scan.merge import SliceMerge
+from snapshot_explorer.formats.hudi.scan.meta_columns import FIELDS, IS_DELETED, OPERATION
+from snapshot_explorer.formats.hudi.scan.plans import HudiPlan, LogMerge
+from snapshot_explorer.model import Predicate, Split
+from snapshot_explorer.storage import Storage
+
+
+def read(
+    storage: Storage, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
+
+    Args:
+        storage: Where the files are.
+        split: A split from `planning`, maybe from another machine.
+        columns: Names of the version's columns, and of `_hoodie_*` columns; with none of them the batches hold rows
+            without columns.
+        predicate: Row groups in which no row matches it may be left out. Not of slices with log files, whose rows the
+            statistics of the base file do not describe.
+
+    Raises:
+        InvalidArgumentError: A column is not in the version's schema.
+        SnapshotNotFoundError: A file does not exist: the cleaner removed it.
+        CorruptTableError: A file is damaged; the message names it.
+        UnsupportedFeatureError: A file is stored in a form that is not read; the message names it.
+    """
+    plan = split.detail
+    if not isinstance(plan, HudiPlan):
+        raise InvalidArgumentError("The split does not belong to a Hudi table. Use splits from splits().")
+    fields = _fields(plan, columns)
+    constants = dict(plan.partition)
+    stored = [field for field in fields if field.name not in constants]
+    if plan.merge is not None:
+        batches = _merged(storage, plan, plan.merge, stored)
+    else:
+        if predicate is not None:
+            predicate = predicate.on(frozenset(field.name for field in stored) - frozenset(plan.null_texts))
+        batches = (batch for file in plan.bases for batch in read_base(storage, file, stored, predicate))
+    for batch in batches:
+        yield _finished(batch, fields, plan)
+
+
+def _fields(plan: HudiPlan, columns: Sequence[str]) -> list[HudiField]:
+    known = {field.name: field for field in plan.fields}
+    for name in columns:
+        if name not in known and name not in FIELDS:
+            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
+    return [known.get(name) or FIELDS[name] for name in columns]
+
+
+def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[HudiField]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a slice with log files, with at least these columns."""
+    by_name = {field.name: field for field in plan.fields}
+    rules = merge.rules
+    names = [*rules.ordering_fields, IS_DELETED, rules.delete_field]
+    needed = [*merge.keys.columns, *(by_name[name] for name in names if name in by_name), FIELDS[OPERATION]]
+    constants = dict(plan.partition)
+    every = {field.name: field for field in (*fields, *needed) if field.name not in constants}
+    work = SliceMerge(rules, merge.keys, tuple(every.values()))
+    work.add(read_logs(storage, merge.logs, tuple(every.values())))
+    yield from work.merged(batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
+
+
+def _finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
+    """Return a batch with exactly these columns."""
+    if not fields:
+        return bare(batch.num_rows)
+    constants = dict(plan.partition)
+    arrays = []
+    for field in fields:
+        if field.name in constants:
+            arrays.append(pa.repeat(constants[field.name], batch.num_rows))
+            continue
+        values = batch.column(batch.schema.names.index(field.name))
+        if field.name in plan.null_texts:
+            values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+        arrays.append(values)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([arrow_field(field) for field in fields]))

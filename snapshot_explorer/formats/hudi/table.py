@@ -1,0 +1,117 @@
+"""`Hudi`: a Hudi table on storage, an implementation of `formats.TableFormat`."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.frames.commits import commits_frame
+from snapshot_explorer.formats.hudi.frames.files import changes_frame
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, has_properties
+from snapshot_explorer.formats.hudi.version import HudiVersion
+from snapshot_explorer.formats.interface import RowChanges, TableFormat
+from snapshot_explorer.model import ChangeMode, Listing
+from snapshot_explorer.storage import Storage
+
+
+class Hudi(TableFormat):
+    """A Hudi table. A version is the time at which a completed write was requested. Thread-safe."""
+
+    name: ClassVar[str] = "hudi"
+    restore_command: ClassVar[str] = "CALL rollback_to_savepoint(table => '{name}', instant_time => '{version}')"
+    metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
+
+    def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
+        """Bind to a table. Reads nothing.
+
+        Raises:
+            TableNotFoundError: A branch was passed: Hudi tables have none.
+        """
+        if branch is not None:
+            raise TableNotFoundError(
+                f"{storage.root} has no branch {branch!r}: Hudi tables have no branches. Open it without a branch."
+            )
+        self._storage = storage
+        self._history = HudiHistory(storage)
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
+
+    @classmethod
+    def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
+        """Return whether the folder has the properties of a Hudi table. One request, or two without them."""
+        return FOLDER in folders and has_properties(storage)
+
+    def listing(self, start: int | None = None) -> Listing:
+        """Return the versions: the completed writes of the active and of the archived timeline.
+
+        Reads the properties, lists the timeline and its archive, and reads files of the archive that are new.
+
+        Raises:
+            TableNotFoundError: There are no properties.
+            UnsupportedFeatureError: The table has a version or a form that is not read.
+            CorruptTableError: A file of the archive is damaged.
+        """
+        source = self._history.refresh()
+        return Listing(
+            versions=tuple(version for version in source.versions if start is None or version >= start),
+            identity=source.identity,
+            is_contiguous=False,
+        )
+
+    def version(self, number: int | None) -> HudiVersion:
+        """Return one version; the empty table for None. At most one listing.
+
+        Raises:
+            SnapshotNotFoundError: The version does not exist; the message names the one before it.
+        """
+        source = self._history.current() if number is None else self._history.having(number)
+        return HudiVersion(self._storage, number, self._history, source)
+
+    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
+        """Return when each version was completed, or requested in layout 1; from names. The zone is that of the writer.
+
+        Raises:
+            SnapshotNotFoundError: A version does not exist.
+        """
+        return committed_at(self._with(versions), versions)
+
+    def commits(self, versions: Sequence[int]) -> pa.Table:
+        """Return the COMMITS frame, in the order of the versions; see `commits_frame`."""
+        source = self._with(versions)
+        tags: dict[int, list[str]] = {}
+        for name, version in self._savepoints(source).items():
+            tags.setdefault(version, []).append(name)
+        return commits_frame(source, versions, tags)
+
+    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
+        """Return the CHANGES frame. Reads the metadata of all commits that was not read before."""
+        source = self._with(versions)
+        return changes_frame(source, source.state, versions)
+
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:  # noqa: ARG002 - none is read
+        """Refuse: change data is not read."""
+        raise refusal(features.ROW_CHANGES, first=first, last=last)
+
+    def tags(self) -> dict[str, int]:
+        """Return the savepoints: their name is the version that they are on."""
+        return self._savepoints(self._history.current())
+
+    def _savepoints(self, source: HudiSource) -> dict[str, int]:
+        saved = [item for item in source.timeline.of_action("savepoint") if item.state == "completed"]
+        return {item.text: item.time for item in saved if item.time in source.writes}
+
+    def _with(self, versions: Sequence[int]) -> HudiSource:
+        """Return a listing that has these versions."""
+        source = self._history.current()
+        missing = [version for version in versions if version not in source.writes]
+        return self._history.having(missing[0]) if missing else source
+
+    def __reduce__(self) -> tuple[type["Hudi"], tuple[Storage]]:
+        return Hudi, (self._storage,)

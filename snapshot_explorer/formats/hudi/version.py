@@ -1,0 +1,189 @@
+"""`HudiVersion`: one version of a Hudi table, as `formats.TableVersion` defines it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifests_frame
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource
+from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
+from snapshot_explorer.formats.hudi.metadata.schema import field_ids, table_schema, version_schema
+from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
+from snapshot_explorer.formats.hudi.scan import planning
+from snapshot_explorer.formats.hudi.scan import read as rows
+from snapshot_explorer.formats.hudi.scan.meta_columns import metadata_columns
+from snapshot_explorer.formats.hudi.scan.native_files import native_files, split_by_file
+from snapshot_explorer.formats.interface import RowChanges, TableVersion
+from snapshot_explorer.model import FieldIds, NativeRows, Predicate, ReadPlan, Split, TableSchema, Validation
+from snapshot_explorer.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Definition:
+    """What a version is on other machines. Picklable."""
+
+    config: TableConfig
+    fields: tuple[HudiField, ...]
+    schema_on_read: bool
+
+
+class HudiVersion(TableVersion):
+    """One version of a Hudi table. Immutable and picklable; its schema is read once, when first used."""
+
+    def __init__(self, storage: Storage, number: int | None, history: HudiHistory, source: HudiSource | None) -> None:
+        """Bind to a version in a listing; on another machine the timeline is listed when it is needed."""
+        self._storage = storage
+        self._number = number
+        self._history = history
+        self._listed = source
+
+    def __reduce__(self) -> tuple[object, tuple[Storage, int | None, _Definition]]:
+        return _restored, (self._storage, self._number, self._definition)
+
+    @property
+    def storage(self) -> Storage:
+        return self._storage
+
+    @property
+    def number(self) -> int | None:
+        return self._number
+
+    @cached_property
+    def _source(self) -> HudiSource:
+        if self._listed is not None:
+            return self._listed
+        return self._history.current() if self._number is None else self._history.having(self._number)
+
+    @cached_property
+    def _definition(self) -> _Definition:
+        schema = version_schema(self._source, self._number)
+        return _Definition(config=self._source.config, fields=schema.fields, schema_on_read=schema.schema_on_read)
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        return table_schema(self._definition.config, self._definition.fields)
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return pa.schema([arrow_field(field) for field in self._definition.fields])
+
+    @cached_property
+    def field_ids(self) -> Mapping[str, FieldIds]:
+        return {field.name: field_ids(field) for field in self._definition.fields}
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Return `hoodie.properties`, which have no history: the same at every version."""
+        return self._definition.config.values
+
+    @property
+    def format_version(self) -> str:
+        """Return the table version, the timeline layout and the type of the table."""
+        config = self._definition.config
+        word = "MERGE_ON_READ" if config.is_merge_on_read else "COPY_ON_WRITE"
+        return f"table version {config.version}, timeline layout {config.layout}: {word}"
+
+    def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
+        return metadata_columns(names, self._definition.config)
+
+    def validate(self) -> Validation:
+        """Read the metadata of the version's commit.
+
+        Raises:
+            CorruptTableError: It is damaged.
+        """
+        if self._number is not None:
+            self._source.commits([self._number])
+        return Validation(table_id=None, notes=())
+
+    def manifests(self) -> pa.Table:
+        """Return the MANIFESTS frame: the metadata of the commit. Hudi has no lists of files."""
+        if self._number is None:
+            return frames.MANIFESTS.empty_table()
+        return manifests_frame(self._source, self._source.state, self._number)
+
+    def entries(self, manifest: str) -> pa.Table:
+        """Return what the version's commit added and removed.
+
+        Raises:
+            InvalidArgumentError: The manifest is not the metadata of the version's commit.
+        """
+        if self._number is None or manifest != self._source.instant(self._number).path:
+            raise InvalidArgumentError(
+                f"Version {self._number} has no manifest {manifest!r}. Snapshot.manifests() lists what it has: the "
+                "metadata of its commit."
+            )
+        changes = changes_frame(self._source, self._source.state, [self._number])
+        return changes.filter(pc.equal(changes.column("list"), "delta")).select(frames.ENTRIES.names)
+
+    def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
+        """Return the FILES frame, base and log files. Reads the metadata of all commits that was not read before.
+
+        With `statistics`, these are null: the metadata of Hudi that is read has none.
+        """
+        if self._number is None:
+            frame = frames.FILES.empty_table()
+        else:
+            state = self._source.state
+            chosen = planning.in_partitions(self._files(), predicate)
+            frame = files_frame(self._definition.config, chosen, state.start)
+        return _with_unknown_statistics(frame, self.arrow_schema) if statistics else frame
+
+    def _files(self) -> planning.VersionFiles:
+        number, state = self._number, self._source.state
+        return planning.VersionFiles(
+            config=self._definition.config,
+            version=0 if number is None else number,
+            fields=self._definition.fields,
+            files=() if number is None else state.at(number, self._storage.root),
+            committed_before=state.start if state.is_cut else None,
+            schema_on_read=self._definition.schema_on_read,
+        )
+
+    def plan(self, predicate: Predicate | None = None) -> ReadPlan:
+        """Return the splits of the rows, and the files in partitions that the predicate rules out.
+
+        Raises:
+            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
+        """
+        return planning.plan(self._files(), predicate)
+
+    def read(
+        self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        return rows.read(self._storage, split, columns, predicate)
+
+    def changelog(self) -> RowChanges:
+        """Refuse: change data is not read.
+
+        Raises:
+            InvalidArgumentError: Always.
+        """
+        raise InvalidArgumentError(
+            f"Version {self._number} has no changelog that is read. diff_rows() compares the rows of two versions."
+        )
+
+    def split_by_file(self, split: Split) -> Sequence[Split]:
+        return split_by_file(split)
+
+    def native_files(self, split: Split) -> NativeRows | None:
+        return native_files(self._storage, split)
+
+
+def _restored(storage: Storage, number: int | None, definition: _Definition) -> HudiVersion:
+    version = HudiVersion(storage, number, HudiHistory(storage), None)
+    vars(version)["_definition"] = definition
+    return version
+
+
+def _with_unknown_statistics(frame: pa.Table, schema: pa.Schema) -> pa.Table:
+    bounds = pa.struct(list(schema))
+    counts = pa.struct([pa.field(name, pa.int64()) for name in schema.names])
+    for name, data_type in (("lower", bounds), ("upper", bounds), ("null_count", counts)):
+        frame = frame.append_column(name, pa.nulls(len(frame), data_type))
+    return frame

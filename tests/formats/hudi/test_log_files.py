@@ -1,0 +1,147 @@
+"""Log files of slices: which blocks count, damaged ones, and what is refused by name."""
+
+import random
+import struct
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.formats.hudi.files.columns import conform
+from snapshot_explorer.formats.hudi.metadata.types import HudiType
+from tests.support.hudi.table_builder import HudiTable, block, deletes, records, text
+
+PROPERTIES = {"hoodie.table.type": "MERGE_ON_READ"}
+
+
+@pytest.fixture
+def table(memory_root):
+    built = HudiTable(*memory_root, properties=PROPERTIES)
+    built.insert([(1, "a"), (2, "b"), (3, "c")], action="deltacommit")
+    return built
+
+
+def rows(table):
+    found = open_table(f"memory://{table.root}").current.to_arrow().to_pylist()
+    return sorted((row["id"], row["name"]) for row in found)
+
+
+def test_records_update_and_insert_and_deletes_delete(table):
+    table.log("data-1", [records(2, [(2, "B"), (4, "D")]), deletes(2, [1])])
+
+    assert rows(table) == [(2, "B"), (3, "c"), (4, "D")]
+    assert open_table(f"memory://{table.root}").at(1).count() == 3
+
+
+def test_blocks_of_other_instants_do_not_count(table):
+    table.log("data-1", [records(2, [(2, "B")]), records(9, [(3, "no")]), deletes(8, [1])])
+
+    assert rows(table) == [(1, "a"), (2, "B"), (3, "c")]
+
+
+def test_a_rolled_back_block_does_not_count(table):
+    rollback = block(3, b"", type_=0, header={1: text(2), 3: "0"})
+    table.log("data-1", [records(2, [(2, "B")]), rollback])
+
+    assert rows(table) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_a_damaged_block_is_skipped(table):
+    damaged = records(2, [(3, "no")])[:-20]
+    table.log("data-1", [damaged, records(2, [(2, "B")])])
+    table.log("data-1", [records(3, [(1, "A")]), b"#HUDI#" + bytes(3)])
+
+    assert rows(table) == [(1, "A"), (2, "B"), (3, "c")]
+
+
+def test_the_magic_inside_of_a_block_is_content(table):
+    table.log("data-1", [records(2, [(2, "#HUDI#")])])
+
+    assert rows(table)[1] == (2, "#HUDI#")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (block(2, b"x", type_=4), "has a block of type HFile"),
+        (block(2, b"x", type_=6), "has a block of type change data"),
+        (deletes(2, [1], version=2), "has a delete block of version 2"),
+        (block(2, struct.pack(">ii", 1, 0)), "has an Avro block of version 1"),
+    ],
+)
+def test_a_block_that_is_not_read_is_refused_by_name(table, content, message):
+    table.log("data-1", [content])
+
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        rows(table)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        (
+            {"hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": "com.example.Mine"},
+            "are merged by 'Mine'",
+        ),
+        ({"hoodie.table.partial.update.mode": "SUM"}, "need the partial update mode 'SUM'"),
+        ({"hoodie.table.ordering.fields": "a.b"}, "are merged by 'the nested column a.b'"),
+    ],
+)
+def test_merges_that_are_not_known_are_refused_where_there_are_log_files(memory_root, properties, message):
+    built = HudiTable(*memory_root, properties=PROPERTIES | properties)
+    built.insert([(1, "a")], action="deltacommit")
+    assert rows(built) == [(1, "a")]
+    built.log("data-1", [records(2, [(1, "A")])])
+
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        rows(built)
+    assert open_table(f"memory://{built.root}").current.files().num_rows == 2
+
+
+def test_damaged_log_files_raise_our_errors_or_are_read(table, memory_root):
+    filesystem, root = memory_root
+    table.log("data-1", [records(2, [(2, "B"), (4, "D")]), deletes(2, [1])])
+    (path,) = filesystem.glob(f"{root}/.data-1_*")
+    whole = filesystem.cat_file(path)
+    draw = random.Random(7)
+    for _ in range(300):
+        content = bytearray(whole)
+        for _ in range(draw.randint(1, 4)):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        filesystem.pipe_file(path, bytes(content))
+        try:
+            rows(table)
+        except SnapshotExplorerError:
+            continue
+
+
+def test_event_time_decides_between_records_and_deletes(memory_root):
+    properties = {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields": "id"}
+    built = HudiTable(*memory_root, properties=PROPERTIES | properties)
+    built.insert([(5, "a"), (6, "b"), (7, "c")], action="deltacommit")
+    smaller, no_value = ("LongWrapper", {"value": 4}), ("IntWrapper", {"value": 0})
+    built.log("data-1", [deletes(2, [5], ordering=smaller), deletes(2, [6], ordering=no_value)])
+
+    assert rows(built) == [(5, "a"), (7, "c")]
+
+
+def test_deletes_of_keys_whose_text_is_not_known_are_refused_by_name(memory_root):
+    properties = {
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.table.recordkey.fields": "name",
+        "hoodie.table.keygenerator.type": "COMPLEX",
+    }
+    built = HudiTable(*memory_root, properties=PROPERTIES | properties)
+    built.insert([(1, "a")], action="deltacommit")
+    built.log("data-1", [deletes(2, ["a"])])
+
+    with pytest.raises(UnsupportedFeatureError, match="the text of the key name in delete blocks is not known"):
+        rows(built)
+
+
+def test_types_that_cannot_be_read_without_loss_are_refused_by_name():
+    with pytest.raises(UnsupportedFeatureError, match="values of the type double are not read as string"):
+        conform(pa.array([1.5]), HudiType(root="string"))
+    with pytest.raises(UnsupportedFeatureError, match="values of the type int64 are not read as array<int>"):
+        conform(pa.array([1]), HudiType(root="array", element=HudiType(root="int")))

@@ -1,0 +1,83 @@
+"""Tables that Hudi wrote: the rows, files and refusals at every version are those of Hudi on Spark."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
+
+DATA = Path(__file__).parents[2] / "data"
+EXPECTED = sorted((DATA / "expected" / "hudi").glob("*/*.json"))
+
+
+@pytest.mark.parametrize("path", EXPECTED, ids=[f"{path.parent.name}-{path.stem}" for path in EXPECTED])
+def test_a_version_has_the_rows_and_files_that_hudi_reads(path):
+    expected = json.loads(path.read_text())
+    folder = DATA / "hudi" / path.parent.name
+
+    if expected["outcome"] == "error":
+        with pytest.raises(SnapshotExplorerError):
+            open_table(folder).at(expected["version"]).to_arrow()
+        return
+    snapshot = open_table(folder).at(expected["version"])
+    if "files" in expected:
+        assert snapshot.files().num_rows == expected["files"]
+    try:
+        rows = snapshot.to_arrow()
+    except SnapshotExplorerError:
+        assert expected.get("may_refuse")
+        return
+    assert rows.column_names == expected["columns"]
+    assert canonical_rows(rows) == expected["rows"]
+
+
+def test_every_table_has_expectations():
+    assert {path.name for path in (DATA / "hudi").iterdir()} == {path.parent.name for path in EXPECTED}
+
+
+@pytest.mark.parametrize("name", ["v9_cow_basic", "v9_mor_basic", "v6_mor_compaction_run", "v9_cow_clustered"])
+def test_lifetimes_have_the_files_of_each_version(name):
+    table = open_table(DATA / "hudi" / name)
+    lifetimes = table.lifetimes()
+
+    for version in table.history().to_arrow()["version"].to_pylist():
+        known = sorted(lifetimes.files_at(version)["path"].to_pylist())
+        assert known == sorted(table.at(version).files().to_arrow()["path"].to_pylist())
+
+
+def test_versions_are_instants_and_exceed_what_a_float_distinguishes():
+    history = open_table(DATA / "hudi" / "v9_cow_basic").history().to_arrow()
+    versions = history["version"].to_pylist()
+
+    assert versions == sorted(versions, reverse=True)
+    assert all(version > 2**53 for version in versions)
+    assert history["kind"].to_pylist() == ["update", "delete", "update", "append"]
+    assert history["total_rows"].null_count == 0
+
+
+def test_archived_commits_are_versions():
+    for name in ("v6_cow_archived", "v9_cow_archived", "v9_cow_lsm_merged"):
+        folder = DATA / "hudi" / name
+        active = len([*folder.glob(".hoodie/*.commit"), *folder.glob(".hoodie/timeline/*.commit")])
+
+        assert len(open_table(folder).history()) > active
+
+
+def test_savepoints_are_tags():
+    table = open_table(DATA / "hudi" / "v9_cow_savepoint_restored")
+    (name,) = table.tags().to_arrow()["tag"].to_pylist()
+
+    assert table.at(f"tag:{name}").version == int(name)
+
+
+def test_meta_columns_are_read_on_request():
+    snapshot = open_table(DATA / "hudi" / "v9_mor_basic").current
+    rows = snapshot.to_arrow(columns=["id", "_hoodie_record_key", "_hoodie_commit_time"])
+
+    assert [str(value) for value in rows["id"].to_pylist()] == rows["_hoodie_record_key"].to_pylist()
+    assert set(map(int, rows["_hoodie_commit_time"].to_pylist())) <= set(
+        open_table(DATA / "hudi" / "v9_mor_basic").history().to_arrow()["version"].to_pylist()
+    )

@@ -1,0 +1,1 @@
+"""What tests of Hudi share: tables written by hand."""
