@@ -112,7 +112,7 @@ class User:
 
     def look(self):
         """Note what is shown that went wrong: an error of ours is counted, any other is wrong."""
-        shown = [self.explorer.state.note, *(pane.error for pane in self.explorer._views.panes.values())]
+        shown = [self.explorer.state.note, *(view.error for view in self.explorer.views.values())]
         for sentence in filter(None, shown):
             head = sentence.split(" ", 1)[0]
             (self.wrong if head.endswith(_FOREIGN) else self.reported)[sentence[:160]] += 1

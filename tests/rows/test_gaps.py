@@ -200,8 +200,8 @@ def test_retention_and_the_explorer_say_what_is_missing(tmp_path, name, lost):
     note = f"{missing.capitalize()}: later totals include what changed there."
     try:
         assert missing in explorer._repr_mimebundle_()["text/plain"]
-        assert explorer._timeline_pane.commits["notes"] == [note]
-        assert note in repr(explorer._timeline_pane.picture)
+        assert explorer.commits["notes"] == [note]
+        assert note in str(explorer)
     finally:
         explorer.close()
 

@@ -82,7 +82,7 @@ _WIDE = r"""
   const is_cut = element.matches("button, select, .widget-label, .widget-button, .widget-toggle-button")
     && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible";
   const { right, width } = element.getBoundingClientRect();
-  const scrolls = element.closest(".sx-box, .sx-grid, [style*=overflow]");
+  const scrolls = element.closest(".sx-box, .sx-grid, .sx-tabs, [style*=overflow]");
   return is_cut || (width > 1 && !scrolls && right > document.documentElement.clientWidth + 1);
 }).map((element) => `<${element.tagName.toLowerCase()} ${element.getAttribute("class") ?? ""}> `
   + `${(element.innerText ?? "").trim().slice(0, 30)}`)

@@ -1,28 +1,42 @@
-"""What tests ask of an explorer without a browser: what it shows, its widgets, a press of a button."""
+"""What tests ask of an explorer without a browser: what it shows, a press of a button."""
 
 import json
 from contextlib import contextmanager
 from unittest import mock
 
 import comm
-import ipywidgets
 import numpy as np
 from comm.base_comm import BaseComm
-
-from snapshot_explorer.jupyter.explorer.page.widget_factory import Slot
-from snapshot_explorer.render import text
 
 
 def shown_text(explorer, place):
     """Return what a place shows, as text; its error where there is one."""
-    pane = explorer._views.panes[place]
-    return pane.error or text(pane.drawing)
+    return explorer.views[place].text
 
 
 def grid_of(explorer, place):
     """Return the grid of a place, as a page has it: names, and the texts of the first rows."""
-    grid = explorer._views.panes[place].grid.grid
+    grid = explorer.views[place].grid.content
     return [one["name"] for one in grid["columns"]], [list(row) for row in zip(*grid["page"]["cells"], strict=True)]
+
+
+def outcome(explorer, place):
+    """Return what loading, bisecting or blaming showed last: a sentence, or an error."""
+    shown = explorer.outcomes[place]
+    return shown.error or shown.text
+
+
+def all_texts(content):
+    """Return every text in what the page receives."""
+    match content:
+        case str():
+            return [content]
+        case dict():
+            return [text for pair in content.items() for one in pair for text in all_texts(one)]
+        case list() | tuple():
+            return [text for one in content for text in all_texts(one)]
+        case _:
+            return []
 
 
 def unpacked(sent):
@@ -37,25 +51,29 @@ def unpacked(sent):
     return numbers.tolist()
 
 
-def all_widgets(widget):
-    """Yield a widget and all in it, what is not shown yet too."""
-    yield widget
-    for child in [widget.content] if isinstance(widget, Slot) else getattr(widget, "children", ()):
-        yield from all_widgets(child)
+BUTTONS = {
+    "Previous": {"step": ["b", -1]},
+    "Next": {"step": ["b", 1]},
+    "Swap A and B": {"act": "swap"},
+    "Refresh": {"act": "refresh"},
+    "Load as variable": {"act": "load"},
+    "Compare rows": {"act": "compare rows"},
+    "Blame rows": {"act": "blame"},
+    "Bisect": {"act": "bisect"},
+}
+"""What the page sends when a button is pressed."""
 
 
 def pressed(explorer, label):
-    """Press the button of that label, and wait."""
-    (found,) = [
-        one for one in all_widgets(explorer) if isinstance(one, ipywidgets.Button) and one.description == label
-    ][:1]
-    found.click()
+    """Do what the page does when the button of that label is pressed, and wait."""
+    explorer.receive(BUTTONS[label])
     explorer.wait()
 
 
-def labelled(explorer, label):
-    """Return the control of that label."""
-    return next(one for one in all_widgets(explorer) if getattr(one, "description", None) == label)
+def typed(explorer, **values):
+    """Do what the page does when controls of the state get these values, and wait."""
+    explorer.receive({"set": values})
+    explorer.wait()
 
 
 @contextmanager

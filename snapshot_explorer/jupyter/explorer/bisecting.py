@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.environment import load_limits
-from snapshot_explorer.jupyter.explorer.page.panes import Busy, code_html, error_html, text_html
+from snapshot_explorer.jupyter.explorer.outcome import Outcome
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render.cells import moment
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
     from snapshot_explorer.jupyter.explorer.state import ExplorerState
     from snapshot_explorer.rows import Bisection, Reading
 
@@ -30,30 +29,31 @@ class Bisector:
 
     def __init__(
         self,
-        factory: WidgetFactory,
         state: ExplorerState,
         cache: SnapshotCache,
         work: Work,
         *,
         name: str,
+        busy: Callable[[str], None],
+        changed: Callable[[], None],
         found: Callable[[int], None],
     ) -> None:
         """Read nothing yet.
 
         Args:
-            factory: Makes widgets.
             state: Contains the condition, and B.
             cache: The table.
             work: Runs what reads.
             name: The variable that holds the table, for lines of code.
+            busy: Receives what is being read; empty text once nothing is.
+            changed: Called with each new outcome.
             found: Receives the first version where the condition holds.
         """
         self._state, self._cache, self._work, self._name, self._found = state, cache, work, name, found
+        self._changed = changed
         self._unconfirmed: object = None
         self._announcement = ""
-        self.result = factory.html()
-        self.busy = Busy(factory, self._cancel)
-        self.box = factory.column(self.busy.box, self.result)
+        self.outcome = Outcome(busy)
 
     def bisect(self) -> None:
         """Bisect; a bisection that reads much must be requested twice."""
@@ -87,32 +87,37 @@ class Bisector:
                 self._show(found, source=text)
 
         job = Job(run=run, done=take, failed=self._fail, shown=self._progress)
-        self._announcement = self.result.value = ""
+        self._announcement = ""
         self._work.start(_PLACE, job)
-        self.busy.show("Bisecting ...")
+        self._tell("")
+        self.outcome.busy("Bisecting ...")
+
+    def cancel(self) -> None:
+        """Stop bisecting."""
+        if self._work.cancel(_PLACE):
+            self._tell("Nothing was bisected: that was cancelled.")
 
     def _announce(self, sentence: str) -> None:
         self._announcement = sentence
-        self.busy.show(sentence)
+        self.outcome.busy(sentence)
 
     def _progress(self, text: str) -> None:
-        self.busy.show(f"{self._announcement} {text}".strip())
+        self.outcome.busy(f"{self._announcement} {text}".strip())
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
-        self.busy.hide()
         code = self._name + bisection.call.removeprefix(bisection.opened)
-        self.result.value = text_html(outcome(bisection)) + code_html(f"{code}\nSource: {source}")
+        self.outcome.show(outcome(bisection), code=code, source=source)
+        self._changed()
         if bisection.version is not None:
             self._found(bisection.version)
 
-    def _fail(self, sentence: str) -> None:
-        self.busy.hide()
-        self.result.value = error_html(sentence)
+    def _tell(self, text: str) -> None:
+        self.outcome.show(text)
+        self._changed()
 
-    def _cancel(self) -> None:
-        if self._work.cancel(_PLACE):
-            self.busy.hide()
-            self.result.value = text_html("Nothing was bisected: that was cancelled.")
+    def _fail(self, sentence: str) -> None:
+        self.outcome.fail(sentence)
+        self._changed()
 
 
 def outcome(bisection: Bisection) -> str:

@@ -1,40 +1,42 @@
-"""`Explorer`: the widget for time travel. It connects the state, the work on other threads, and the views."""
+"""`Explorer`: the widget for time travel. It connects the state, the work on other threads, the views and the page."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+import anywidget
 import ipywidgets as widgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 from pyarrow import ArrowException
-from traitlets import TraitError
+from traitlets import Dict, TraitError, Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.history import copied_note, missing_notes
+from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
+from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, overview
+from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-from snapshot_explorer.jupyter.explorer.controls import Controls
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
-from snapshot_explorer.jupyter.explorer.page.page_actions import FILE_FORMATS, PageActions, action_button
-from snapshot_explorer.jupyter.explorer.page.panes import Busy, code_html, error_html, head_html
+from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
+from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
-    LIVE,
-    STYLE,
     head,
     newest_commit,
+    skeleton_html,
     static_html,
     static_text,
     static_view,
 )
 from snapshot_explorer.jupyter.explorer.page.timeline_facts import FactsReader
-from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
-from snapshot_explorer.jupyter.explorer.page.widget_factory import Unsent, WidgetFactory, family
 from snapshot_explorer.jupyter.explorer.reading import (
     FIRST_COMMITS,
     MOST_COMMITS,
@@ -45,18 +47,37 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_table_size,
     with_known_readability,
 )
-from snapshot_explorer.jupyter.explorer.state import FILTERS, TABS, ExplorerState
-from snapshot_explorer.jupyter.explorer.views import ViewHandlers, Views
+from snapshot_explorer.jupyter.explorer.state import (
+    COMPARED,
+    FILE_ORDERS,
+    FILTERS,
+    HEALTH,
+    MEASURES,
+    ROW_KINDS,
+    TABS,
+    ExplorerState,
+)
+from snapshot_explorer.jupyter.explorer.views import Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.model import Kind
+from snapshot_explorer.render.commits import STYLES, with_totals
+from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.render.timeline import timeline
+from snapshot_explorer.render.timeline_columns import timeline_columns
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
+    import pyarrow as pa
     from IPython.core.display_functions import DisplayHandle
     from traitlets import Bunch
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
+    from snapshot_explorer.jupyter.explorer.outcome import Outcome
+    from snapshot_explorer.jupyter.explorer.views import View
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.render.figures import Picture
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
@@ -69,14 +90,77 @@ _STILL_DELAY = 1.0
 """Seconds after a message from a page before the static picture is updated."""
 _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
+_SETTABLE = (
+    *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
+    *("key", "blame", "health", "engine", "types", "columns", "where", "limit", "load_limit", "variable", "partition"),
+    *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
+)
+"""The traits of the state that a page sets and shows."""
+_LONGEST_VERSION = 20
+_OFFERED = 100
+"""Conditions on rows that are offered to be blamed."""
+_CHOICES = {
+    "kind": get_args(Kind),
+    "colours": KIND_COLOURS,
+    "signs": {kind: style.sign for kind, style in STYLES.items()},
+    "measure": MEASURES,
+    "compared": COMPARED,
+    "row_kind": ROW_KINDS,
+    "health": HEALTH,
+    "file_order": FILE_ORDERS,
+    "engine": ENGINES,
+    "formats": FILE_FORMATS,
+}
 
 
-class Explorer(Unsent, widgets.VBox):
+class _Unsent:
+    """A widget that is sent to the page when it is first displayed; until then its state changes without messages.
+
+    Must come before the widget's class among the bases.
+    """
+
+    _has_ended = False
+
+    def open(self) -> None:
+        """Send nothing yet; ipywidgets would send the state in its constructor."""
+
+    @property
+    def model_id(self) -> str | None:
+        """Return the id of the model, which is sent now unless it was before; None once it is closed."""
+        if self.comm is None and not self._has_ended:  # type: ignore[attr-defined]  # a widget's
+            super().open()  # type: ignore[misc]  # the widget's
+        return None if self.comm is None else self.comm.comm_id  # type: ignore[attr-defined]  # a widget's
+
+    def close(self) -> None:
+        """Free the widget; it is no longer sent."""
+        self._has_ended = True
+        super().close()  # type: ignore[misc]  # the widget's
+
+
+class _Layout(_Unsent, widgets.Layout):
+    """The layout that each widget has."""
+
+
+class Explorer(_Unsent, anywidget.AnyWidget):
     """A table's history to explore by hand: a timeline, two markers A and B, and views of both.
 
     `state` contains every choice: setting a trait does what a click does. Reading happens on other threads;
-    `wait` returns when nothing is being read. `close` stops everything.
+    `wait` returns when nothing is being read. `close` stops everything. `head`, `views` and `code` are what it shows,
+    and `receive` does what a page requests.
     """
+
+    _esm = Unicode().tag(sync=True)
+    _css = Unicode().tag(sync=True)
+    commits = Dict(help="The commits of the timeline, as `timeline_columns` returns them.").tag(sync=True)
+    facts = Dict(help="The line and the anomalies of the same commits, which are known later.").tag(sync=True)
+    a = Unicode(help="The version of marker A, as text: browsers cannot hold each 64-bit number.").tag(sync=True)
+    b = Unicode(help="The version of marker B.").tag(sync=True)
+    zone = Unicode("UTC", help="The zone of times; empty for that of the page.").tag(sync=True)
+    strip = Dict(help="The whole history in few bars, and which part of it the timeline shows.").tag(sync=True)
+    listed = Dict(help="The first commits of the list, and how many there are.").tag(sync=True)
+    page = Dict(help="The head, the choices of the state, and notes.").tag(sync=True)
+    view = Dict(help="What the selected tab shows.").tag(sync=True)
+    busy = Dict(help="What is being read, by place.").tag(sync=True)
 
     def __init__(self, table: Table, *, name: str = "table", variables: MutableMapping[str, Any] | None = None) -> None:
         """Draw the frame, and begin to read.
@@ -86,6 +170,7 @@ class Explorer(Unsent, widgets.VBox):
             name: The variable that holds it, for lines of code.
             variables: The variables that rows are loaded into; without them, rows cannot be loaded.
         """
+        super().__init__(layout=_Layout())
         self.table = table
         self.name = name
         self.state = ExplorerState()
@@ -94,62 +179,71 @@ class Explorer(Unsent, widgets.VBox):
         self._facts = FactsReader(table, self.state, self._work, self._draw)
         self._still: DisplayHandle | None = None
         self._still_later = Delay(self._update_still, _STILL_DELAY)
-        self._follow, self._play = Ticker(self._poll), Ticker(self.state.next)
-        self._factory = factory = WidgetFactory()
-        self._timeline_pane = TimelinePane(
-            lambda version, with_shift: self.state.click(version, other=with_shift), layout=factory.layout()
-        )
+        self._follow, self._play = Ticker(self.poll), Ticker(self.state.next)
         self._follow_errors = FollowErrors(self.state)
-        self._forget_all()
-        self._head, self._line = factory.html(), factory.html()
-        self._busy = Busy(self._factory, self._cancel)
-        parts = (self._factory, self.state, self._cache, self._work)
-        self._bisector = Bisector(*parts, name=name, found=partial(self._set_marker, "b"))
-        self._blamer = Blamer(*parts, name=name)
-        acts = {"refresh": self.refresh, "load": self.load, "bisect": self._bisector.bisect}
-        self._controls = Controls(self._factory, self.state, acts, self.choose)
-        self._actions = PageActions({"save": self._save, "open": self._open_manifest}, layout=self._factory.layout())
-        above = self._controls.above
-        above["data"] = (*above["data"], self._bisector.box)
-        handlers = ViewHandlers(loaded=self._view_loaded, opened=self._row_opened)
-        self._views = Views(*parts, name=name, above=above, handlers=handlers)
-        self._loader = Loader(self._factory, self._cache, variables, self._work)
-        self._fill_panes()
-        self._slots = {tab: factory.slot(self._views.panes[tab].box) for tab in TABS}
-        self._tabs = factory.tab(*self._slots.values(), titles=[tab.capitalize() for tab in TABS])
-        self._slots[self.state.tab].fill()
-        top = [
-            self._actions,
-            self._head,
-            self._busy.box,
-            self._timeline_pane,
-            self._line,
-            self._controls.top,
-            self._controls.filters,
-        ]
-        super().__init__([*top, self._tabs])
-        self.add_class(LIVE)
-        self._tabs.observe(self._tab_clicked, "selected_index")
-        self.state.observe(self._changed)
-        self._draw_head()
-        self.state.zone = time_zone()
-        self.refresh()
-
-    def _forget_all(self) -> None:
-        """Drop everything that was read."""
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
-        self._is_size_unknown, self._problem = False, ""
+        self._is_size_unknown, self._is_copied, self._is_closed = False, False, False
+        self.problem = ""
         self._drawn: object = None
-        self._is_closed = False
+        self._shown: pa.Table = self.state.commits
+        self._picture: Picture | None = None
+        self._answers = 0
+        parts = (self.state, self._cache, self._work)
+        self._views = Views(
+            *parts, name=name, busy=self._set_busy, changed=self._place_changed, opened=self._row_opened
+        )
+        self._bisector = Bisector(
+            *parts,
+            name=name,
+            busy=partial(self._set_busy, "bisect"),
+            changed=self._send_view,
+            found=partial(self._set_marker, "b"),
+        )
+        self._blamer = Blamer(*parts, name=name, busy=partial(self._set_busy, "blame"), changed=self._send_view)
+        self._loader = Loader(
+            self._cache, variables, self._work, busy=partial(self._set_busy, "load"), changed=self._send_view
+        )
+        self._acts: Mapping[str, Callable[[], None]] = {
+            "swap": self.state.swap,
+            "refresh": self.refresh,
+            "load": self.load,
+            "bisect": self._bisector.bisect,
+            "blame": self._blamer.blame,
+            "compare rows": self.state.read_rows,
+            "reset filters": self.state.reset_filters,
+        }
+        self.on_msg(lambda _widget, message, _buffers: self.receive(message))
+        self.state.observe(self._changed)
+        self._send_page()
+        self.state.zone = time_zone()
+        self.refresh()
 
-    def _fill_panes(self) -> None:
-        """Add the controls of reads on request below the content of the panes."""
-        panes = self._views.panes
-        panes["compare"].append(self._controls.shown_with_rows(self._blamer.box))
-        panes["data"].append(self._blamer.box, self._controls.loading, self._loader.box)
-        panes["manifests"].append(self._controls.manifest, panes["entries"].box)
+    @default("_esm")
+    def _script(self) -> str:
+        return script()
+
+    @default("_css")
+    def _style(self) -> str:
+        return text_of("page.css")
+
+    @property
+    def views(self) -> Mapping[str, View]:
+        """Return what each place shows: the tabs, `entries` of a manifest, and `blame`."""
+        return {**self._views.by_place, "blame": self._blamer.view}
+
+    @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Return what `load` and `bisect` showed last."""
+        return {"load": self._loader.outcome, "bisect": self._bisector.outcome}
+
+    @property
+    def head(self) -> str:
+        """Return what the page's head says of the table, in a line."""
+        newest = None if self._log is None else newest_commit(self._log, self.state.zone)
+        parts = [*self._lines(), *([newest] if newest else []), *([self.problem] if self.problem else [])]
+        return " \N{MIDDLE DOT} ".join(visible(part) for part in parts)
 
     def wait(self, seconds: float = 60) -> Explorer:
         """Return the explorer when nothing is being read; for cells, scripts and tests.
@@ -173,13 +267,14 @@ class Explorer(Unsent, widgets.VBox):
             self._views.forget()
             self._newest, log = found
             self._follow_errors.clear()
-            self._problem = ""
+            self.problem = ""
             self._show_log(log)
 
         most = FIRST_COMMITS if self._log is None else MOST_COMMITS
         run = partial(read_newest, self.table, most=most)
-        self._work.start("log", Job(run=run, done=take, failed=self._fail_head, shown=self._busy.show))
-        self._busy.expect(lambda: self._work.is_busy("log"))
+        busy = partial(self._set_busy, "log")
+        self._work.start("log", Job(run=run, done=take, failed=self._fail_head, shown=busy))
+        busy("Reading ...")
 
     def choose(self, ref: int | str, marker: str = "b") -> None:
         """Set a marker to the version of a ref; an error is shown.
@@ -207,8 +302,8 @@ class Explorer(Unsent, widgets.VBox):
             self.state.note = self.state.note or note
 
         def fail(sentence: str) -> None:
-            self._controls.show_marker(marker)
             self.state.note = sentence
+            self._send_page()
 
         job = Job(run=find, done=take, failed=fail)
         return self._work.start(f"marker {marker}", job)
@@ -233,26 +328,21 @@ class Explorer(Unsent, widgets.VBox):
         self._still_later.stop()
         self._work.close()
         self.state.unobserve_all()
-        self._controls.close()
-        self._blamer.close()
-        self._timeline_pane.close()
         self._cache.forget()
-        for widget in family(self):
-            widget.unobserve_all()
-            if widget is not self:
-                widget.close()
+        self._picture = None
+        self.layout.close()
+        self.unobserve_all()
         super().close()
 
     def drawing(self) -> Drawing:
         """Return the explorer's current content as text and tables: for terminals and pages without widgets."""
-        pane = self._views.front
-        lines = [*self._lines(), *(one for one in (self._problem, pane.error) if one)]
-        lines += [] if pane.result is None else [f"{pane.result.code}    Source: {pane.result.source}"]
-        picture = self._timeline_pane.picture
-        parts = () if picture is None else picture.drawing().parts
-        return static_view(lines, parts, pane.drawing, title=f"Explorer of {self.table.name}")
+        view = self._views.front
+        lines = [*self._lines(), *(text for text in (self.problem, view.error) if text)]
+        lines += [] if view.result is None else [f"{view.result.code}    Source: {view.result.source}"]
+        parts = () if self._picture is None else self._picture.drawing().parts
+        return static_view(lines, parts, view.drawing, title=f"Explorer of {self.table.name}")
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:  # type: ignore[override]  # a pair, and none
         """Return the widget, with a table and a picture for pages without widgets."""
         static = self._static_bundle()
         return self._widget_bundle() | static
@@ -268,7 +358,8 @@ class Explorer(Unsent, widgets.VBox):
             return
         self._work.wait(_SOON, but_for=_LATER)  # what has been read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
-        self._still = display(about, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
+        frame = {**about, "text/html": skeleton_html()}
+        self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
         display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
         self._still.update(self._static_bundle(), raw=True)
 
@@ -301,34 +392,128 @@ class Explorer(Unsent, widgets.VBox):
         self._work.wait(_STILL_SECONDS)
         return static_text(self.drawing())
 
+    # What a page requests
+
+    def receive(self, message: object) -> None:
+        """Do what a page requests in a message, such as `{"set": {"tab": "data"}}`; ignore what is not valid."""
+        if not isinstance(message, dict) or self._is_closed:
+            return
+        receivers: Mapping[str, Callable[[Any], None]] = {
+            "set": self._set,
+            "choose": self._choose,
+            "step": self._step,
+            "click": lambda version: self._click(version, is_other=message.get("other") is True),
+            "act": lambda name: self._acts[name]() if isinstance(name, str) and name in self._acts else None,
+            "cancel": self._cancel,
+            "window": self._set_window,
+            "commits": self._send_commits,
+            "grid": self._receive_grid,
+            "turn": self._turn,
+            "open": self._open_manifest,
+            "save": self._save,
+        }
+        with self.hold_sync():
+            for name, receiver in receivers.items():
+                if name in message:
+                    receiver(message[name])
+
+    def _set(self, values: object) -> None:
+        if not isinstance(values, dict):
+            return
+        for name in _SETTABLE:
+            if name in values:
+                try:
+                    self.state.set_trait(name, values[name])
+                    self.state.note = ""
+                except TraitError as error:
+                    self.state.note = str(error)
+        self._answers += 1
+        self._send_page()
+
+    def _choose(self, choice: object) -> None:
+        match choice:
+            case ["a" | "b" as marker, str(text)] if text.strip():
+                self._answers += 1
+                self.choose(text.strip(), marker)
+                self._send_page()
+
+    def _step(self, step: object) -> None:
+        match step:
+            case ["a" | "b" as marker, int(by)] if abs(by) == 1:
+                self.state.step(marker, by)
+
+    def _click(self, version: object, *, is_other: bool) -> None:
+        """Set B to a version that is shown, or A."""
+        if not (isinstance(version, str) and version.isdecimal() and len(version) < _LONGEST_VERSION):
+            return
+        if int(version) in self.state.versions:
+            self._set_marker("a" if is_other else "b", int(version))
+
+    def _set_window(self, places: object) -> None:
+        """Show the versions between two places among all versions."""
+        known = self.state.versions
+        match places:
+            case [int(first), int(last)] if 0 <= first <= last < len(known):
+                self.state.window = (known[first], known[last])
+
+    def _send_commits(self, start: object) -> None:
+        if isinstance(start, int) and start >= 0:
+            self.send({"commits": commit_rows(self._shown, start, self.state.measure)})
+
+    def _receive_grid(self, request: object) -> None:
+        place = request.get("place") if isinstance(request, dict) else None
+        view = self.views.get(place) if isinstance(place, str) else None
+        if view is None:
+            return
+        rows = view.grid.receive(request)
+        if rows is not None:
+            self.send({"grid": place, "page": rows})
+        else:
+            self._send_view()
+
+    def _turn(self, turn: object) -> None:
+        match turn:
+            case [str(place), int(by)] if place in self._views.by_place and abs(by) == 1:
+                self.state.turn(place, by)
+
+    def _cancel(self, place: object) -> None:
+        """Stop what a place reads; keep what it shows."""
+        if place == "log":
+            self._work.cancel("log")
+            self._set_busy("log", "")
+            self.state.note = "The log was not read: that was cancelled. Refresh reads it."
+        elif place == "load":
+            self._loader.cancel()
+        elif place == "bisect":
+            self._bisector.cancel()
+        elif place == "blame":
+            self._blamer.cancel()
+        elif isinstance(place, str) and place in self._views.by_place:
+            self._views.cancel(place)
+
     # What changes in the state
 
     def _changed(self, change: Bunch) -> None:
         match change.name:
-            case "tab":
-                self._slots[change.new].fill()
-                self._tabs.selected_index = TABS.index(change.new)
             case "follow" | "interval":
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
                 self._tick(self._play, _PLAY_SECONDS, on=change.new)
             case "zone":
-                self._timeline_pane.zone = "" if change.new == "local" else change.new
-                self._draw_head()
+                self.zone = "" if change.new == "local" else change.new
             case "measure":
                 self._facts.read_totals(self._log)
             case "anomalies":
                 self._facts.read_anomalies()
             case "note" | "readable" | "blame":
+                self._send_page()
                 return
         self._draw()
         self._load_front()
+        self._send_page()
+        self._send_view()
         if self._still is not None and is_page_acting():
             self._still_later.start()
-
-    def _tab_clicked(self, change: Bunch) -> None:
-        if change.new is not None:
-            self.state.tab = TABS[change.new]
 
     @staticmethod
     def _tick(ticker: Ticker, seconds: float, *, on: bool) -> None:
@@ -344,60 +529,122 @@ class Explorer(Unsent, widgets.VBox):
             self.state.note = str(error)
         else:
             self.state.note = ""
-        self._controls.show_marker(marker)
 
     def _draw(self) -> None:
-        """Draw the timeline if it has changed, otherwise only its markers."""
-        state = self.state
-        if self._log is None or state.commits is not self._log.commits:
+        """Draw the timeline and the list if they have changed, otherwise only the markers."""
+        state, log = self.state, self._log
+        if log is None or state.commits is not log.commits:
             return  # about to be known
         what = (*state.values("measure", "window", *FILTERS), id(state.commits), *self._facts.key)
-        marks = state.values("a", "b")
-        if self._drawn == (what, marks):
-            return
-        shown = state.shown
-        if not self._drawn or self._drawn[0] != what:  # type: ignore[index]  # a pair
-            self._drawn = (what, marks)
-            total = len(state.versions)
-            title = f"{len(shown):,} of {total:,} versions"
-            self._timeline_pane.draw(
-                shown,
-                measure=state.measure,
-                title=title,
-                total=total,
-                facts=replace(self._facts.facts(self._log), notes=missing_notes(self._log.gaps(shown))),
-                a=state.a,
-                b=state.b,
-            )
-            self._controls.offer()
-            self._line.value = code_html(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
-            self._draw_head()
-        else:
-            self._drawn = (what, marks)
-            self._timeline_pane.mark(state.a, state.b)
+        with self.hold_sync():
+            if self._drawn != what:
+                self._drawn = what
+                self._draw_commits(log)
+            versions = self._shown["version"].to_pylist()
+            self.a, self.b = (str(at) if at in versions else "" for at in (state.a, state.b))
+
+    def _draw_commits(self, log: Log) -> None:
+        state = self.state
+        shown = self._shown = state.shown
+        facts = replace(self._facts.facts(log), notes=missing_notes(log.gaps(shown)))
+        title = f"{len(shown):,} of {len(state.versions):,} versions"
+        known = with_totals(shown, facts.totals)
+        self._picture = timeline(
+            known,
+            y=state.measure,
+            title=title,
+            total=len(state.versions),
+            branches=facts.branches,
+            notes=facts.notes,
+        )
+        columns = timeline_columns(shown, y=state.measure, facts=facts)
+        self.facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
+        self.commits = columns
+        self.listed = {"count": len(shown), **commit_rows(shown, 0, state.measure), "measure": state.measure}
+        if state.versions and state.window is not None:
+            self.strip = {
+                **overview(state.commits, state.versions, state.measure),
+                "window": [
+                    bisect_left(state.versions, state.window[0]),
+                    bisect_right(state.versions, state.window[1]) - 1,
+                ],
+            }
 
     def _load_front(self) -> None:
         """Load the view of the selected tab, once the versions have been read."""
         if self._log is not None:
-            self._loader.show(self._views.request("load", LOADS))
             self._views.load_front(self._offer)
 
     def _offer(self, tab: str, choices: Sequence[tuple[str, str]]) -> None:
-        """Offer what can be chosen in a tab: manifests, or rows."""
-        if tab == "manifests":
-            self._controls.offer_manifests(choices)
-        elif tab == "data" or (tab == "compare" and self.state.compared == "rows"):
+        """Offer the rows of a tab to be blamed."""
+        if tab == "data" or (tab == "compare" and self.state.compared == "rows"):
             self._blamer.suggest(choices)
+            self._send_view()
 
-    def _cancel(self) -> None:
-        """Stop reading the log; keep the cached versions."""
-        self._work.cancel("log")
-        self._busy.hide()
-        self.state.note = "The log was not read: that was cancelled. Refresh reads it."
+    def _place_changed(self, place: str) -> None:
+        """Show a view that has changed, and in the timeline which versions it has found to lack files."""
+        self._send_view()
+        if place == "health" and self._log is not None:
+            log = with_known_readability(self.table, self._log)
+            if not log.commits.equals(self._log.commits):
+                self._log = log
+                self.state.commits = log.commits
+
+    # What is sent to the page
+
+    def _set_busy(self, place: str, what: str) -> None:
+        others = {other: text for other, text in self.busy.items() if other != place}
+        self.busy = {**others, place: visible(what)} if what else others
+
+    def _send_page(self) -> None:
+        state, log = self.state, self._log
+        lines = [visible(line) for line in self._lines()]
+        times = [None] if log is None or not len(log.commits) else log.commits["committed_at"][:1].to_pylist()
+        window = "" if log is None else visible(f"{self.name}.{state.history_call}.picture(y={state.measure!r})")
+        self.page = {
+            "name": visible(self.table.name),
+            "format": f"{self.table.format}" + (f" branch {visible(self.table.branch)}" if self.table.branch else ""),
+            "path": visible(self.table.path),
+            "facts": lines[1:],
+            "newest": None if times[0] is None else int(times[0].timestamp() * 1000),
+            "problem": visible(self.problem),
+            "note": visible(state.note),
+            "isKnown": log is not None,
+            "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
+            "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
+            "count": len(state.versions),
+            "state": {name: getattr(state, name) for name in _SETTABLE},
+            "defaults": {name: state.traits()[name].default_value for name in FILTERS},
+            "interval": state.interval,
+            "choices": _CHOICES,
+            "tabs": TABS,
+            "code": window,
+            "isCopied": self._is_copied,
+            "canLoad": self._loader.variables is not None,
+            "answers": self._answers,
+        }
+
+    def _send_view(self) -> None:
+        state = self.state
+        if state.tab == "data" and state.b is not None:
+            load = {"line": visible(load_code(self._views.request("load", LOADS)))}
+        else:
+            load = {}
+        is_of_rows = state.tab == "data" or (state.tab == "compare" and state.compared == "rows")
+        self.view = {
+            "tab": state.tab,
+            **self._views.front.content,
+            "entries": self._views.by_place["entries"].content if state.tab == "manifests" else {},
+            "manifest": visible(state.manifest) if state.tab == "manifests" else "",
+            "conditions": [visible(text) for text in self._blamer.conditions[:_OFFERED]] if is_of_rows else [],
+            "blamed": self._blamer.view.content if is_of_rows else {},
+            "bisected": self._bisector.outcome.content if state.tab == "data" else {},
+            "load": {**load, **self._loader.outcome.content} if load else {},
+        }
 
     # What is read of the log
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
         """Look for new commits."""
         if self._work.is_busy("log") or self._work.is_busy("follow"):
             return
@@ -406,7 +653,7 @@ class Explorer(Unsent, widgets.VBox):
         def take(found: tuple[Snapshot, Log | None]) -> None:
             self._newest, log = found
             if self._follow_errors.clear():
-                self._draw_head()
+                self._send_page()
             if log is not None:
                 self._show_log(log)
 
@@ -414,15 +661,17 @@ class Explorer(Unsent, widgets.VBox):
         self._work.start("follow", job)
 
     def _show_log(self, log: Log) -> None:
-        self._busy.hide()
+        self._set_busy("log", "")
         back, self._log = rollback_message(self._log, log), log
+        self._is_copied = self.table.bound.has_file_times and copied_note(log.commits) is not None
         self.state.set_versions(log.versions, log.readable, log.commits)
-        is_copied = self.table.bound.has_file_times and copied_note(log.commits) is not None
-        self._controls.show_recorded_times(is_copied=is_copied)
         if back:
             self.state.note = back
-        self._draw()
-        self._load_front()
+        with self.hold_sync():
+            self._draw()
+            self._load_front()
+            self._send_page()
+            self._send_view()
         job = Job(
             run=lambda: read_table_size(self.table),
             done=self._show_table_size,
@@ -446,22 +695,28 @@ class Explorer(Unsent, widgets.VBox):
 
         self._work.start("older", Job(run=run, done=take, failed=self._fail_head))
 
-    def _open_manifest(self, path: str) -> None:
-        """Show the entries of a manifest that was clicked."""
-        if path in {value for _, value in self._controls.manifest.options}:
+    def _open_manifest(self, path: object) -> None:
+        """Show the entries of a manifest that was clicked; empty text shows none."""
+        result = self.views["manifests"].result
+        if path == "" or (result is not None and path in {value for _, value in result.choices}):
             self.state.manifest = path
 
-    def _save(self, what: str) -> None:
+    def _save(self, what: object) -> None:
         """Send the rows of a grid to the page, as a file to save."""
-        place, _, file_format = what.partition(" ")
-        pane = self._views.panes.get(place)
-        rows = None if pane is None or pane.grid is None else pane.grid.arranged_rows()
-        if rows is None or file_format not in FILE_FORMATS:
+        match what:
+            case [str(place), str(file_format)] if place in self.views and file_format in FILE_FORMATS:
+                rows = self.views[place].grid.arranged_rows()
+            case _:
+                rows = None
+        if rows is None:
             return
         try:
-            self._actions.save(f"{self.name}_{place}_{self.state.b}", rows, file_format)
+            content = file_bytes(rows, file_format)
         except (SnapshotExplorerError, ArrowException) as error:
             self.state.note = f"The rows were not saved: {error}"
+            return
+        name = re.sub(r"[^\w.-]+", "_", f"{self.name}_{place}_{self.state.b}")
+        self.send({"save": f"{name}.{file_format}"}, [content])
 
     def _row_opened(self, what: Opens, choice: str) -> None:
         """Open what a row that was clicked contains: a condition or a version."""
@@ -470,31 +725,14 @@ class Explorer(Unsent, widgets.VBox):
         else:
             self._set_marker("b", int(choice))
 
-    def _view_loaded(self, place: str) -> None:
-        """Show in the timeline which versions a view has found to lack files."""
-        if place != "health" or self._log is None:
-            return
-        log = with_known_readability(self.table, self._log)
-        if not log.commits.equals(self._log.commits):
-            self._log = log
-            self.state.commits = log.commits
-
     def _show_table_size(self, table_size: TableSize | None, *, failed: bool = False) -> None:
         self._table_size, self._is_size_unknown = table_size, failed
-        self._draw_head()
-
-    # The head
-
-    def _draw_head(self) -> None:
-        problem = error_html(self._problem) if self._problem else ""
-        newest = None if self._log is None else newest_commit(self._log, self.state.zone)
-        copy_path = action_button("Copy path", "copy", self.table.path, "Copy the path of the table")
-        self._head.value = STYLE + head_html(self.table.name, self._lines(), newest, copy_path) + problem
+        self._send_page()
 
     def _fail_head(self, sentence: str) -> None:
-        self._busy.hide()
-        self._problem = sentence
-        self._draw_head()
+        self._set_busy("log", "")
+        self.problem = sentence
+        self._send_page()
 
     def _lines(self) -> list[str]:
         lines = head(self.table, self.state, self._log, self._table_size)

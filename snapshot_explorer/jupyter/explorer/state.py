@@ -53,7 +53,6 @@ class ExplorerState(HasTraits):
     a = Int(None, allow_none=True, help="The version that B is compared with; the one before B until it is set.")
     b = Int(None, allow_none=True, help="The version that is shown.")
     pinned = Bool(default_value=False, help="Whether A stays when B moves; otherwise A is the version before B.")
-    clicks = Enum(("b", "a"), "b", help="The marker that a click on a commit sets.")
     tab = Enum(TABS, "commit", help="The selected view.")
     measure = Enum(MEASURES, "rows", help="What the timeline's bars and line count.")
     anomalies = Bool(default_value=False, help="Whether versions where a number jumps are marked in the timeline.")
@@ -177,11 +176,11 @@ class ExplorerState(HasTraits):
 
     def previous(self) -> None:
         """Move B to the version before it among those shown."""
-        self._step(-1)
+        self.step("b", -1)
 
     def next(self) -> None:
         """Move B to the version after it among those shown; play ends with the last."""
-        self._step(1)
+        self.step("b", 1)
 
     def swap(self) -> None:
         """Exchange A and B."""
@@ -193,10 +192,6 @@ class ExplorerState(HasTraits):
         self.set_trait(marker, version)
         if marker == "a":
             self.pinned = version is not None
-
-    def click(self, version: int, *, other: bool = False) -> None:
-        """Set the marker that clicks set, or the other one."""
-        self.mark({"a": "b", "b": "a"}[self.clicks] if other else self.clicks, version)
 
     def read_rows(self) -> None:
         """Compare the rows of A and B, however much that reads."""
@@ -216,13 +211,16 @@ class ExplorerState(HasTraits):
         """Return the row of COMMITS of a version; no row if it has not been read."""
         return self.commits.filter(pc.equal(self.commits["version"], version))
 
-    def _step(self, by: int) -> None:
-        found = self._beside(self.b, by, self.shown["version"].to_pylist()[::-1])
-        if found is None:
-            self.note = f"No version shown is {'older' if by < 0 else 'newer'} than {self.b}."
+    def step(self, marker: str, by: int) -> None:
+        """Move a marker to the version before or after it among those shown."""
+        version = getattr(self, marker)
+        neighbour = self._beside(version, by, self.shown["version"].to_pylist()[::-1])
+        if neighbour is None:
+            self.note = f"No version shown is {'older' if by < 0 else 'newer'} than {version}."
             self.playing = False
             return
-        self.note, self.b = "", found
+        self.note = ""
+        self.mark(marker, neighbour)
 
     @staticmethod
     def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:

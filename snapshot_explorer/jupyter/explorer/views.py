@@ -1,24 +1,24 @@
-"""The views of an explorer, a pane for each; loads the view of the selected tab unless it is shown already."""
+"""The views of an explorer: what each shows, and the reads that fill them. No widgets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents import compared, lens, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
-from snapshot_explorer.jupyter.explorer.page.panes import Pane
-from snapshot_explorer.jupyter.explorer.state import PAGED, ExplorerState
+from snapshot_explorer.jupyter.explorer.grid_view import GridView
+from snapshot_explorer.jupyter.explorer.page.parts import parts_of
 from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.render import text
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import ipywidgets as widgets
+    from collections.abc import Callable, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.page.widget_factory import WidgetFactory
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.render import Drawing
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
     "commit": (version_views.commit, ("b", "zone")),
@@ -30,67 +30,114 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "health": (version_views.health, ("b", "health", "keep", "keep_last")),
 }
 """The view of each place, and the traits of the state that it depends on."""
-_WITH_GRID = ("compare", "data", "entries", "files")
-"""Places whose rows are a grid."""
 _OF_THE_LOG = ("commit", "health")
 """Places whose result changes once the log has been read again."""
+BLANK = "Nothing has been committed to the table yet."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewHandlers:
-    """What receives what happens in views."""
+class View:
+    """What one place shows: the result of a read, an error, or a sentence."""
 
-    loaded: Callable[[str], None]
-    """Receives each place once its view is shown."""
-    opened: Callable[[Opens, str], None]
-    """Receives what a row of a grid opens."""
+    def __init__(self, busy: Callable[[str], None], opened: Callable[[Opens, str], None] | None = None) -> None:
+        """Show nothing yet.
+
+        Args:
+            busy: Receives what is being read; empty text once nothing is.
+            opened: Receives what a row of a grid opens; without it there is no grid.
+        """
+        self.busy = busy
+        self.grid = GridView(opened)
+        self.result: ViewResult | None = None
+        self.error = ""
+        self.sentence = ""
+        self.page = 0
+        self._last: ViewResult | None = None
+
+    def show(self, result: ViewResult, *, page: int = 0) -> None:
+        """Show the result of a read."""
+        self.busy("")
+        self.result = self._last = result
+        self.error = self.sentence = ""
+        self.page = min(page, result.pages - 1)
+        self.grid.show(result.grid)
+
+    def fail(self, sentence: str) -> None:
+        """Show an error message; a page keeps the previous result behind it."""
+        self.busy("")
+        self.result, self.error, self.sentence = None, sentence, ""
+
+    def clear(self, sentence: str = "") -> None:
+        """Show only a sentence."""
+        self.busy("")
+        self.result = self._last = None
+        self.error, self.sentence = "", sentence
+        self.grid.show(None)
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """Return the result as a drawing, for pages without widgets."""
+        return None if self.result is None else self.result.drawing
+
+    @property
+    def text(self) -> str:
+        """Return what is shown, as text."""
+        return self.error or self.sentence or ("" if self.result is None else text(self.result.drawing))
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Return what is shown, as the page receives it; empty before anything was read."""
+        if self._last is None:
+            return {"error": visible(self.error), "sentence": self.sentence} if self.error or self.sentence else {}
+        result = self._last
+        return {
+            "error": visible(self.error),
+            "title": visible(result.answer or result.drawing.title),
+            "headline": result.headline,
+            "shares": result.shares,
+            "parts": parts_of(result.drawing, has_grid=bool(self.grid.content)),
+            "grid": self.grid.content,
+            "code": visible(result.code),
+            "source": visible(result.source),
+            "page": self.page,
+            "pages": result.pages,
+            "isAnnouncement": result.is_announcement,
+            "choices": [visible(choice) for _, choice in result.choices],
+        }
 
 
 class Views:
-    """The panes, and the requests that fill them."""
+    """All views, and the requests that fill them."""
 
     def __init__(
         self,
-        factory: WidgetFactory,
         state: ExplorerState,
         cache: SnapshotCache,
         work: Work,
         *,
         name: str,
-        above: Mapping[str, tuple[widgets.Widget, ...]],
-        handlers: ViewHandlers,
+        busy: Callable[[str, str], None],
+        changed: Callable[[str], None],
+        opened: Callable[[Opens, str], None],
     ) -> None:
-        """Make the panes; nothing is loaded yet.
+        """Load nothing yet.
 
         Args:
-            factory: Makes widgets.
             state: What is chosen.
             cache: The table.
             work: Runs what reads.
             name: The variable that holds the table, for lines of code.
-            above: The controls above each pane.
-            handlers: Receive what happens in views.
+            busy: Receives a place and what it reads; empty text once it reads nothing.
+            changed: Receives each place whose view has changed.
+            opened: Receives what a row of a grid opens.
         """
-        self._state, self._cache, self._work, self._name = state, cache, work, name
-        self._loaded = handlers.loaded
+        self._state, self._cache, self._work, self._name, self._changed = state, cache, work, name, changed
         self._shown: dict[str, object] = {}
-        self.panes = {
-            place: Pane(
-                factory,
-                turn=partial(state.turn, place) if place in PAGED else None,
-                cancel=partial(self._cancel, place),
-                above=above.get(place, ()),
-                read=("Compare rows", state.read_rows) if place == "compare" else None,
-                opened=handlers.opened if place in _WITH_GRID else None,
-                place=place,
-            )
-            for place in _VIEWS
-        }
+        self.by_place = {place: View(partial(busy, place), opened) for place in _VIEWS}
 
     @property
-    def front(self) -> Pane:
-        """Return the pane of the selected tab."""
-        return self.panes[self._state.tab]
+    def front(self) -> View:
+        """Return the view of the selected tab."""
+        return self.by_place[self._state.tab]
 
     def forget(self) -> None:
         """Load every view again when it is next selected."""
@@ -111,11 +158,11 @@ class Views:
         """Load the view of the selected tab.
 
         Args:
-            offer: Receives the tab, and the manifests or rows in it that can be chosen, once they are read.
+            offer: Receives the tab, and the rows in it that can be chosen, once they are read.
         """
         state = self._state
         if state.b is None:
-            self.front.clear("Nothing has been committed to the table yet.")
+            self.front.clear(BLANK)
             return
         self._load(state.tab, partial(offer, state.tab))
         if state.tab == "manifests":
@@ -124,36 +171,38 @@ class Views:
             else:
                 self._work.cancel("entries")
                 self._shown.pop("entries", None)
-                self.panes["entries"].clear()
+                self.by_place["entries"].clear()
+
+    def cancel(self, place: str) -> None:
+        """Stop the read of a place; it keeps what it shows."""
+        self._work.cancel(place)
+        self._shown.pop(place, None)
+        self.by_place[place].busy("")
+        if place == "compare":
+            self._state.rows_read = None
 
     def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
-        view, traits = _VIEWS[place]
+        view_of, traits = _VIEWS[place]
         request = self.request(place, traits)
         key = (request.values, request.page, id(self._state.commits) if place in _OF_THE_LOG else None)
-        pane = self.panes[place]
+        view = self.by_place[place]
         if self._shown.get(place) == key:
-            if offer is not None and pane.result is not None and not self._work.is_busy(place):
-                offer(pane.result.choices)
+            if offer is not None and view.result is not None and not self._work.is_busy(place):
+                offer(view.result.choices)
             return
         self._shown[place] = key
 
-        def done(content: ViewResult) -> None:
-            pane.show(content, page=request.page)
-            self._loaded(place)
+        def done(result: ViewResult) -> None:
+            view.show(result, page=request.page)
+            self._changed(place)
             if offer is not None:
-                offer(content.choices)
+                offer(result.choices)
 
         def failed(sentence: str) -> None:
             self._shown.pop(place, None)
-            pane.fail(sentence)
+            view.fail(sentence)
+            self._changed(place)
 
-        job = Job(run=lambda: view(self._cache, request), done=done, failed=failed, shown=pane.busy.show)
+        job = Job(run=lambda: view_of(self._cache, request), done=done, failed=failed, shown=view.busy)
         self._work.start(place, job)
-        pane.busy.expect(lambda: self._work.is_busy(place))
-
-    def _cancel(self, place: str) -> None:
-        self._work.cancel(place)
-        self._shown.pop(place, None)
-        self.panes[place].busy.hide()
-        if place == "compare":
-            self._state.rows_read = None
+        view.busy("Reading ...")

@@ -8,7 +8,7 @@ import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement, arranged, grid_rows, page_of
-from snapshot_explorer.jupyter.explorer.page.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.grid_view import GridView
 
 LARGE = 2**63 - 1
 ROWS = pa.table(
@@ -31,14 +31,12 @@ def grid():
 
 
 @pytest.fixture
-def pane(grid):
-    """A pane that shows the rows; what it sends to a page, and what is opened."""
-    made = GridPane(lambda what, choice: made.opened.append((what, choice)))
-    made.opened, made.sent = [], []
-    made.send = made.sent.append
+def view(grid):
+    """A view that shows the rows, and what is opened."""
+    made = GridView(lambda what, choice: made.opened.append((what, choice)))
+    made.opened = []
     made.show(grid)
-    yield made
-    made.close()
+    return made
 
 
 def places(grid, **how):
@@ -111,28 +109,27 @@ def test_rows_are_filtered(grid, column, text, expected):
         (TAGS, "= x", "'x' is not a value of tags"),
     ],
 )
-def test_a_filter_that_does_not_fit_is_told(grid, pane, column, text, message):
+def test_a_filter_that_does_not_fit_is_told(grid, view, column, text, message):
     with pytest.raises(InvalidArgumentError, match=message.partition("(")[0]):
         places(grid, column=column, text=text)
 
-    pane._handle_custom_msg({"arrange": {"column": column, "text": text}}, [])
-    assert pane.grid["error"].startswith(message)
-    assert pane.grid["count"] == 4
+    view.receive({"arrange": {"column": column, "text": text}})
+    assert view.content["error"].startswith(message)
+    assert view.content["count"] == 4
 
 
-def test_a_page_sorts_filters_scrolls_and_opens(pane):
-    pane._handle_custom_msg({"arrange": {"sort": IDS, "descending": True, "column": FLAG, "text": "yes"}}, [])
-    assert (pane.grid["count"], pane.grid["total"], pane.grid["page"]["cells"][IDS]) == (2, 4, ["3", "1"])
+def test_a_page_sorts_filters_scrolls_and_opens(view):
+    view.receive({"arrange": {"sort": IDS, "descending": True, "column": FLAG, "text": "yes"}})
+    assert (view.content["count"], view.content["total"], view.content["page"]["cells"][IDS]) == (2, 4, ["3", "1"])
 
-    pane._handle_custom_msg({"need": 1}, [])
-    assert pane.sent[0]["page"] == page_of(pane._rows, pane._order, 1)
-    pane._handle_custom_msg({"open": 1}, [])
-    assert pane.opened == [("blame", "four")]
+    assert view.receive({"need": 1})["cells"][IDS] == ["1"]
+    view.receive({"open": 1})
+    assert view.opened == [("blame", "four")]
 
-    pane._handle_custom_msg({"arrange": {}}, [])
-    assert (pane.grid["count"], pane.grid["how"]["sort"]) == (4, None)
-    pane._handle_custom_msg({"open": 2}, [])  # there is nothing to open
-    assert len(pane.opened) == 1
+    view.receive({"arrange": {}})
+    assert (view.content["count"], view.content["how"]["sort"]) == (4, None)
+    view.receive({"open": 2})  # there is nothing to open
+    assert len(view.opened) == 1
 
 
 @pytest.mark.parametrize(
@@ -143,24 +140,24 @@ def test_a_page_sorts_filters_scrolls_and_opens(pane):
         {"arrange": {"sort": "x", "column": 99, "text": 5, "descending": "yes"}},
     ],
 )
-def test_what_is_not_a_message_of_a_page_changes_nothing(pane, message):
-    before = pane.grid
+def test_what_is_not_a_message_of_a_page_changes_nothing(view, message):
+    before = view.content
 
-    pane._handle_custom_msg(message, [])
+    view.receive(message)
 
-    assert pane.grid == before
-    assert pane.opened == []
+    assert view.content == before
+    assert view.opened == []
 
 
-def test_an_arrangement_stays_while_the_columns_do(pane):
-    pane.arrange(Arrangement(sort=IDS, descending=True))
+def test_an_arrangement_stays_while_the_columns_do(view):
+    view.arrange(Arrangement(sort=IDS, descending=True))
 
-    pane.show(grid_rows(ROWS.slice(0, 2), noun="rows"))
-    assert pane.grid["page"]["cells"][IDS] == [str(LARGE), "3"]
-    pane.show(grid_rows(pa.table({"k": [1]}), noun="rows"))
-    assert pane.grid["how"]["sort"] is None
-    pane.show(None)
-    assert pane.grid == {}
+    view.show(grid_rows(ROWS.slice(0, 2), noun="rows"))
+    assert view.content["page"]["cells"][IDS] == [str(LARGE), "3"]
+    view.show(grid_rows(pa.table({"k": [1]}), noun="rows"))
+    assert view.content["how"]["sort"] is None
+    view.show(None)
+    assert view.content == {}
 
 
 def test_a_page_is_bounded_in_rows_and_columns():

@@ -8,22 +8,22 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
-from snapshot_explorer.jupyter.explorer.page.grid_pane import GridPane
+from snapshot_explorer.jupyter.explorer.grid_view import GridView
+from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
-OPEN = """async ([module, grid]) => {
-  const {default: widget} = await import('data:text/javascript;base64,' + module);
-  const handlers = {};
-  let traits = {grid: JSON.parse(grid)};
-  const model = {
-    get: (name) => traits[name], on: (name, handler) => { handlers[name] = handler; }, off: () => {},
-    send: async (content) => {
-      const answer = JSON.parse(await window.kernel(JSON.stringify(content)));
-      for (const message of answer.sent) handlers['msg:custom'](message);
-      if (answer.grid) { traits = {grid: answer.grid}; handlers['change:grid'](); }
-    },
-  };
-  widget.render({model, el: document.getElementById('here')});
+OPEN = """async ([module, css, grid]) => {
+  const {Rows} = await import('data:text/javascript;base64,' + module);
+  const here = document.getElementById('here'), root = document.createElement('div');
+  const style = document.createElement('style');
+  style.textContent = css;
+  here.append(style, root);
+  const rows = new Rows(async (content) => {
+    const answer = JSON.parse(await window.kernel(JSON.stringify(content)));
+    if (answer.page) rows.keepAndDraw(answer.page);
+    if (answer.grid) rows.take(answer.grid);
+  }, root);
+  rows.take(JSON.parse(grid));
 }"""
 
 pytestmark = [
@@ -34,29 +34,27 @@ pytestmark = [
 
 @pytest.fixture
 def grid(chromium):
-    """A page with a grid of 1,000 rows, and its pane."""
+    """A page with a grid of 1,000 rows, and what is opened."""
     opened = []
-    pane = GridPane(lambda *given: opened.append(given))
+    view = GridView(lambda *choice: opened.append(choice))
     rows = pa.table({"id": pa.array(range(2**62, 2**62 + 1_000)), "change": [f"+ {EVIL}", "- x"] * 500})
     choices = [str(at) for at in range(1_000)]
-    pane.show(grid_rows(rows, noun="rows", sample="5,000 rows in 2 files", opens="version", choices=choices))
+    view.show(grid_rows(rows, noun="rows", sample="5,000 rows in 2 files", opens="version", choices=choices))
 
     def kernel(content):
-        before, sent = pane.grid, []
-        pane.send = sent.append
-        pane._handle_custom_msg(json.loads(content), [])
-        return json.dumps({"sent": sent, "grid": None if pane.grid is before else pane.grid})
+        before, rows = view.content, view.receive(json.loads(content))
+        return json.dumps({"page": rows, "grid": None if view.content is before else view.content})
 
     page = chromium.new_page(viewport={"width": 800, "height": 600})
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.expose_function("kernel", kernel)
     page.set_content("<div id=here></div>")
-    page.evaluate(OPEN, [base64.b64encode(pane._esm.encode()).decode(), json.dumps(pane.grid)])
+    module = f"{script()}\nexport {{ Rows }};"
+    page.evaluate(OPEN, [base64.b64encode(module.encode()).decode(), text_of("page.css"), json.dumps(view.content)])
     yield page, opened
     assert problems == []
     page.close()
-    pane.close()
 
 
 def cells(page, row):

@@ -1,6 +1,5 @@
 """Rows in an explorer: those that differ between A and B, blame, and bisecting a condition."""
 
-import html
 import re
 import threading
 import time
@@ -9,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.jupyter.explorer import Explorer, bisecting
+from snapshot_explorer.jupyter.explorer import Explorer
 from snapshot_explorer.jupyter.explorer.contents import view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Grid, text
+from snapshot_explorer.render import Grid
 from snapshot_explorer.render.grid import shown_columns
 from tests.support.delta.table_builder import DeltaTable, remove
-from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
+from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -41,20 +40,11 @@ def changes(explorer):
 
 
 def blamed(explorer):
-    pane = explorer._blamer.pane
-    return pane.error or text(pane.drawing)
+    return explorer.views["blame"].text
 
 
 def bisected(explorer):
-    return html.unescape(explorer._bisector.result.value)
-
-
-def button(box, label):
-    return next(one for one in all_widgets(box) if getattr(one, "description", None) == label)
-
-
-def is_seen(widget):
-    return widget.layout.display != "none"
+    return outcome(explorer, "bisect")
 
 
 def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, orders):
@@ -67,9 +57,9 @@ def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, order
     assert "67.04 → -67.04" in said
     names, rows = grid_of(compared, "compare")
     assert names[:2] == ["change", "order_id"]
-    marked = compared._views.panes["compare"].grid.grid["page"]["marked"]
+    marked = compared.views["compare"].grid.content["page"]["marked"]
     assert [" → " in rows[row][column] for row, column in marked] == [True] * said.count(" → ")
-    assert not is_seen(compared._views.panes["compare"].read)
+    assert not compared.view["isAnnouncement"]
 
 
 def test_the_line_of_code_gives_the_rows_that_are_shown_and_the_source_is_cited(compared, orders):
@@ -77,15 +67,13 @@ def test_the_line_of_code_gives_the_rows_that_are_shown_and_the_source_is_cited(
 
     assert compared.code == "orders.diff_rows(7, 8)"
     assert sum(found.counts.values()) == len(changes(compared))
-    assert f"Source: {orders.path}, version 7 of " in compared._views.panes["compare"].footer.value
+    assert compared.view["source"].startswith(f"{orders.path}, version 7 of ")
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("inserted", "+"), ("deleted", "-"), ("updated", "~")])
 def test_changed_rows_are_filtered_by_kind(compared, orders, kind, sign):
     compared.state.a, compared.state.b = 5, 18
-    labelled_kinds = [one for one in all_widgets(compared) if getattr(one, "options", ())[:1] == (("all", "all"),)]
-    labelled_kinds[0].value = kind
-    compared.wait()
+    typed(compared, row_kind=kind)
 
     shown = changes(compared)
 
@@ -94,8 +82,7 @@ def test_changed_rows_are_filtered_by_kind(compared, orders, kind, sign):
 
 
 def test_columns_that_no_updated_row_changes_are_hidden(compared):
-    labelled(compared, "Hide unchanged columns").value = True
-    compared.wait()
+    typed(compared, hide_unchanged=True)
 
     said = shown_text(compared, "compare")
 
@@ -122,8 +109,7 @@ def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     assert payments.code == "payments.diff_rows(5, 21)"
     assert payments.state.blame == ""
 
-    labelled(payments, "Key").value = "payment_id"
-    payments.wait()
+    typed(payments, key=["payment_id"])
 
     assert "pending → settled" in shown_text(payments, "compare")
     assert payments.code == "payments.diff_rows(5, 21, key=['payment_id'])"
@@ -134,7 +120,7 @@ def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
     compared.state.key = ["colour"]
     compared.wait()
 
-    error = compared._views.panes["compare"].error
+    error = compared.views["compare"].error
     assert error.startswith("Unknown column 'colour' in key.")
     assert "\n" not in error
 
@@ -149,18 +135,17 @@ def test_versions_with_the_same_rows_are_reported_as_such(compared):
 def test_what_is_large_by_the_settings_is_announced_and_read_by_a_button(orders, shell):
     shell.ok("%config SnapshotMagics.load_row_limit = 10")
     explorer = Explorer(orders, name="orders").wait()
-    pane = explorer._views.panes["compare"]
     explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
     explorer.wait()
 
     said = shown_text(explorer, "compare")
     assert said.startswith("Rows of version 5 and version 18: not read yet\n")
     assert orders.diff_plan(5, 18).announcement in " ".join(said.split())
-    assert is_seen(pane.read)
+    assert explorer.view["isAnnouncement"]
 
     pressed(explorer, "Compare rows")
     assert "24 inserted, 16 deleted, 8 updated" in shown_text(explorer, "compare")
-    assert not is_seen(pane.read)
+    assert not explorer.view["isAnnouncement"]
 
     explorer.state.b = 17
     explorer.wait()
@@ -182,18 +167,17 @@ def test_comparing_rows_is_cancelled_and_can_be_requested_again(orders, shell, m
 
     monkeypatch.setattr(view_requests, "row_diff", slowly)
     explorer = Explorer(orders).wait()
-    pane = explorer._views.panes["compare"]
     explorer.state.a, explorer.state.tab, explorer.state.compared = 5, "compare", "rows"
     explorer.wait()
 
-    button(pane.box, "Compare rows").click()
+    explorer.receive({"act": "compare rows"})
     assert "not read yet" in shown_text(explorer, "compare")
-    button(pane.busy.box, "Cancel").click()
+    explorer.receive({"cancel": "compare"})
     explorer.wait()
 
     assert explorer.state.rows_read is None
     assert "not read yet" in shown_text(explorer, "compare")
-    assert is_seen(pane.read)
+    assert explorer.view["isAnnouncement"]
     is_slow.append(False)
     pressed(explorer, "Compare rows")
     assert "24 inserted" in shown_text(explorer, "compare")
@@ -211,23 +195,24 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
     explorer = Explorer(open_table(f"memory://{table.root}")).wait()
     explorer.state.tab, explorer.state.compared = "compare", "rows"
     explorer.wait()
-    pane = explorer._views.panes["compare"]
+    grid = explorer.views["compare"].grid
 
-    assert pane.grid.grid["count"] == sum(len(rows) for rows in heads(explorer).values())
+    assert grid.content["count"] == sum(len(rows) for rows in heads(explorer).values())
     assert "The first 1,000 of 1,2" in shown_text(explorer, "compare")
     assert re.fullmatch(
-        r"Sorts, filters and counts only these 1,\d{3} of 1,2\d\d changed rows\.", pane.grid.grid["sample"]
+        r"Sorts, filters and counts only these 1,\d{3} of 1,2\d\d changed rows\.", grid.content["sample"]
     )
     assert len(changes(explorer)) == 50
     sent = []
-    pane.grid.send = sent.append
-    pane.grid._handle_custom_msg({"need": 960}, [])
+    explorer.send = sent.append
+    explorer.receive({"grid": {"place": "compare", "need": 960}})
+    assert sent[0]["grid"] == "compare"
     assert sent[0]["page"]["cells"][1][:2] == ["960", "961"]
     explorer.close()
 
 
 def sample_of(explorer):
-    return explorer._views.panes["data"].grid.grid["sample"]
+    return explorer.views["data"].grid.content["sample"]
 
 
 def test_a_grid_with_only_some_rows_states_that_it_sorts_filters_and_counts_only_those(memory_root):
@@ -265,20 +250,8 @@ def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_pat
 
     assert "The first 1,000 of 1,200 updated rows are shown" in said
     assert "Hidden: 1 column that none of the first 1,000 updated rows changes." in said
-    assert explorer._views.panes["compare"].grid.grid["count"] == 1_000
+    assert explorer.views["compare"].grid.content["count"] == 1_000
     explorer.close()
-
-
-def test_controls_of_rows_are_seen_with_rows_only(explorer):
-    key = labelled(explorer, "Key")
-    boxes = [one for one in all_widgets(explorer) if key in all_widgets(one)]
-    explorer.state.tab = "compare"
-    explorer.wait()
-
-    assert not all(is_seen(box) for box in boxes)
-    explorer.state.compared = "rows"
-    explorer.wait()
-    assert all(is_seen(box) for box in boxes)
 
 
 def test_a_saved_notebook_shows_the_rows_that_differ(compared):
@@ -290,23 +263,20 @@ def test_a_saved_notebook_shows_the_rows_that_differ(compared):
 
 
 def test_a_row_is_blamed_by_its_key(compared, orders):
-    box = labelled(compared, "Blame")
-    assert box.value == compared.state.blame == box.options[0]
-    box.value = '"order_id" = 16'
+    assert compared.page["state"]["blame"] == compared.state.blame == compared.view["conditions"][0]
+    typed(compared, blame='"order_id" = 16')
 
     pressed(compared, "Blame rows")
 
     assert "67.04 → -67.04" in blamed(compared)
-    footer = html.unescape(compared._blamer.pane.footer.value)
-    assert "orders.blame('\"order_id\" = 16')" in footer
-    assert f"Source: {orders.path}, version 1 of " in footer
+    assert compared.view["blamed"]["code"] == "orders.blame('\"order_id\" = 16')"
+    assert compared.view["blamed"]["source"].startswith(f"{orders.path}, version 1 of ")
 
 
 def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(explorer):
     explorer.state.tab, explorer.state.where = "data", "amount > 250"
     explorer.wait()
-    box = labelled(explorer, "Blame")
-    first = box.options[0]
+    first = explorer.view["conditions"][0]
     assert explorer.state.blame == first
     assert first.startswith('"order_id" = ')
 
@@ -314,8 +284,8 @@ def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(expl
     explorer.state.where = "amount > 200"
     explorer.wait()
 
-    assert box.value == "amount < 0"
-    assert len(box.options) > 2
+    assert explorer.page["state"]["blame"] == "amount < 0"
+    assert len(explorer.view["conditions"]) > 2
 
 
 def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
@@ -342,8 +312,8 @@ def test_a_condition_is_bisected_and_the_result_is_b(explorer, orders):
     assert explorer.state.b == orders.bisect("amount < 0", bad=10).version == 8
     assert "amount < 0 holds first at version 8, " in bisected(explorer)
     assert "At version 7 it does not hold." in bisected(explorer)
-    assert "orders.bisect('amount < 0', bad=10)" in bisected(explorer)
-    assert f"Source: {orders.path}, version 1 of " in bisected(explorer)
+    assert explorer.view["bisected"]["code"] == "orders.bisect('amount < 0', bad=10)"
+    assert explorer.view["bisected"]["source"].startswith(f"{orders.path}, version 1 of ")
     assert explorer.code.startswith("orders.at(8)")
 
 
@@ -375,7 +345,7 @@ def test_what_cannot_be_bisected_is_reported_in_a_line(explorer, where, said):
     pressed(explorer, "Bisect")
 
     assert said in bisected(explorer)
-    assert 'role="alert"' in bisected(explorer)
+    assert explorer.view["bisected"]["error"] == bisected(explorer)
     assert explorer.state.b == 18
 
 
@@ -397,8 +367,8 @@ def test_a_bisection_that_reads_much_is_announced_and_requested_again(orders, sh
 
 def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypatch):
     gate, shown = threading.Event(), []
-    bisect, show = type(explorer.table).bisect, bisecting.Busy.show
-    monkeypatch.setattr(bisecting.Busy, "show", lambda busy, what: (shown.append(what), show(busy, what)))
+    bisect = type(explorer.table).bisect
+    explorer.observe(lambda change: shown.append(change.new.get("bisect", "")), "busy")
     explorer.state.tab, explorer.state.where, explorer.state.b = "data", "amount < 0", 10
     explorer.wait()
     pressed(explorer, "Bisect")
@@ -408,8 +378,8 @@ def test_a_bisection_announces_what_it_reads_and_is_cancelled(explorer, monkeypa
         type(explorer.table), "bisect", lambda *given, **named: gate.wait(30) and bisect(*given, **named)
     )
     explorer.state.b = 10
-    explorer._bisector.bisect()
-    button(explorer._bisector.box, "Cancel").click()
+    explorer.receive({"act": "bisect"})
+    explorer.receive({"cancel": "bisect"})
     gate.set()
     explorer.wait()
 
@@ -456,10 +426,10 @@ def test_the_grid_has_the_types_of_the_schema(ambiguous):
     state = explorer.state
     state.a, state.b, state.tab = 1, 2, "data"
     explorer.wait()
-    types = [[column["type"] for column in explorer._views.panes["data"].grid.grid["columns"]]]
+    types = [[column["type"] for column in explorer.views["data"].grid.content["columns"]]]
     state.tab, state.compared = "compare", "rows"
     explorer.wait()
-    types.append([column["type"] for column in explorer._views.panes["compare"].grid.grid["columns"][1:]])
+    types.append([column["type"] for column in explorer.views["compare"].grid.content["columns"][1:]])
     explorer.close()
 
     assert types == [[column.type for column in ambiguous.current.schema.columns]] * 2

@@ -59,10 +59,10 @@ def test_a_is_the_version_before_b_until_it_is_set():
 
     state.b = 5
     assert (state.a, state.pinned) == (2, False)
-    state.click(1)
+    state.mark("b", 1)
     assert (state.a, state.b) == (1, 1)
-    state.click(2, other=True)
-    state.click(7)
+    state.mark("a", 2)
+    state.mark("b", 7)
     assert (state.a, state.b, state.pinned) == (2, 7, True)
     state.pinned = False
     assert (state.a, state.b) == (5, 7)
@@ -165,16 +165,15 @@ def test_swap_tells_of_both_at_once():
     assert set(heard) == {(3, 2)}
 
 
-def test_a_click_sets_the_marker_that_clicks_set():
+def test_either_marker_moves_by_steps():
     state = knowing(1, 2, 3)
 
-    state.click(2)
+    state.step("a", -1)
+    assert (state.a, state.b, state.pinned) == (1, 3, True)
+    state.step("b", -1)
     assert (state.a, state.b) == (1, 2)
-    state.clicks = "a"
-    state.click(1)
-    assert (state.a, state.b) == (1, 2)
-    state.click(3, other=True)
-    assert (state.a, state.b) == (1, 3)
+    state.step("a", -1)
+    assert (state.a, state.note) == (1, "No version shown is older than 1.")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.frames import COMMITS
-from snapshot_explorer.jupyter.explorer.page.timeline_pane import TimelinePane
-from snapshot_explorer.render.timeline_columns import TableFacts, packed
+from snapshot_explorer.jupyter.explorer.page.scripts import text_of
+from snapshot_explorer.render.timeline_columns import TableFacts, packed, timeline_columns
 
 EVIL = "<img src=x onerror=window.hit=1><b>bold</b>"
 OPEN = """async ([module, state, background]) => {
-  const {default: widget} = await import('data:text/javascript;base64,' + module);
+  const {Timeline} = await import('data:text/javascript;base64,' + module);
   const view = (text) => new DataView(Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer);
   const received = (state) => JSON.parse(state, (_, one) => one?.bytes !== undefined ? view(one.bytes) : one);
   const handlers = {}, sent = [];
@@ -24,7 +24,10 @@ OPEN = """async ([module, state, background]) => {
     on: (name, handler) => { handlers[name] = handler; }, off: (name) => { delete handlers[name]; },
   };
   document.body.style.background = background;
-  const end = widget.render({model, el: document.getElementById('here')});
+  const root = document.createElement('div'), style = document.createElement('style');
+  style.textContent = window.css;
+  document.getElementById('here').append(style, root);
+  const timeline = new Timeline(model, root), end = () => timeline.end();
   const set = (state) => {
     const before = traits;
     traits = received(state);
@@ -52,6 +55,7 @@ RECORD = """() => {
 """Keeps the texts, the marks of what is not known and the right end of lines that are drawn."""
 GREEN, BROWN, BLUE = ([0, 158, 115], [184, 80, 0], [0, 114, 178])
 CANVAS = ".sx-timeline > canvas"
+MODULE = base64.b64encode(text_of("timeline.js").encode()).decode()
 
 pytestmark = [
     pytest.mark.browser,
@@ -87,10 +91,11 @@ def commits(count, first=0, **facts):
 
 
 def state(rows, a, b, **more):
-    strip = TimelinePane(lambda *_: None)
-    strip.draw(rows, measure="rows", title="", total=len(rows), facts=TableFacts(**more), a=a, b=b)
-    found = {name: getattr(strip, name) for name in ("commits", "facts", "a", "b")}
-    strip.close()
+    columns = timeline_columns(rows, y="rows", facts=TableFacts(**more))
+    facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
+    versions = rows["version"].to_pylist()
+    marks = {name: str(at) if at in versions else "" for name, at in (("a", a), ("b", b))}
+    found = {"commits": columns, "facts": facts, "zone": "UTC", "page": {"markers": [str(a), str(b)]}, **marks}
     return json.dumps(found, default=lambda one: {"bytes": base64.b64encode(one).decode()})
 
 
@@ -98,15 +103,13 @@ def state(rows, a, b, **more):
 def page(blank_page):
     blank_page.set_viewport_size({"width": 1000, "height": 600})
     blank_page.set_content("<body style='margin:0'><div id=here></div>")
+    blank_page.evaluate("css => { window.css = css; }", text_of("page.css"))
     yield blank_page
     assert [one for one in blank_page.requests if not one.startswith("data:")] == []
 
 
 def show(page, rows, a=-1, b=-1, background="#ffffff", **more):
-    strip = TimelinePane(lambda *_: None)
-    module = base64.b64encode(strip._esm.encode()).decode()
-    strip.close()
-    page.evaluate(OPEN, [module, state(rows, a, b, **more), background])
+    page.evaluate(OPEN, [MODULE, state(rows, a, b, **more), background])
     page.locator(f"{CANVAS}[data-drawn='{len(rows)}']").wait_for()
 
 
@@ -120,14 +123,11 @@ def shown_text(page):
 
 
 def test_the_page_has_the_numbers_that_were_packed(page):
-    strip = TimelinePane(lambda *_: None)
-    module = base64.b64encode(f"{strip._esm}\nexport {{ numbers }};".encode()).decode()
-    strip.close()
     sent = [packed(one) for one in COLUMNS]
     sizes = [len(one["data"]) for one in sent]
     columns = [one | {"data": base64.b64encode(one["data"]).decode()} for one in sent]
 
-    found = page.evaluate(DECODE, [module, columns])
+    found = page.evaluate(DECODE, [MODULE, columns])
 
     for given, got in zip(COLUMNS, found, strict=True):
         assert np.array_equal(np.array(got, object).astype(given.dtype), given, equal_nan=given.dtype.kind == "f")
@@ -141,7 +141,7 @@ def test_bars_and_markers_are_seen_on_light_and_dark(page):
 
         assert page.evaluate(COLOUR, GREEN) > 50_000
         assert page.evaluate(COLOUR, BROWN) > 200
-        assert page.evaluate(COLOUR, BLUE) > 400
+        assert page.evaluate(COLOUR, BLUE) > 200
     assert page.locator(".sx-legend").inner_text().split("\n")[0].strip() == "+ append"
 
 
@@ -160,10 +160,7 @@ def test_what_changes_is_drawn_again_at_the_width_that_there_is(page):
 
 def test_what_had_no_place_is_drawn_once_it_has_one(page):
     page.evaluate("document.getElementById('here').style.display = 'none'")
-    strip = TimelinePane(lambda *_: None)
-    module = base64.b64encode(strip._esm.encode()).decode()
-    strip.close()
-    page.evaluate(OPEN, [module, state(commits(20), 1, 2), "#ffffff"])
+    page.evaluate(OPEN, [MODULE, state(commits(20), 1, 2), "#ffffff"])
 
     page.evaluate("document.getElementById('here').style.display = ''")
 
@@ -327,11 +324,8 @@ def test_what_is_not_known_or_cannot_be_loaded_is_listed(page):
 
 
 def test_no_commit_is_said_so(page):
-    strip = TimelinePane(lambda *_: None)
-    module = base64.b64encode(strip._esm.encode()).decode()
-    strip.close()
 
-    page.evaluate(OPEN, [module, state(commits(0), -1, -1), "#ffffff"])
+    page.evaluate(OPEN, [MODULE, state(commits(0), -1, -1), "#ffffff"])
 
     page.wait_for_function(f"document.querySelector('{CANVAS}').width === 1000")
     assert page.evaluate(COLOUR, [123, 123, 123]) > 5

@@ -25,9 +25,8 @@ def long_table(memory_root):
 def lines(table):
     """Return the totals that the explorer draws, those of its tooltips, and those of the figure of the history."""
     explorer = Explorer(table, variables={}).wait()
-    pane = explorer._timeline_pane
-    drawn, name = unpacked(pane.facts["total"]), pane.facts["line"]
-    tooltips = [re.search("total rows (.*)", text).group(1) for text in pane.commits["tooltips"]]
+    drawn, name = unpacked(explorer.facts["total"]), explorer.facts["line"]
+    tooltips = [re.search("total rows (.*)", text).group(1) for text in explorer.commits["tooltips"]]
     explorer.close()
     (line,) = [trace for trace in table.history().figure().data if trace.yaxis == "y2"]
     return drawn, tooltips, np.asarray(line.y).tolist(), (name, line.name)

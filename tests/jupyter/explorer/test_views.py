@@ -5,17 +5,15 @@ import re
 import shutil
 import threading
 
-import ipywidgets
 import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer, explore
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 from snapshot_explorer.render import text
-from tests.support.explorers import all_widgets, grid_of, labelled, pressed, shown_text
+from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 
 
@@ -46,12 +44,10 @@ def test_the_source_is_cited(explorer, orders):
     explorer.state.a, explorer.state.tab = 5, "manifests"
     explorer.wait()
 
-    footer = explorer._views.panes["manifests"].footer.value
-
-    assert "orders.compare(5, 18).manifests" in footer
+    assert explorer.view["code"] == "orders.compare(5, 18).manifests"
     assert (
-        f"Source: {orders.path}, version 5 of 2026-11-04 02:00:00.261Z and version 18 of 2026-11-14 02:00:00.092Z"
-        in footer
+        explorer.view["source"]
+        == f"{orders.path}, version 5 of 2026-11-04 02:00:00.261Z and version 18 of 2026-11-14 02:00:00.092Z"
     )
 
 
@@ -102,22 +98,22 @@ def test_a_cell_may_open_a_manifest_before_the_lens_offers_it(explorer, orders):
     explorer.state.manifest = path
     explorer.wait()
 
-    assert explorer._controls.manifest.value == explorer.state.manifest == path
+    assert explorer.view["manifest"] == explorer.state.manifest == path
     assert shown_text(explorer, "entries").startswith("Entries of manifest-")
 
 
 def test_a_manifest_is_opened_down_to_its_entries(explorer):
     explorer.state.tab = "manifests"
     explorer.wait()
-    label, path = explorer._controls.manifest.options[-1]
+    label, path = explorer.views["manifests"].result.choices[-1]
 
-    explorer._controls.manifest.value = path
+    explorer.receive({"open": path})
     explorer.wait()
 
     assert label.startswith(("+ ", "= "))
     assert shown_text(explorer, "entries").startswith("Entries of manifest-")
     assert "bucket-" in shown_text(explorer, "entries")
-    assert ".entries(&#x27;manifest-" in explorer._views.panes["entries"].footer.value
+    assert ".entries('manifest-" in explorer.views["entries"].content["code"]
 
 
 def test_many_manifests_that_are_carried_over_are_counted_until_they_are_wanted(memory_root):
@@ -131,18 +127,17 @@ def test_many_manifests_that_are_carried_over_are_counted_until_they_are_wanted(
     lines = shown_text(explorer, "manifests").splitlines()
     (line,) = [line for line in lines if "carried over" in line and line.startswith("= ")]
     assert line.split() == ["=", "7", "carried", "over", "=", "8", "carried", "over"]
-    labelled(explorer, "Show carried over").value = True
+    typed(explorer, carried=True)
     explorer.wait()
 
     assert sum(line.startswith("= manifest-") for line in shown_text(explorer, "manifests").splitlines()) == 8
-    page = explorer._views.panes["manifests"].content.value
-    (path, *_) = re.findall('data-sx="open" data-sx-value="([^"]*)"', page)
-    explorer._actions._handle_custom_msg({"open": path}, [])
+    (lanes,) = [part["lanes"] for part in explorer.view["parts"] if "lanes" in part]
+    path = next(item["opens"] for lane in lanes for row in lane["rows"] for item in row if item)
+    explorer.receive({"open": path})
     explorer.wait()
     assert shown_text(explorer, "entries").startswith("Entries of manifest-")
-    explorer._actions._handle_custom_msg({"open": "no/such"}, [])
+    explorer.receive({"open": "no/such"})
     assert explorer.state.manifest == path
-    assert 'data-sx="' not in explorer._repr_mimebundle_()["text/html"]
     explorer.close()
 
 
@@ -150,13 +145,13 @@ def test_many_manifests_that_are_carried_over_are_counted_until_they_are_wanted(
 def test_rows_of_a_grid_are_saved_as_they_are_filtered(explorer, orders, file_format):
     explorer.state.tab = "data"
     explorer.wait()
-    sent, grid = [], explorer._views.panes["data"].grid
-    explorer._actions.send = lambda *message: sent.append(message)
-    column = [one["name"] for one in grid.grid["columns"]].index("amount")
-    grid.arrange(Arrangement(column=column, text="> 250"))
+    sent = []
+    explorer.send = lambda *message: sent.append(message)
+    column = grid_of(explorer, "data")[0].index("amount")
+    explorer.receive({"grid": {"place": "data", "arrange": {"column": column, "text": "> 250"}}})
 
-    for what in (f"data {file_format}", "data exe", "nothing csv", "health csv"):
-        explorer._actions._handle_custom_msg({"save": what}, [])
+    for what in (["data", file_format], ["data", "exe"], ["nothing", "csv"], ["health", "csv"], "data csv", 3):
+        explorer.receive({"save": what})
 
     ((message, (content,)),) = sent
     assert message == {"save": f"orders_data_18.{file_format}"}
@@ -209,16 +204,19 @@ def test_rows_are_previewed_as_asked(explorer, orders):
 
 
 def test_a_condition_that_does_not_fit_is_reported_in_its_place(explorer):
-    explorer.state.tab, explorer.state.where = "data", "colour = 'red'"
+    explorer.state.tab = "data"
+    explorer.wait()
+    explorer.state.where = "colour = 'red'"
     explorer.wait()
 
-    assert "colour" in explorer._views.panes["data"].error
-    assert "\n" not in explorer._views.panes["data"].error
-    assert 'role="alert"' in explorer._views.panes["data"].content.value
+    assert "colour" in explorer.views["data"].error
+    assert "\n" not in explorer.views["data"].error
+    assert explorer.view["error"] == explorer.views["data"].error
+    assert explorer.view["parts"]  # the rows before, which the page dims
 
     explorer.state.where = ""
     explorer.wait()
-    assert explorer._views.panes["data"].error == ""
+    assert explorer.views["data"].error == ""
 
 
 def test_rows_are_loaded_into_a_variable(orders):
@@ -230,8 +228,8 @@ def test_rows_are_loaded_into_a_variable(orders):
     pressed(explorer, "Load as variable")
 
     assert variables["old"].equals(orders.at(2).to_pandas())
-    assert "old holds 24 rows of version 2. Read: 38 rows in 4 files" in explorer._loader._result.value
-    assert "old = orders.at(2).to_pandas()" in explorer._loader._line.value
+    assert "old holds 24 rows of version 2. Read: 38 rows in 4 files" in outcome(explorer, "load")
+    assert explorer.view["load"]["line"] == "old = orders.at(2).to_pandas()"
     explorer.close()
 
 
@@ -243,7 +241,7 @@ def test_a_variable_of_the_users_is_replaced_only_when_asked_twice(orders):
 
     pressed(explorer, "Load as variable")
     assert variables == {"df": "precious"}
-    assert "The variable df already contains a str. Press again to replace it." in explorer._loader._result.value
+    assert "The variable df already contains a str. Press again to replace it." in outcome(explorer, "load")
 
     pressed(explorer, "Load as variable")
     assert variables["df"].num_rows == 41
@@ -259,7 +257,7 @@ def test_what_is_large_by_the_settings_is_loaded_only_when_asked_twice(orders, s
 
     pressed(explorer, "Load as variable")
     assert variables == {}
-    assert "This reads 41 rows in 2 files, 4.9 kB." in explorer._loader._result.value
+    assert "This reads 41 rows in 2 files, 4.9 kB." in outcome(explorer, "load")
 
     explorer.state.load_limit = 3
     pressed(explorer, "Load as variable")
@@ -279,9 +277,9 @@ def test_who_agrees_to_replace_a_variable_has_not_agreed_to_read_much(orders, sh
     explorer.wait()
 
     pressed(explorer, "Load as variable")
-    assert "Press again to replace it." in explorer._loader._result.value
+    assert "Press again to replace it." in outcome(explorer, "load")
     pressed(explorer, "Load as variable")
-    assert "press again to read all of it." in explorer._loader._result.value
+    assert "press again to read all of it." in outcome(explorer, "load")
     assert variables == {"df": "precious"}
     pressed(explorer, "Load as variable")
 
@@ -310,15 +308,14 @@ def test_loading_is_cancelled(orders, monkeypatch):
     )
 
     explorer.load()
-    assert explorer._loader._busy.box.layout.display is None
-    (cancel,) = [one for one in all_widgets(explorer._loader.box) if isinstance(one, ipywidgets.Button)]
-    cancel.click()
+    assert explorer.busy["load"] == "Reading ..."
+    explorer.receive({"cancel": "load"})
     gate.set()
     explorer.wait()
 
     assert variables == {}
-    assert "Nothing was loaded: that was cancelled." in explorer._loader._result.value
-    assert explorer._loader._busy.box.layout.display == "none"
+    assert "Nothing was loaded: that was cancelled." in outcome(explorer, "load")
+    assert explorer.busy == {}
     explorer.close()
 
 
@@ -327,7 +324,7 @@ def test_outside_of_a_notebook_nothing_is_loaded(orders):
 
     explorer.load()
 
-    assert "There is no notebook to load rows into." in explorer._loader._result.value
+    assert "There is no notebook to load rows into." in outcome(explorer, "load")
     explorer.close()
 
 
@@ -336,7 +333,7 @@ def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
     for number in range(60):
         table.commit([(key, "x") for key in range(number % 7 + 1)])
     explorer = Explorer(open_table(f"memory://{table.root}")).wait()
-    state, pane = explorer.state, explorer._views.panes["files"]
+    state, view = explorer.state, explorer.views["files"]
     state.tab, state.file_order, state.descending = "files", "rows", True
     explorer.wait()
 
@@ -344,7 +341,7 @@ def test_files_are_filtered_and_sorted_a_page_at_a_time(memory_root):
     assert [row[names.index("rows")] for row in rows] == sorted(
         (row[names.index("rows")] for row in rows), reverse=True
     )
-    assert (pane.grid.grid["count"], len(rows)) == (60, 60)
+    assert (view.grid.content["count"], len(rows)) == (60, 60)
     state.partition = "nothing"
     explorer.wait()
     assert "0 of 60 files are in partitions that hold 'nothing'." in shown_text(explorer, "files")
@@ -358,7 +355,7 @@ def test_files_are_sorted_by_any_column(sample, name):
     explorer.state.tab, explorer.state.file_order, explorer.state.statistics = "files", name, True
     explorer.wait()
 
-    assert explorer._views.panes["files"].error == ""
+    assert explorer.views["files"].error == ""
     explorer.close()
 
 
@@ -453,9 +450,9 @@ def test_retention_is_reported_or_that_it_is_not_there(explorer, orders):
     explorer.wait()
 
     assert "etention" in shown_text(explorer, "health")
-    assert "retention(keep=&#x27;3d&#x27;)" in explorer._views.panes["health"].footer.value
-    labelled(explorer, "Keep last").value = 4
+    assert "retention(keep='3d')" in explorer.views["health"].content["code"]
+    typed(explorer, keep_last=4)
     explorer.wait()
     assert explorer.state.keep_last == 4
     assert "keep at least 4 versions (as requested)" in " ".join(shown_text(explorer, "health").split())
-    assert "retention(keep=&#x27;3d&#x27;, keep_last=4)" in explorer._views.panes["health"].footer.value
+    assert "retention(keep='3d', keep_last=4)" in explorer.views["health"].content["code"]

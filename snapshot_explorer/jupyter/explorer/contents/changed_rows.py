@@ -49,7 +49,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
-        Line(direction(a, b)),
+        Line(direction(a, b), is_faint=True),
         *_facts(diff.plan),
         *(Line(note) for note in [*_cut_off(diff, kinds), *notes]),
     ]
@@ -64,6 +64,8 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     conditions = [row_conditions(heads[kind].slice(place, 1), diff.plan.key) for kind, place in shown]
     return ViewResult(
         drawing=Drawing(title=_title(diff), parts=tuple(parts)),
+        answer=_answer(diff),
+        shares=(("shared", diff.plan.shared_files), ("added", diff.plan.b.files), ("removed", diff.plan.a.files)),
         code=code,
         source=source,
         choices=tuple((text, text) for texts in conditions for text in texts),
@@ -119,9 +121,23 @@ def _title(diff: RowDiff) -> str:
     return f"Rows of version {diff.plan.a.number} and version {diff.plan.b.number}: {found}"
 
 
+def _answer(diff: RowDiff) -> str:
+    """Return what differs, in a sentence, the most frequent change first."""
+    counts = sorted(diff.counts.items(), key=lambda item: -item[1])
+    some = [f"{count:,} {name}" for name, count in counts if count]
+    if not some:
+        return "No row differs"
+    first, *others = some
+    number, _, name = first.partition(" ")
+    return ", ".join([f"{number} {'row' if number == '1' else 'rows'} {name}", *others])
+
+
 def _facts(plan: RowDiffPlan) -> list[Line]:
     read = " and ".join(f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b))
-    facts = [Line(f"Read: {read}; not read: {counted(plan.shared_files, 'file')} that both have."), *_key(plan)]
+    facts = [
+        Line(f"Read: {read}; not read: {counted(plan.shared_files, 'file')} that both have.", is_faint=True),
+        *_key(plan),
+    ]
     if plan.columns_only_a:
         facts.append(Line(f"Only in version {plan.a.number}, not compared: {', '.join(plan.columns_only_a)}."))
     return facts
@@ -129,7 +145,7 @@ def _facts(plan: RowDiffPlan) -> list[Line]:
 
 def _key(plan: RowDiffPlan) -> list[Line]:
     if plan.key:
-        return [Line(f"Rows with the same {', '.join(plan.key)} are the same row.")]
+        return [Line(f"Rows with the same {', '.join(plan.key)} are the same row.", is_faint=True)]
     return [Line("Whole rows are compared: there is no primary key. Name columns under Key to find updated rows.")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -24,6 +25,16 @@ _NOTHING = {
 }
 
 
+def _without_zeros(grid: Grid) -> Grid:
+    """Return the table of what is shared, added and removed without the lines in which nothing is."""
+    if "part" not in grid.rows.column_names:
+        return grid
+    return replace(
+        grid,
+        rows=grid.rows.filter(pc.or_(pc.not_equal(grid.rows["files"], 0), pc.starts_with(grid.rows["part"], "in "))),
+    )
+
+
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
@@ -33,8 +44,14 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
-        drawing = replace(drawing, parts=(Line(direction(a, b)), *drawing.parts))
-        return ViewResult(drawing=drawing, code=code, source=source)
+        parts = (_without_zeros(part) if isinstance(part, Grid) else part for part in drawing.parts)
+        files = dict(zip(*(comparison.summary[name].to_pylist() for name in ("part", "files")), strict=True))
+        return ViewResult(
+            drawing=replace(drawing, parts=(Line(direction(a, b), is_faint=True), *parts)),
+            code=code,
+            source=source,
+            shares=tuple((name, files.get(name, 0)) for name in ("shared", "added", "removed")),
+        )
     frame: Frame = getattr(comparison, part)
     drawn = frame.drawing().parts[0]
     if not len(frame) or not isinstance(drawn, Grid):

@@ -29,7 +29,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     rows = snapshot.to_arrow(columns=shown[:_MOST_COLUMNS], where=where or None, limit=limit + 1)
     has_more, rows = len(rows) > limit, rows.slice(0, limit)
     cost = cost_of(snapshot, where or None)
-    notes = [Line(f"The cost of reading all rows: {cost}.")]
+    notes = [Line(f"The cost of reading all rows: {cost}.", is_faint=True)]
     if len(shown) > _MOST_COLUMNS:
         notes.append(Line(f"{_MOST_COLUMNS} of {len(shown):,} columns are shown. Name others under Columns."))
     drawing = Drawing(title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=_DRAWN)))
@@ -38,6 +38,7 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     choices = row_conditions(rows, key, keep_places=True)
     return ViewResult(
         drawing=drawing,
+        answer=_answer(len(rows), cost, where, version, has_more=has_more),
         code=_call(request, engine="arrow", limit=limit),
         source=cache.cited(version),
         choices=tuple((one, one) for one in conditions),
@@ -50,6 +51,16 @@ def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             choices=choices,
         ),
     )
+
+
+def _answer(count: int, cost: Cost, where: str, version: int, *, has_more: bool) -> str:
+    """Return how many rows are shown, of how many."""
+    if where:
+        match = f"The first {count:,} rows that match" if has_more else f"{counted(count, 'row')} match"
+        return f"{match} at version {version}"
+    if has_more and cost.rows is not None:
+        return f"{count:,} of {counted(cost.rows, 'row')} of version {version}"
+    return f"{'The first' if has_more else 'All'} {counted(count, 'row')} of version {version}"
 
 
 def _all_rows(cost: Cost, where: str) -> str:

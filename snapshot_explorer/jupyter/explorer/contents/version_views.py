@@ -8,17 +8,20 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
-from snapshot_explorer.render.cells import WORDS
+from snapshot_explorer.render.cells import WORDS, cell, cut, unit_of
 from snapshot_explorer.render.stored_details import stored_details
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
     from snapshot_explorer.render import Part
 
+_IN_HEADLINE = ("version", "kind", "operation", "user")
+_LONGEST_FACT = 300
 _MOST_VALUES = 24
 """The most columns whose statistics of files are shown."""
 
@@ -35,11 +38,31 @@ def commit(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     values = {"version": values["version"], **({"local time": local} if local else {}), **values}
     values["readable"] = WORDS["readable"].get(values["readable"], values["readable"])
     known = Pairs(tuple((name, value) for name, value in values.items() if value not in (None, [])))
+    headline = commit_row(rows.to_pylist()[0], "rows")
     return ViewResult(
         drawing=Drawing(title=f"Version {version}", parts=(known, *details)),
+        headline={**headline, "facts": _facts(values)},
         code=f"{request.name}.at({version}).commit",
         source=cache.cited(version),
     )
+
+
+def _facts(values: dict[str, Any]) -> list[list[str]]:
+    """Return what is known of a commit beside its headline, as names and texts; additions and removals share a line."""
+    facts = []
+    for unit in ("rows", "files", "bytes"):
+        sides = [values.get(f"{side}_{unit}") for side in ("added", "removed")]
+        texts = ["?" if count is None else cell(count, unit_of(unit)).text for count in sides]
+        signed = [
+            f"{sign}{text}" for sign, text, count in zip("+\N{MINUS SIGN}", texts, sides, strict=True) if count != 0
+        ]
+        if any(sides):
+            facts.append([unit, " ".join(signed)])
+    for name, value in values.items():
+        if value not in (None, []) and name not in _IN_HEADLINE and not name.startswith(("added_", "removed_")):
+            shown = cell(value, unit_of(name))
+            facts.append([name.replace("_", " "), cut(shown.text, _LONGEST_FACT)])
+    return facts
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

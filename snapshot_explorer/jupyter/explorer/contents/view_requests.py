@@ -12,7 +12,7 @@ from snapshot_explorer.render.cells import moment
 from snapshot_explorer.rows.diffs.diff import row_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     import pyarrow as pa
 
@@ -60,8 +60,12 @@ class ViewResult:
     """The Python that returns the same."""
     source: str
     """Its origin: path, version, time."""
-    path: str = ""
-    """The path of what is shown, to be copied."""
+    answer: str = ""
+    """What the page shows in place of the title of the drawing: the answer first."""
+    shares: tuple[tuple[str, int], ...] = ()
+    """The parts of a bar above the rest, with how many files each counts."""
+    headline: Mapping[str, Any] | None = None
+    """What the page shows in place of the title: of a commit, what `page.commit_list.commit_row` returns."""
     choices: tuple[tuple[str, str], ...] = ()
     """What can be selected for details, a manifest or a row: its label and its value."""
     grid: GridRows | None = None

@@ -1,59 +1,17 @@
 // Draws rows in a grid that scrolls, from the trait `grid` and pages that the kernel sends. All text is set as text.
 
-const ROW = 22, ROWS = 14, PAGE = 60, AROUND = 8;
-const STYLE = `
-.sx-grid { --g-ink: var(--jp-content-font-color1, var(--vscode-editor-foreground, #212121));
-  --g-faint: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #616161));
-  --g-paper: var(--jp-layout-color1, var(--vscode-editor-background, #fff)); --g-line: var(--jp-border-color1, #bdbdbd);
-  --g-bar: #0072B2; color: var(--g-ink); font: 12px/1.4 var(--jp-content-font-family, system-ui, sans-serif); padding: 4px 8px; }
-.sx-grid [hidden] { display: none !important; }
-.sx-grid .sx-ask { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: center; margin-bottom: 4px; }
-.sx-grid select, .sx-grid input { font: inherit; color: inherit; background: var(--g-paper); border: 1px solid var(--g-line);
-  height: 24px; padding: 0 4px; max-width: 16em; }
-.sx-grid input { width: 16em; }
-.sx-grid .sx-error, .sx-grid .sx-sample { font-weight: 600; }
-.sx-grid .sx-scroll { overflow: auto; border: 1px solid var(--g-line); background: var(--g-paper); }
-.sx-grid :is(.sx-scroll, input, select, button):focus-visible { outline: 2px solid #0072B2; outline-offset: -1px; }
-.sx-grid table { border-collapse: separate; border-spacing: 0; table-layout: fixed; margin: 0; font-size: 12px; }
-.sx-grid th { position: sticky; top: 0; background: var(--g-paper); border-bottom: 1px solid var(--g-line); padding: 3px 8px;
-  text-align: left; vertical-align: top; font-weight: 400; color: var(--g-faint); z-index: 1; }
-.sx-grid th button { all: unset; cursor: pointer; font-weight: 600; color: var(--g-ink); display: block; max-width: 100%;
-  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.sx-grid th div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.sx-grid .sx-bins { display: flex; align-items: flex-end; gap: 1px; height: 18px; margin: 2px 0; }
-.sx-grid .sx-bins i { flex: 1 1 0; max-width: 7px; background: var(--g-bar); min-height: 1px; }
-.sx-grid tbody tr { height: ${ROW}px; background: none !important; }
-.sx-grid td { height: ${ROW}px; padding: 0 8px; white-space: pre; overflow: hidden; text-overflow: ellipsis; box-sizing: border-box;
-  border: 0; text-align: left; max-width: none; }
-.sx-grid tr.sx-odd td { background: var(--jp-rendermime-table-row-background, rgba(128,128,128,.08)); }
-.sx-grid .sx-n { text-align: right; font-variant-numeric: tabular-nums; }
-.sx-grid .sx-null { color: var(--g-faint); }
-.sx-grid td.sx-changed { font-weight: 600; box-shadow: inset 0 0 0 99px rgba(0,98,155,.18); text-decoration: underline dotted; }
-.sx-grid td.sx-plus { box-shadow: inset 3px 0 0 #009E73; } .sx-grid td.sx-minus { box-shadow: inset 3px 0 0 #D55E00; }
-.sx-grid td.sx-added { border-right: 3px solid #009E73; } .sx-grid td.sx-removed { border-right: 3px solid #D55E00; }
-.sx-grid .sx-chip { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 2px; }
-.sx-grid td.sx-here { outline: 2px solid #0072B2; outline-offset: -2px; }
-.sx-grid.sx-opens tbody td { cursor: pointer; }
-.sx-grid .sx-said { color: var(--g-faint); }`;
+import { element } from "./timeline.js";
 
-function element(name, style = "", text = "") {
-  const made = document.createElement(name);
-  if (style) made.className = style;
-  if (text) made.textContent = text;
-  return made;
-}
+const ROW = 24, ROWS = 14, PAGE = 60, AROUND = 8;
+let grids = 0;
 
-let ids = 0;
-
-class Rows {
-  constructor(model, root) {
-    this.model = model;
+export class Rows {
+  constructor(send, root) {
+    this.send = send;
     this.root = root;
-    this.id = `sx-grid-${ids += 1}`;
+    this.id = `sx-grid-${grids += 1}`;
     this.here = [0, 0];
     root.classList.add("sx-grid");
-    const style = element("style");
-    style.textContent = STYLE;
     this.ask = element("div", "sx-ask");
     this.column = element("select");
     this.column.setAttribute("aria-label", "Column to filter");
@@ -64,7 +22,7 @@ class Rows {
     this.error.setAttribute("role", "alert");
     this.sample = element("span", "sx-sample");
     this.ask.append("Filter ", this.column, this.text, this.sample, this.error);
-    this.scroll = element("div", "sx-scroll");
+    this.scroll = element("div", "sx-rows");
     this.scroll.tabIndex = 0;
     this.scroll.setAttribute("role", "grid");
     // JupyterLab leaves the keys of the grid to it, and keeps its own, such as the one that saves.
@@ -77,7 +35,7 @@ class Rows {
     window.addEventListener("keydown", this.keys, true);
     this.said = element("div", "sx-said");
     this.said.setAttribute("role", "status");
-    root.append(style, this.ask, this.scroll, this.said);
+    root.append(this.ask, this.scroll, this.said);
     this.column.addEventListener("change", () => this.text.value && this.filter());
     this.text.addEventListener("change", () => this.filter());
     // The cross of the field empties it without a change. In JupyterLab, chromium fires neither event at Enter.
@@ -88,12 +46,15 @@ class Rows {
     this.scroll.addEventListener("click", (event) => this.click(event));
     this.scroll.addEventListener("focus", () => this.mark());
     this.scroll.addEventListener("blur", () => this.mark());
-    this.take();
+  }
+
+  end() {
+    window.removeEventListener("keydown", this.keys, true);
   }
 
   /** Take what the kernel sent, and draw it. */
-  take() {
-    const grid = this.grid = this.model.get("grid");
+  take(sent) {
+    const grid = this.grid = sent;
     this.pages = new Map();
     this.asked = new Set();
     this.root.hidden = !grid?.columns;
@@ -125,6 +86,11 @@ class Rows {
     for (const [row, column] of marked) if (rows[row]?.[column]) rows[row][column].changed = true;
     rows.forEach((row, at) => this.pages.set(start + at, row));
     this.asked.delete(start);
+  }
+
+  keepAndDraw(page) {
+    this.keep(page);
+    this.draw();
   }
 
   table() {
@@ -204,17 +170,19 @@ class Rows {
     for (const start of needed)
       if (!this.asked.has(start)) {
         this.asked.add(start);
-        this.model.send({ need: start });
+        this.send({ need: start });
       }
   }
 
   cell(value, column, row, place) {
-    const made = element("td", "", value ? value.text : "\u2026");
+    const made = element("td", ""), isNull = value?.text === "-", [before, after] = value?.changed ? value.text.split(" \u2192 ") : [];
+    if (after === undefined) made.textContent = value ? (isNull ? "null" : value.text) : "\u2026";
+    else made.append(element("span", "sx-old", before), element("span", "sx-unseen", " \u2192 "), element("b", "", after));
     made.setAttribute("role", "gridcell");
     made.setAttribute("aria-colindex", place + 1);
     made.dataset.at = `${row} ${place}`;
     if (column.number) made.classList.add("sx-n");
-    if (value?.text === "-") made.classList.add("sx-null");
+    if (isNull) made.classList.add("sx-null");
     if (value?.changed) made.classList.add("sx-changed");
     if (column.name === "change" && value) made.classList.toggle("sx-plus", value.text.startsWith("+"));
     if (column.name === "change" && value) made.classList.toggle("sx-minus", value.text.startsWith("-"));
@@ -246,7 +214,7 @@ class Rows {
   }
 
   arrange(changes) {
-    this.model.send({ arrange: { ...this.grid.how, ...changes } });
+    this.send({ arrange: { ...this.grid.how, ...changes } });
   }
 
   filter() {
@@ -267,7 +235,7 @@ class Rows {
     if (!cell) return;
     this.here = cell.dataset.at.split(" ").map(Number);
     this.mark();
-    if (this.grid.opens && !String(getSelection())) this.model.send({ open: this.here[0] });
+    if (this.grid.opens && !String(getSelection())) this.send({ open: this.here[0] });
   }
 
   key(event) {
@@ -279,7 +247,7 @@ class Rows {
       if (cell) navigator.clipboard?.writeText(cell.full ?? cell.text);
       return;
     }
-    if (event.key === "Enter" && opens) this.model.send({ open: row });
+    if (event.key === "Enter" && opens) this.send({ open: row });
     const moves = {
       ArrowUp: [row - 1, place], ArrowDown: [row + 1, place], ArrowLeft: [row, place - 1], ArrowRight: [row, place + 1],
       PageUp: [row - ROWS, place], PageDown: [row + ROWS, place],
@@ -306,23 +274,3 @@ class Rows {
     if (right > scroll.scrollLeft) scroll.scrollLeft = right;
   }
 }
-
-function render({ model, el }) {
-  const root = element("div");
-  el.append(root);
-  const rows = new Rows(model, root), take = () => rows.take();
-  const receive = (message) => {
-    if (!message?.page || !rows.grid?.columns) return;
-    rows.keep(message.page);
-    rows.draw();
-  };
-  model.on("change:grid", take);
-  model.on("msg:custom", receive);
-  return () => {
-    window.removeEventListener("keydown", rows.keys, true);
-    model.off("change:grid", take);
-    model.off("msg:custom", receive);
-  };
-}
-
-export default { render };

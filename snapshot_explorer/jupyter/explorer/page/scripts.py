@@ -1,17 +1,35 @@
-"""The scripts that pages run, as they are sent: without comments and indentation, since each widget has a copy."""
+"""The script and the style that pages run: modules of this package, joined into one without a build step."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
+_MODULES = ("timeline.js", "grid.js", "page.js")
+"""The modules of the page; each may import those before it."""
+
 
 @cache
-def script(name: str) -> str:
-    """Return the text of a module of this package, such as grid.js."""
+def text_of(name: str) -> str:
+    """Return the text of a file of this package, without comments and indentation."""
     lines = files("snapshot_explorer.jupyter.explorer.page").joinpath(name).read_text("utf-8").splitlines()
     bare = (line.strip() for line in lines)
-    return "\n".join(line for line in bare if line and not line.startswith("//") and not _is_comment(line))
+    return "\n".join(line for line in bare if line and not line.startswith(("//", "/* ")) and not _is_comment(line))
+
+
+@cache
+def script() -> str:
+    """Return the module that draws the page. The library Preact is a function in it, so that names do not collide."""
+    library = re.sub(
+        r"export\{(.*)\};?$",
+        lambda names: "return{" + re.sub(r"(\w+) as (\w+)", r"\2:\1", names[1]) + "}",
+        text_of("preact.js"),
+    )
+    modules = "\n".join(text_of(name) for name in _MODULES)
+    modules = re.sub(r"(?m)^import .*\n", "", modules)
+    modules = re.sub(r"(?m)^export (?!default)", "", modules)
+    return f"const preact = (() => {{\n{library}\n}})();\n{modules}"
 
 
 def _is_comment(line: str) -> bool:

@@ -30,33 +30,6 @@ if TYPE_CHECKING:
 
 LIVE = "sx-explorer"
 """The CSS class of an explorer on a page with widgets."""
-_FOCUSED = ",".join(
-    f".{LIVE} {one}:focus-visible" for one in (".noUi-handle", "button", "input", "select", ".lm-TabBar-tab", ".sx-box")
-)
-_DARK = ",".join(f"{page} .{LIVE}" for page in ("[data-jp-theme-light=false]", ".vscode-dark", ".vscode-high-contrast"))
-_ARROW = (
-    "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'%3E"
-    "%3Cpath fill='%23e0e0e0' d='M5 7l4 4 4-4z'/%3E%3C/svg%3E"
-)
-"""The arrow of a list on a dark page, where that of ipywidgets is black."""
-_CONTROLS = ",".join(
-    f".{LIVE} {one}"
-    for one in (".jupyter-button", ".noUi-handle", "input:not([type=checkbox])", "select", ".sx-grid :is(input,select)")
-)
-STYLE = (
-    f"<style>.{LIVE}{{--sx-outline:#767676}}{_DARK}{{--sx-outline:#a0a0a0;"
-    f'--jp-widgets-dropdown-arrow:url("data:image/svg+xml,{_ARROW}")}}'
-    f".{LIVE} .sx{{background:none}}{_FOCUSED}{{outline:2px solid #0072B2!important;outline-offset:1px}}"
-    f"{_CONTROLS}{{border:1px solid var(--sx-outline)!important;box-sizing:border-box}}"
-    f".{LIVE} .noUi-handle{{border-color:#767676!important}}"
-    f".{LIVE} .widget-html-content{{min-width:0}}"  # wide tables scroll by themselves
-    f".{LIVE} .widget-hbox>.widget-label{{flex-shrink:0}}"
-    f".{LIVE} .widget-hbox>.widget-checkbox{{margin:2px 6px 2px 10px}}"
-    f".{LIVE} .widget-hslider+.widget-label{{margin-left:8px}}"
-    f".{LIVE} .jupyter-button{{line-height:calc(var(--jp-widgets-inline-height,28px) - 2px)}}"
-    f".{LIVE} .lm-TabBar-tab{{color:var(--jp-ui-font-color1)!important}}</style>"
-)
-"""CSS: the content of an explorer has the colour of its tabs; controls and what has the focus have an outline."""
 _STYLE = (
     f"<style>.jp-OutputArea:has(.{LIVE}) .sx-still,.vscode-light:has(.{LIVE}) .sx-still,"
     f".vscode-dark:has(.{LIVE}) .sx-still,.vscode-high-contrast:has(.{LIVE}) .sx-still{{display:none}}"
@@ -141,6 +114,12 @@ def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | N
         rows //= 2
         table = html(_cut(drawing, rows), limit=rows)
     return f'{_STYLE}<div class="sx-still">{picture}{table}</div>'
+
+
+def skeleton_html() -> str:
+    """Return a frame of the explorer's size, for the time until the page has drawn it."""
+    style = "height:420px;border:1px solid rgba(128,128,128,.3);border-radius:8px"
+    return f'{_STYLE}<div class="sx-still" style="{style}"></div>'
 
 
 def _cut(drawing: Drawing, rows: int) -> Drawing:

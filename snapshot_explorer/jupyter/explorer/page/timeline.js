@@ -5,8 +5,8 @@ let INK = "#767676";  // the colour of the page's fainter text, once it is known
 const GRID = "rgba(128,128,128,0.25)", SHADE = "rgba(128,128,128,0.18)", PURPLE = "#C46A9C";
 // White letters stand out from both colours by 4.5 to 1.
 const MARKERS = [["a", "A", "#B85000", [7, 5]], ["b", "B", "#0072B2", []]];
-const HEIGHT = 324, LEFT = 66, RIGHT = 24, TOP = 6, BOTTOM = 48;
-const BARS = 0.36, LINE = 0.28, LETTERS = 0.32;  // shares of the height, from the bottom
+const HEIGHT = 252, LEFT = 62, RIGHT = 16, TOP = 20, BOTTOM = 34;
+const BARS = 0.32, LINE = 0.26;  // shares of the height, from the bottom
 const CLICK = 4;  // pixels that a pointer may move between press and release
 const DENSE = 2.5, BAR = 4;  // pixels of a commit below which several share a bar, and pixels that such a bar has
 const SECOND = 1000, HOUR = 3600 * SECOND, DAY = 24 * HOUR;
@@ -17,24 +17,10 @@ const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many ti
 const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
 const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
 const READABLE = ["", "only metadata is left", "cannot be loaded"];
-const STYLE = `
-.sx-timeline { position: relative; width: 100%; font: 12px/1.4 var(--jp-ui-font-family, system-ui, sans-serif);
-  color: var(--jp-content-font-color2, var(--vscode-descriptionForeground, #767676)); }
-.sx-timeline > canvas { display: block; width: 100%; height: ${HEIGHT}px; touch-action: pan-y; cursor: pointer; }
-.sx-timeline > canvas:focus-visible { outline: 2px solid #0072B2; outline-offset: -2px; }
-.sx-timeline .sx-legend { display: flex; flex-wrap: wrap; gap: 0 12px; min-height: 22px; padding-left: ${LEFT}px; }
-.sx-timeline button { all: unset; cursor: pointer; display: inline-flex; align-items: center; gap: 5px; padding: 1px 2px; }
-.sx-timeline button:focus-visible { outline: 2px solid #0072B2; }
-.sx-timeline button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
-.sx-timeline [hidden] { display: none; }
-.sx-timeline .sx-tooltip { position: absolute; z-index: 10; pointer-events: none; background: #333; color: #fff;
-  border: 1px solid #767676; padding: 4px 7px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: min(60%, 46em); overflow: hidden; }
-.sx-timeline .sx-tooltip::first-line { font-weight: bold; }`;
-
 const KINDS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, float64: Float64Array, int64: BigInt64Array };
 
 /** Return the numbers that Python packed: as they are, or each by how far it is above the one before it. */
-function numbers({ type, data: { buffer, byteOffset, byteLength }, count, first, step, gaps }) {
+export function numbers({ type, data: { buffer, byteOffset, byteLength }, count, first, step, gaps }) {
   const sent = new KINDS[type](buffer.slice(byteOffset, byteOffset + byteLength));
   if (first === undefined) return sent;
   const found = new Float64Array(count);
@@ -91,7 +77,7 @@ function ticks(low, high, about, least = 0) {
 }
 
 /** Return a number as text, so exact that numbers which are a step apart differ. */
-function short(number, step = Infinity) {
+export function short(number, step = Infinity) {
   const size = Math.abs(number), digits = Math.min(15, Math.max(4, Math.ceil(Math.log10(size / step)) + 1));
   for (const [limit, letter] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
     if (size >= limit) return `${+(number / limit).toPrecision(digits)}${letter}`;
@@ -125,7 +111,7 @@ function filling(ink, { pattern, colour }, ratio) {
   return made;
 }
 
-class Timeline {
+export class Timeline {
   constructor(model, root) {
     this.model = model;
     this.hidden = new Set();
@@ -133,8 +119,6 @@ class Timeline {
     this.cursor = null;  // the commit whose tooltip is shown
     this.drag = null;
     root.classList.add("sx-timeline");
-    const style = document.createElement("style");
-    style.textContent = STYLE;
     this.root = root;
     this.legend = element("div", "sx-legend");
     this.canvas = element("canvas");
@@ -144,17 +128,13 @@ class Timeline {
     Object.assign(this.canvas, { tabIndex: 0 });
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute("aria-roledescription", "timeline");
-    // JupyterLab leaves plain keys to what has the focus, and keeps its own, such as the one that saves.
-    this.keys = (event) => {
-      if (event.target !== this.canvas) return;
-      if (event.ctrlKey || event.metaKey || event.altKey) delete this.canvas.dataset.lmSuppressShortcuts;
-      else this.canvas.dataset.lmSuppressShortcuts = "true";
-    };
-    window.addEventListener("keydown", this.keys, true);
-    root.append(style, this.legend, this.canvas, this.tooltip);
+    root.append(this.canvas, this.legend, this.tooltip);
     this.ink = this.canvas.getContext("2d");
     INK = getComputedStyle(root).color || INK;
     this.take();
+    this.heard = { "change:commits": () => this.take(), "change:facts": () => this.take(), "change:zone": () => this.mark(),
+      "change:a": () => this.mark(), "change:b": () => this.mark() };
+    for (const [name, listener] of Object.entries(this.heard)) model.on(name, listener);
     this.themes = new MutationObserver(() => { this.fillings = null; this.list(); this.draw(); });
     this.themes.observe(document.body, { attributes: true });
     this.sizes = new ResizeObserver(() => this.draw());
@@ -163,6 +143,18 @@ class Timeline {
       ["pointerleave", "leave"], ["pointercancel", "leave"], ["blur", "leave"], ["keydown", "key"],
       ["dblclick", "reset"]])
       this.canvas.addEventListener(name, (event) => this[act](event));
+  }
+
+  end() {
+    this.sizes.disconnect();
+    this.themes.disconnect();
+    for (const [name, listener] of Object.entries(this.heard)) this.model.off(name, listener);
+  }
+
+  /** Draw the markers anew. */
+  mark() {
+    this.name();
+    this.draw();
   }
 
   /** Take what the kernel sent, and draw it. */
@@ -410,7 +402,6 @@ class Timeline {
       if (time !== before) ink.fillText(time, Math.min(at(x), right + RIGHT - half), bottom + 26);
       before = time;
     }
-    ink.fillText(`version, and when it was committed (${this.model.get("zone") || "local time"})`, (left + right) / 2, HEIGHT - 7);
   }
 
   bars({ at, ratio, right }) {
@@ -516,20 +507,42 @@ class Timeline {
       });
   }
 
-  markers({ at, share, left, right, bottom }) {
+  markers({ at, left, right, bottom }) {
     const { ink, data } = this;
     for (const [name, letter, colour, dash] of MARKERS) {
       const index = this.index(this.model.get(name));
       const x = index < 0 ? -1 : at(data.x[index]);
       if (x < left || x > right) continue;
-      stroke(ink, colour, 2, dash, x, TOP, x, bottom);
-      const side = letter === "A" ? x - 15 : x + 1, y = share(LETTERS);
-      ink.fillStyle = colour;
-      ink.fillRect(side, y - 8, 14, 16);
-      ink.fillStyle = "#fff";
-      ink.textAlign = "center";
-      ink.fillText(letter, side + 7, y + 1);
+      stroke(ink, colour, 1.5, dash, x, TOP - 4, x, bottom);
+      this.letter(letter, colour, x);
     }
+    this.outside(left, right);
+  }
+
+  letter(letter, colour, x) {
+    const { ink } = this;
+    ink.fillStyle = colour;
+    ink.beginPath();
+    if (ink.roundRect) ink.roundRect(x - 9, 1, 18, 16, 4); else ink.rect(x - 9, 1, 18, 16);
+    ink.fill();
+    ink.fillStyle = "#fff";
+    ink.textAlign = "center";
+    ink.textBaseline = "middle";
+    ink.fillText(letter, x, 9.5);
+  }
+
+  /** Draw an arrow to each marker that lies before or after what is shown. */
+  outside(left, right) {
+    const { ink, data } = this, versions = this.model.get("page")?.markers ?? [];
+    MARKERS.forEach(([, letter, colour], i) => {
+      if (!versions[i] || this.index(versions[i]) >= 0 && !this.view) return;
+      const side = BigInt(versions[i]) < data.version[0] ? -1 : BigInt(versions[i]) > data.version[data.count - 1] ? 1 : 0;
+      if (!side) return;
+      const x = side < 0 ? left + 12 + 34 * i : right - 12 - 34 * (1 - i);
+      this.letter(letter, colour, x);
+      ink.fillStyle = colour;
+      ink.fillText(side < 0 ? "\u2190" : "\u2192", x + side * 15, 9.5);
+    });
   }
 
   /** Return where a version stands among the commits, -1 if it is not among them. */
@@ -651,9 +664,10 @@ class Timeline {
   }
 }
 
-function element(name, style = "") {
+export function element(name, style = "", text = "") {
   const made = document.createElement(name);
   if (style) made.className = style;
+  if (text) made.textContent = text;
   return made;
 }
 
@@ -724,7 +738,7 @@ function jump(ink, x, y) {
 }
 
 /** Return a time in a zone as YYYY-MM-DD HH:MM:SS; UTC where the page does not know the zone. */
-function local(time, zone) {
+export function local(time, zone) {
   try {
     return new Intl.DateTimeFormat("sv-SE", { timeZone: zone || undefined, dateStyle: "short", timeStyle: "medium" }).format(time);
   } catch {
@@ -738,27 +752,3 @@ function clock(time, span, zone) {
   const text = local(time, zone);
   return span > 3 * DAY ? text.slice(0, 10) : span > 3 * HOUR ? text.slice(5, 16) : text.slice(11, 19);
 }
-
-function render({ model, el }) {
-  const root = element("div");
-  el.append(root);
-  const timeline = new Timeline(model, root);
-  const take = () => timeline.take(), mark = () => { timeline.name(); timeline.draw(); };
-  model.on("change:commits", take);
-  model.on("change:facts", take);
-  model.on("change:zone", mark);
-  model.on("change:a", mark);
-  model.on("change:b", mark);
-  return () => {
-    timeline.sizes.disconnect();
-    timeline.themes.disconnect();
-    window.removeEventListener("keydown", timeline.keys, true);
-    model.off("change:commits", take);
-    model.off("change:facts", take);
-    model.off("change:zone", mark);
-    model.off("change:a", mark);
-    model.off("change:b", mark);
-  };
-}
-
-export default { render };

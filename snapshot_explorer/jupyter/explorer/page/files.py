@@ -1,0 +1,39 @@
+"""Rows as a file that the browser saves."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames.exports import flat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE_FORMATS = ("csv", "parquet")
+_MOST_BYTES = 200_000_000
+"""The most bytes of rows in memory that are sent to a page as a file."""
+
+
+def file_bytes(rows: pa.Table, file_format: str) -> bytes:
+    """Return rows as a file: parquet, or CSV with nested values as JSON and binary as hexadecimal text.
+
+    Raises:
+        InvalidArgumentError: There are too many rows.
+    """
+    if rows.nbytes > _MOST_BYTES:
+        raise InvalidArgumentError(
+            f"{len(rows):,} rows take {rows.nbytes:,} bytes; up to {_MOST_BYTES:,} are sent to the browser. "
+            "Filter them, or use the line of code."
+        )
+    sink = io.BytesIO()
+    if file_format == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - only where a file is made
+
+        pq.write_table(rows, sink)
+    else:
+        import pyarrow.csv as pa_csv  # noqa: PLC0415 - likewise
+
+        pa_csv.write_csv(flat(rows), sink)
+    return sink.getvalue()

@@ -1,0 +1,470 @@
+// The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text.
+
+import preact from "./preact.js";
+import { Timeline, local, short } from "./timeline.js";
+import { Rows } from "./grid.js";
+
+const { html, render: draw, useEffect, useLayoutEffect, useReducer, useRef, useState } = preact;
+const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
+const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
+const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
+const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary" };
+const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
+
+const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const number = (count) => count.toLocaleString("en-US");
+const signed = (sign, count) => count === null ? `${sign}?` : count ? sign + short(count) : "";
+
+/** Return a path without its middle. */
+const middle = (path) => path.length > 46 ? `${path.slice(0, 14)}\u2026${path.slice(-31)}` : path;
+
+/** Return how long ago a time was, in its largest unit. */
+function ago(time) {
+  const past = Date.now() - time;
+  if (past < 0) return "in the future";
+  const [name, length] = UNIT.find(([, length]) => past >= length) ?? [];
+  const count = Math.floor(past / length);
+  return name ? `${number(count)} ${name}${count > 1 ? "s" : ""} ago` : "just now";
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {  // pages without https have no clipboard
+    const box = document.createElement("textarea");
+    box.value = text;
+    box.style.cssText = "position:fixed;opacity:0";
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+  }
+}
+
+/** Insert text as a cell below the one in front; JupyterLab and Notebook do where they expose their application. */
+async function insert(text) {
+  const { commands, shell } = window.jupyterapp;
+  await commands.execute("notebook:insert-cell-below");
+  shell.currentWidget.content.activeCell.model.sharedModel.setSource(text);
+}
+
+function save(name, buffers) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(buffers));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+// Controls
+
+const Button = ({ label, title, act, css = "sx-btn", ...more }) =>
+  html`<button type="button" class=${css} title=${title} aria-label=${more.name ?? label} onClick=${act} disabled=${more.disabled}>${label}</button>`;
+
+function Copy({ text, label = "Copy", title }) {
+  const [isDone, setDone] = useState(false);
+  const act = async () => {
+    await copy(text);
+    setDone(true);
+    setTimeout(setDone, 1200, false);
+  };
+  return html`<${Button} label=${isDone ? "Copied" : label} name=${title} title=${title} act=${act} />`;
+}
+
+/** A field whose text counts once it is left, or with Enter; what the kernel refuses becomes what it was. */
+function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden }) {
+  const [draft, setDraft] = useState(null), known = String(value ?? "");
+  useEffect(() => setDraft(null), [known, app.page.answers]);
+  const finish = () => {
+    if (draft === null || draft === known) return setDraft(null);
+    put(isNumber ? Number(draft) : draft);
+  };
+  const key = (event) => {
+    if (event.key === "Enter" && !event.isComposing) finish();
+    else if (event.key === "Escape") setDraft(null);
+  };
+  return html`<label class="sx-field ${css}"><span class=${isHidden ? "sx-unseen" : ""}>${label}</span><input
+    type=${isNumber ? "number" : "text"} min="0" value=${draft ?? known} placeholder=${hint} list=${list} spellcheck="false"
+    autocomplete="off" aria-label=${label} onInput=${(event) => setDraft(event.target.value)} onBlur=${finish} onKeyDown=${key} /></label>`;
+}
+
+const Text = ({ app, name, label = capital(word(name)), ...more }) => html`<${Field} app=${app} label=${label}
+  value=${app.state[name]} put=${(text) => app.set({ [name]: text })} ...${more} />`;
+
+const Names = ({ app, name, ...more }) => html`<${Field} app=${app} label=${capital(word(name))} value=${app.state[name].join(",")}
+  put=${(text) => app.set({ [name]: text.split(",").map((one) => one.trim()).filter(Boolean) })} ...${more} />`;
+
+const Check = ({ app, name, label, title }) => html`<label class="sx-check" title=${title}><input type="checkbox"
+  checked=${app.state[name]} onChange=${(event) => app.set({ [name]: event.target.checked })} />${label}</label>`;
+
+const Select = ({ app, name, label = capital(word(name)), options = app.page.choices[name].map((one) => [one, word(one)]) }) =>
+  html`<label class="sx-field"><span>${label}</span><select aria-label=${label} value=${app.state[name] ?? ""}
+    onChange=${(event) => app.set({ [name]: event.target.value || null })}>
+    ${options.map(([value, text]) => html`<option value=${value} selected=${value === (app.state[name] ?? "")}>${text}</option>`)}</select></label>`;
+
+const Segments = ({ app, name, label }) => html`<div class="sx-seg" role="group" aria-label=${label}>
+  ${app.page.choices[name].map((one) => html`<button type="button" aria-pressed=${String(app.state[name] === one)}
+    onClick=${() => app.set({ [name]: one })}>${word(one)}</button>`)}</div>`;
+
+// The head, the chart and the toolbar
+
+const Head = ({ app: { page, state, set, act, busy } }) => html`<div class="sx-head" role="status">
+  <b>${page.name}</b><span class="sx-chip">${page.format}</span>
+  <span class="sx-path" title=${page.path}>${middle(page.path)}</span><${Copy} text=${page.path} label="Copy path" title="Copy the path of the table" />
+  <span class="sx-gap"></span>
+  <span class="sx-faint">${[...page.facts, ...(page.newest ? [`newest commit ${ago(page.newest)}`] : [])].join(" \u00b7 ")}</span>
+  <button type="button" class="sx-btn sx-live" aria-pressed=${String(state.follow)} onClick=${() => set({ follow: !state.follow })}
+    title="Look for new commits every few seconds">Live${state.follow ? `, every ${page.interval} s` : ""}</button>
+  <${Button} label="Refresh" title="Read the log again" act=${() => act("refresh")} />
+  ${busy.log && html`<${Busy} text=${busy.log} cancel=${() => act("log", "cancel")} />`}
+  ${page.problem && html`<div class="sx-error" role="alert">${page.problem}</div>`}</div>`;
+
+function Chart({ app }) {
+  const place = useRef(), timeline = useRef();
+  useLayoutEffect(() => {
+    timeline.current = new Timeline(app.model, place.current);
+    return () => timeline.current.end();
+  }, []);
+  useEffect(() => timeline.current.draw(), [app.page.markers?.join()]);
+  return html`<div ref=${place}></div>`;
+}
+
+/** The whole history, with a brush over the part that the chart shows: drag it, its ends, or anew; arrow keys move it. */
+function Strip({ app }) {
+  const { strip, zone } = app, [drag, setDrag] = useState(null), box = useRef();
+  if (!strip.bins || strip.count < 2) return null;
+  const last = strip.count - 1, [low, high] = drag?.now ?? strip.window;
+  const send = (now) => String(now) !== String(strip.window) && app.send({ window: now });
+  const at = (event) => {
+    const { left, width } = box.current.getBoundingClientRect();
+    return Math.max(0, Math.min(last, Math.round(((event.clientX - left) / width) * last)));
+  };
+  const moved = (by, [low, high] = strip.window) => {
+    const step = Math.max(-low, Math.min(last - high, by));
+    return [low + step, high + step];
+  };
+  const press = (event) => {
+    const from = at(event), near = Math.max(1, last / 60), { part } = event.target.dataset;
+    const way = !part ? "new" : Math.abs(from - low) <= near && high > low + near ? "low" : Math.abs(from - high) <= near ? "high" : "all";
+    box.current.setPointerCapture(event.pointerId);
+    setDrag({ from, way, now: [low, high] });
+  };
+  const move = (event) => {
+    if (!drag) return;
+    const to = at(event), [low, high] = strip.window;
+    const now = { new: [drag.from, to], low: [to, high], high: [low, to], all: moved(to - drag.from) }[drag.way];
+    setDrag({ ...drag, now: now.sort((one, other) => one - other) });
+  };
+  const release = () => {
+    if (drag) send(drag.now);
+    setDrag(null);
+  };
+  const key = (event) => {
+    const [low, high] = strip.window, by = Math.max(1, Math.round((high - low) / 4));
+    const now = { ArrowLeft: moved(-by), ArrowRight: moved(by), Home: moved(-last), End: moved(last), "+": [low + by, Math.max(low + by, high - by)],
+      "-": [Math.max(0, low - by), Math.min(last, high + by)], Escape: [0, last] }[event.key];
+    if (!now) return;
+    send(now);
+    event.preventDefault();
+  };
+  const percent = (one) => `${(100 * one) / (last + 1)}%`, day = (time) => time === null ? "" : local(time, zone).slice(0, 16);
+  return html`<div class="sx-strip"><div class="sx-brushed" ref=${box} onPointerDown=${press} onPointerMove=${move} onPointerUp=${release}
+      onPointerCancel=${() => setDrag(null)} onDblClick=${() => send([0, last])} title="Drag to choose the versions that are shown; double-click for all">
+    <svg viewBox="0 0 ${strip.bins.length} 20" preserveAspectRatio="none" aria-hidden="true">
+      ${strip.bins.map((height, i) => height > 0 && html`<rect x=${i + 0.1} width="0.8" y=${20 - 19 * height} height=${19 * height} />`)}</svg>
+    <div class="sx-brush" data-part="all" tabIndex="0" role="slider" aria-label="Versions that are shown" aria-valuemin="0" aria-valuemax=${last}
+      aria-valuenow=${high} aria-valuetext=${`${high - low + 1} of ${strip.count} versions`} onKeyDown=${key} style=${{ left: percent(low), width: percent(high - low + 1) }}></div></div>
+    <div class="sx-ends sx-faint"><span>${day(strip.times[1] === undefined ? null : strip.times[0])}</span>
+      <span>${high - low + 1 < strip.count ? `${number(high - low + 1)} of ${number(strip.count)} versions` : ""}</span>
+      <span>${day(strip.times.at(-1) ?? null)} ${zone || "local time"}</span></div></div>`;
+}
+
+/** A marker: its version, which any ref replaces, and buttons that move it. */
+function Marker({ app, name }) {
+  const letter = name.toUpperCase(), version = app.page.markers[name === "a" ? 0 : 1];
+  const step = (label, way, sign, by) => html`<${Button} css="sx-step" label=${sign} name=${label} title=${`Move ${letter} one version ${way}`} act=${() => app.send({ step: [name, by] })} />`;
+  return html`<span class="sx-ver sx-${name}"><b aria-hidden="true">${letter}</b>
+    <${Field} app=${app} label=${letter} isHidden value=${version} hint="tag, @3d" put=${(text) => app.send({ choose: [name, text] })} />
+    ${step(name === "b" ? "Previous" : "Previous A", "back", "\u2039", -1)}${step(name === "b" ? "Next" : "Next A", "on", "\u203a", 1)}
+    ${name === "a" && html`<button type="button" class="sx-step" aria-pressed=${String(app.state.pinned)} aria-label="Pin A"
+      title="Keep A where it is; otherwise A is the version before B" onClick=${() => app.set({ pinned: !app.state.pinned })}>${app.state.pinned ? "pinned" : "pin"}</button>`}</span>`;
+}
+
+const FILTERS = ["kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times"];
+
+function Bar({ app }) {
+  const { page, state, set, act } = app, [isOpen, setOpen] = useState(false);
+  const active = FILTERS.filter((name) => state[name] !== page.defaults[name]);
+  const said = { maintenance: () => "no maintenance", recorded_times: () => "recorded times" };
+  return html`<div class="sx-bar"><${Marker} app=${app} name="a" />
+    <${Button} css="sx-step" label="\u21c4" name="Swap A and B" title="Compare the other way round" act=${() => act("swap")} />
+    <${Marker} app=${app} name="b" /><${Segments} app=${app} name="measure" label="Bars count" />
+    ${active.map((name) => html`<button type="button" class="sx-tag" title="Remove this filter" key=${name}
+      onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
+    <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
+    <span class="sx-gap"></span>
+    <${Button} label=${state.playing ? "Pause" : "Play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
+    <${Copy} text=${page.code} label="Copy history" title=${page.code} />
+    ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((one) => [one, one])]} />
+      <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
+      <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
+      <${Text} app=${app} name="zone" label="Time zone" hint="UTC, local, Europe/Berlin" />
+      <${Check} app=${app} name="maintenance" label="Maintenance commits" title="Show commits that change no data" />
+      ${page.isCopied && html`<${Check} app=${app} name="recorded_times" label="Recorded times" title="Show the times that writers recorded; the log's files have other ones since the table was copied" />`}
+      <${Check} app=${app} name="anomalies" label="Mark anomalies" title="Mark versions where a number jumps, from metadata" />
+      <${Button} label="Show all" title="Take all filters away" act=${() => act("reset filters")} /></div>`}
+    ${page.note && html`<div class="sx-error" role="alert">${page.note}</div>`}</div>`;
+}
+
+// The list of commits
+
+function Commits({ app }) {
+  const { listed, page } = app, scroll = useRef(), pages = useRef({}), [top, setTop] = useState(0);
+  if (pages.current.of !== listed) {
+    pages.current = { of: listed, rows: new Map(), asked: new Set([0]) };
+    (listed.rows ?? []).forEach((row, i) => pages.current.rows.set(i, row));
+  }
+  useEffect(() => app.listen("commits", ({ commits: { start, rows } }) => {
+    rows.forEach((row, i) => pages.current.rows.set(start + i, row));
+    app.redraw();
+  }), []);
+  const count = listed.count ?? 0, seen = Math.ceil((scroll.current?.clientHeight || 400) / HIGH);
+  const first = Math.max(0, Math.floor(top / HIGH) - 4), end = Math.min(count, first + seen + 8);
+  for (let at = first - (first % LISTED); at < end; at += LISTED)
+    if (!pages.current.asked.has(at)) {
+      pages.current.asked.add(at);
+      app.send({ commits: at });
+    }
+  const [, b] = page.markers, here = [...pages.current.rows].find(([, row]) => row.version === b)?.[0];
+  useEffect(() => {
+    const { current } = scroll;
+    if (here === undefined || !current) return;
+    if (here * HIGH < current.scrollTop) current.scrollTop = here * HIGH;
+    else if ((here + 1) * HIGH > current.scrollTop + current.clientHeight) current.scrollTop = (here + 1) * HIGH - current.clientHeight;
+  }, [b, listed]);
+  const key = (event) => {
+    const to = { ArrowUp: here - 1, ArrowDown: here + 1, Home: 0, End: count - 1, PageUp: here - seen, PageDown: here + seen }[event.key];
+    if (to === undefined) return;
+    const row = pages.current.rows.get(Math.max(0, Math.min(count - 1, Number.isNaN(to) ? 0 : to)));
+    if (row) app.send({ click: row.version, other: event.shiftKey });
+    event.preventDefault();
+  };
+  const rows = [];
+  for (let at = first; at < end; at += 1) rows.push(html`<${Commit} key=${at} app=${app} at=${at} row=${pages.current.rows.get(at)} />`);
+  return html`<div class="sx-list"><${Text} app=${app} name="text" label="Search commits" isHidden hint="Search in what is stored of commits" css="sx-search" />
+    <div class="sx-scroll" ref=${scroll} tabIndex="0" role="listbox" aria-label=${`${number(count)} commits, newest first`}
+      aria-activedescendant=${here === undefined ? undefined : `${app.id}-${here}`} onKeyDown=${key} onScroll=${(event) => setTop(event.target.scrollTop)}>
+    <div style=${{ height: `${count * HIGH}px` }}>${rows}</div>
+    ${!count && page.isKnown && html`<p class="sx-empty">${page.count ? "No commit passes the filters." : "Nothing has been committed to the table yet."}</p>`}
+    </div></div>`;
+}
+
+function Commit({ app, row, at }) {
+  const style = { top: `${at * HIGH}px` };
+  if (!row) return html`<div class="sx-commit" style=${style}><span class="sx-bone"></span></div>`;
+  const marks = app.page.markers.map((version) => version === row.version), { colours, signs } = app.page.choices;
+  const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
+  return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
+    style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title="A click sets B, with Shift A">
+    <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
+    <b class="sx-number">${row.version}</b>
+    <span class="sx-what">${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}</span>
+    <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
+    <span class="sx-by sx-faint" title=${row.user}>${[who, row.time === null ? "" : ago(row.time), ...row.tags.map((tag) => `tag ${tag}`),
+      ...(row.readable === "metadata" || row.readable === "no" ? ["cannot be loaded"] : [])].filter(Boolean).join(" \u00b7 ")}</span></div>`;
+}
+
+// What a view contains
+
+const Shares = ({ shares }) => html`<div class="sx-stack" aria-hidden="true">${shares.map(([name, count]) => html`<i class=${`sx-${name}`} style=${{ flexGrow: count }}></i>`)}</div>
+  <p class="sx-faint">Files: ${shares.map(([name, count]) => `${number(count)} ${name}`).join(", ")}</p>`;
+
+const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
+
+function Part({ part, app }) {
+  if (part.line !== undefined) return html`<p class=${part.faint ? "sx-faint" : ""}>${part.line}</p>`;
+  if (part.code !== undefined) return html`<p class="sx-code"><code>${part.code}</code><${Copy} text=${part.code} title=${`Copy ${part.code.slice(0, 80)}`} /></p>`;
+  if (part.pairs) return html`<dl class="sx-facts">${part.pairs.map(({ name, text, exact, codes, isNull }) => html`<dt>${word(name)}</dt>
+    <dd class=${isNull ? "sx-null" : ""} title=${exact}>${codes ? codes.map((code) => html`<${Part} app=${app} part=${{ code }} />`) : text}</dd>`)}</dl>`;
+  if (part.table) return html`<${Table} ...${part.table} />`;
+  return html`<${Lanes} app=${app} ...${part} />`;
+}
+
+const HEADS = { added: "+", removed: "\u2212" };
+const heading = (name) => name.replace(/^(added|removed)_(files|rows|bytes)$/, (_, side, unit) => `${HEADS[side]} ${unit}`).replace(/^size_bytes$/, "size").replaceAll("_", " ");
+
+const Table = ({ columns, marked, note }) => html`<div class="sx-box" tabIndex="0" role="region" aria-label="Table"><table class="sx-table">
+  <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${heading(column.name)}</th>`)}</tr></thead>
+  <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
+    class=${[column.number && "sx-n", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
+    >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>
+  ${note && html`<p class="sx-faint">${note}</p>`}`;
+
+const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" };
+
+const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="sx-table sx-lanes"><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+  <tbody>${lanes.map((lane) => html`<tr class="sx-lane"><th scope="rowgroup" colspan="2">${lane.name}${lane.note && `, ${lane.note}`}</th></tr>
+  ${lane.rows.map((row) => html`<tr>${row.map((item) => html`<td>${item && html`<span class="sx-sign ${SIGNS[item.sign] ?? ""}">${item.sign}</span>
+    ${item.opens ? html`<button type="button" class="sx-link" title=${item.exact} aria-expanded=${String(app.view.manifest === item.opens)}
+      onClick=${() => app.send({ open: app.view.manifest === item.opens ? "" : item.opens })}>${item.name}</button>` : html`<span title=${item.exact}>${item.name}</span>`}
+    <span class="sx-faint">${item.about}</span>`}</td>`)}</tr>`)}`)}</tbody></table></div>`;
+
+function Grid({ app, place, grid }) {
+  const root = useRef(), rows = useRef();
+  useLayoutEffect(() => {
+    rows.current = new Rows((message) => app.send({ grid: { place, ...message } }), root.current);
+    const forget = app.listen("grid", (message) => message.grid === place && rows.current.keepAndDraw(message.page));
+    return () => { forget(); rows.current.end(); };
+  }, [place]);
+  useLayoutEffect(() => rows.current.take(grid), [grid, place]);
+  return html`<div ref=${root}></div>`;
+}
+
+/** What a commit did, in a sentence, its facts in columns, and what its writer stored. */
+function CommitView({ app, view }) {
+  const { operation, kind, user, time, message, facts } = view.headline, stored = view.parts.slice(1);
+  const [rows] = facts.filter(([name]) => name === "rows");
+  return html`<div class="sx-answer"><b>${operation}</b>${user && html` by <b>${user}</b>`}${time !== null && html`, <span title=${local(time, app.zone)}>${ago(time)}</span>`}
+      ${rows && html`: <span class="sx-number">${rows[1]}</span> rows`}</div>
+    ${message && html`<p><code class="sx-predicate">${message}</code></p>`}
+    <dl class="sx-facts sx-two"><dt>version</dt><dd>${view.headline.version}, ${kind}</dd>${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="sx-number">${text}</dd>`)}</dl>
+    ${stored.length > 0 && html`<details class="sx-stored"><summary>What the writer stored (${stored.flatMap((part) => part.pairs ?? []).length} values)</summary>
+      ${stored.map((part) => html`<${Part} app=${app} part=${part} />`)}</details>`}
+    <p class="sx-row"><${Button} label="What changed in the rows" title="Compare the rows of A and B" act=${() => app.set({ compared: "rows", tab: "compare" })} />
+      <${Button} label="Look at the data" title="Show rows of B" act=${() => app.set({ tab: "data" })} /></p>`;
+}
+
+function Source({ app, view, place }) {
+  if (!view.code) return null;
+  return html`<div class="sx-source"><code>${view.code}</code><${Copy} text=${view.code} title="Copy the line of code" />
+    ${window.jupyterapp && html`<${Button} label="Insert cell" name="Insert the line of code" title="Insert the line of code as a cell" act=${() => insert(view.code)} />`}
+    ${view.grid?.columns && app.page.choices.formats.map((name) => html`<${Button} label=${`Save ${name}`} name=${`Save the rows as ${name}`}
+      title=${`Save the rows of the grid, as they are filtered, as ${name}`} act=${() => app.send({ save: [place, name] })} />`)}
+    <span class="sx-from">Source: ${view.source}</span></div>`;
+}
+
+/** The result of a read: its answer, its parts and its rows; an error keeps the rows before it, dimmed. */
+function Content({ app, view, place, children }) {
+  const text = app.busy[place], isEmpty = !view.parts && !view.error && !view.sentence;
+  return html`${text && html`<${Busy} text=${text} cancel=${() => app.act(place, "cancel")} />`}
+    ${view.error && html`<div class="sx-error" role="alert">${view.error}</div>`}
+    ${view.sentence && html`<p class="sx-empty">${view.sentence}</p>`}
+    ${isEmpty && text && html`<div class="sx-bones" aria-hidden="true">${[60, 90, 75, 85].map((width) => html`<span class="sx-bone" style=${{ width: `${width}%` }}></span>`)}</div>`}
+    ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
+      ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
+        ${view.shares.some(([, count]) => count) && html`<${Shares} shares=${view.shares} />`}
+        ${view.parts.map((part) => html`<${Part} app=${app} part=${part} />`)}`}
+      ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
+      ${view.grid?.columns && html`<${Grid} app=${app} place=${place} grid=${view.grid} />`}
+      ${view.pages > 1 && html`<p class="sx-row"><${Button} label="Previous page" title="Show the rows before these" disabled=${!view.page} act=${() => app.send({ turn: [place, -1] })} />
+        page ${number(view.page + 1)} of ${number(view.pages)}
+        <${Button} label="Next page" title="Show the rows after these" disabled=${view.page + 1 >= view.pages} act=${() => app.send({ turn: [place, 1] })} /></p>`}
+    </div>`}${children}`;
+}
+
+const Outcome = ({ app, place, outcome = {} }) => html`<div class="sx-outcome">${app.busy[place] && html`<${Busy} text=${app.busy[place]} cancel=${() => app.act(place, "cancel")} />`}
+  ${outcome.error && html`<div class="sx-error" role="alert">${outcome.error}</div>`}
+  ${outcome.text && html`<div class="sx-said" role="status">${outcome.text}</div>`}
+  ${outcome.code && html`<${Source} app=${app} view=${outcome} />`}</div>`;
+
+const Blame = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="blame" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
+    <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((one) => html`<option value=${one}></option>`)}</datalist>
+    <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} /></div>
+  <${Content} app=${app} view=${app.view.blamed} place="blame" />${app.view.blamed.code && html`<${Source} app=${app} view=${app.view.blamed} />`}</section>`;
+
+/** The controls above and below what a tab shows. */
+const TABS = {
+  manifests: (app) => [html`<div class="sx-row"><${Check} app=${app} name="carried" label="Show carried over" title="Show manifests that are in A and in B, however many" /></div>`,
+    (app.view.manifest || app.view.entries.error) && html`<section class="sx-section"><${Content} app=${app} view=${app.view.entries} place="entries" />
+      <${Source} app=${app} view=${app.view.entries} place="entries" /></section>`],
+  compare: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="compared" label="Show" /></div>
+    ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
+      <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}`,
+    app.state.compared === "rows" && html`<${Blame} app=${app} />`],
+  data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" /><${Names} app=${app} name="columns" hint="all, or a,b" />
+      <${Text} app=${app} name="limit" label="Rows" number css="sx-short" />
+      <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
+    <${Outcome} app=${app} place="bisect" outcome=${app.view.bisected} />`,
+    html`<${Blame} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
+      <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
+      <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
+      ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" outcome=${app.view.load} /></section>`],
+  files: (app) => [html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
+    <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`],
+  health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" />
+    ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}</div>`],
+};
+
+function Panel({ app }) {
+  const { page: { tabs }, state: { tab }, view } = app, shown = view.tab === tab ? view : { conditions: [], blamed: {}, load: {}, entries: {} };
+  const mine = { ...app, view: shown }, [above, below] = TABS[tab]?.(mine) ?? [];
+  const key = (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = tabs.indexOf(tab);
+    if (!by) return;
+    const next = tabs[(at + by + tabs.length) % tabs.length];
+    app.set({ tab: next });
+    event.currentTarget.querySelector(`[data-tab=${next}]`).focus();
+    event.preventDefault();
+  };
+  return html`<div class="sx-panel"><div class="sx-tabs" role="tablist" onKeyDown=${key}>${tabs.map((name) => html`<button type="button" role="tab" data-tab=${name}
+      aria-selected=${String(name === tab)} tabIndex=${name === tab ? 0 : -1} aria-controls=${`${app.id}-panel`} onClick=${() => app.set({ tab: name })}>${capital(name)}</button>`)}</div>
+    <div class="sx-pane" role="tabpanel" id=${`${app.id}-panel`} aria-label=${capital(tab)} tabIndex="0">${above}
+      <${Content} app=${mine} view=${shown} place=${tab}>${below}</${Content}></div>
+    <${Source} app=${mine} view=${shown} place=${tab} /></div>`;
+}
+
+let ids = 0;
+
+function App({ model, id }) {
+  const [, redraw] = useReducer((count) => count + 1, 0), listeners = useRef(new Map());
+  useLayoutEffect(() => {
+    const receive = (message, buffers) => {
+      if (message?.save) save(message.save, buffers);
+      for (const [name, listener] of listeners.current.values()) if (message?.[name]) listener(message);
+    };
+    for (const name of TRAITS) model.on(`change:${name}`, redraw);
+    model.on("msg:custom", receive);
+    return () => {
+      for (const name of TRAITS) model.off(`change:${name}`, redraw);
+      model.off("msg:custom", receive);
+    };
+  }, []);
+  const send = (message) => model.send(message);
+  const listen = (name, listener) => {
+    const key = {};
+    listeners.current.set(key, [name, listener]);
+    return () => listeners.current.delete(key);
+  };
+  const app = { model, id, redraw, send, listen, ...Object.fromEntries(TRAITS.map((name) => [name, model.get(name) ?? {}])),
+    set: (values) => send({ set: values }), act: (name, kind = "act") => send({ [kind]: name }) };
+  app.state = app.page.state;
+  if (!app.state) return null;
+  return html`<p class="sx-restarted">The kernel restarted: run this cell again.</p>
+    <${Head} app=${app} /><${Chart} app=${app} /><${Strip} app=${app} /><${Bar} app=${app} />
+    <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
+}
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "sx-explorer";
+  el.append(root);
+  // JupyterLab leaves plain keys to what has the focus, and keeps its own, such as the one that saves.
+  const keys = (event) => {
+    if (!root.contains(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) event.target.removeAttribute("data-lm-suppress-shortcuts");
+    else event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  };
+  window.addEventListener("keydown", keys, true);
+  // The page hears that its kernel has gone: the last picture stays, dimmed.
+  const lose = () => root.classList.add("sx-lost");
+  model.on("comm_live_update", lose);
+  draw(html`<${App} model=${model} id=${`sx-${(ids += 1)}`} />`, root);
+  return () => {
+    window.removeEventListener("keydown", keys, true);
+    model.off("comm_live_update", lose);
+    draw(null, root);
+  };
+}
+
+export default { render };

@@ -1,0 +1,94 @@
+"""Drawings as plain data for the page, which sets every text as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs
+from snapshot_explorer.render.cells import NULL, cell, codes_of, cut, unit_of
+from snapshot_explorer.render.grid import columns_note, rows_note, shown_columns
+from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.visible import visible
+
+if TYPE_CHECKING:
+    from snapshot_explorer.render import Item, Part
+
+_WIDEST_CELL = 80
+_WIDEST_VALUE = 1_000
+_ROWS = 50
+
+
+def parts_of(drawing: Drawing, *, has_grid: bool = False) -> list[dict[str, Any]]:
+    """Return the parts of a drawing, a record each; without its tables if the page has them as a grid that scrolls."""
+    return [_part(part) for part in drawing.parts if not (has_grid and isinstance(part, Grid))]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Line():
+            return {"line": visible(cut(part.text, _WIDEST_VALUE)), "faint": part.is_faint}
+        case Code():
+            return {"code": visible(part.text)}
+        case Pairs():
+            return {"pairs": [_pair(name, value) for name, value in part.rows]}
+        case Grid():
+            return {"table": _table(part)}
+        case Lanes():
+            lanes = [
+                {
+                    "name": visible(lane.name),
+                    "note": f"{len(lane.rows):,} of {lane.total:,} {part.noun}" if len(lane.rows) < lane.total else "",
+                    "rows": [[_item(left), _item(right)] for left, right in lane.rows],
+                }
+                for lane in part.lanes
+            ]
+            return {"lanes": lanes, "heads": [visible(head) for head in part.heads]}
+
+
+def _pair(name: str, value: object) -> dict[str, Any]:
+    if codes := codes_of(value):
+        return {"name": visible(name), "codes": [visible(code.text) for code in codes]}
+    shown = cell(value, unit_of(name))
+    return {
+        "name": visible(name),
+        "text": cut(shown.text, _WIDEST_VALUE),
+        "exact": shown.exact or "",
+        "isNull": shown.text == NULL,
+    }
+
+
+def _table(grid: Grid) -> dict[str, Any]:
+    columns = shown_columns(grid, _ROWS)
+    notes = [note for note in (rows_note(grid, _ROWS), columns_note(grid, len(columns))) if note]
+    return {
+        "columns": [
+            {
+                "name": visible(cut(column.name, _WIDEST_CELL)),
+                "meaning": visible(column.meaning or ""),
+                "number": column.is_number,
+                "cells": [cut(shown.text, _WIDEST_CELL, middle=column.is_path) for shown in column.cells],
+                "exact": [
+                    cut(shown.exact or shown.text, _WIDEST_VALUE)
+                    if shown.exact or len(shown.text) > _WIDEST_CELL
+                    else ""
+                    for shown in column.cells
+                ],
+                "colours": KIND_COLOURS if column.name == "kind" else None,
+            }
+            for column in columns
+        ],
+        "marked": sorted([list(place) for place in grid.marked]),
+        "note": visible("; ".join(notes)),
+    }
+
+
+def _item(item: Item | None) -> dict[str, Any] | None:
+    if item is None:
+        return None
+    return {
+        "sign": item.sign,
+        "name": cut(visible(item.name), _WIDEST_CELL, middle=True),
+        "exact": visible(item.name),
+        "about": visible(cut(item.description, _WIDEST_CELL)),
+        "opens": item.opens,
+    }
