@@ -85,7 +85,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     if spark is not None or catalog is not None or catalog_options is not None:
         catalog_name = os.fspath(path)
         name = name or catalog_name
-        named = _in_catalog(catalog_name, spark, catalog, catalog_options, format, limits)
+        named = _in_catalog(
+            catalog_name, spark, catalog, catalog_options, format, limits, with_storage=storage_options is None
+        )
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
     found = split_metadata_path(path)
@@ -121,6 +123,8 @@ def _in_catalog(
     catalog_options: Mapping[str, Any] | None,
     table_format: str | None,
     limits: Limits,
+    *,
+    with_storage: bool,
 ) -> CatalogTable:
     if catalog is None:
         if spark is None or catalog_options is not None:
@@ -130,4 +134,6 @@ def _in_catalog(
         return locate(spark, name)
     if spark is not None:
         raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
-    return catalogs.locate(catalog, name, catalog_options, table_format=table_format, limits=limits)
+    return catalogs.locate(
+        catalog, name, catalog_options, table_format=table_format, limits=limits, with_storage=with_storage
+    )

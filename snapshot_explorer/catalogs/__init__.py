@@ -39,6 +39,8 @@ _NAME = re.compile(r"[\w.-]+")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
 """Properties of a catalog whose values are not secret, apart from user and password in a URI."""
+_NOT_KEYS = frozenset({"client.region", "s3.force-virtual-addressing", "s3.path-style-access", "s3.region"})
+"""Properties of S3 that are no credentials."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
 _PAIMON_CATALOG = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
 _SEPARATORS = re.compile(r"[:\s]+")
@@ -118,6 +120,7 @@ def locate(
     *,
     table_format: str | None = None,
     limits: Limits = DEFAULT,
+    with_storage: bool = True,
 ) -> CatalogTable:
     """Return the location of a table in a catalog: its folder, or the current metadata file of an Iceberg table.
 
@@ -129,6 +132,7 @@ def locate(
         options: Properties of the catalog, such as `token` and `warehouse`, as its client names them. Never shown.
         table_format: `paimon` for a Paimon REST catalog. Otherwise the table must be an Iceberg table.
         limits: The maximum size of an answer of an Iceberg REST catalog (`value_bytes`).
+        with_storage: Whether to return the catalog's credentials and settings of the storage.
 
     Raises:
         InvalidArgumentError: The name or the catalog is not valid.
@@ -152,7 +156,9 @@ def locate(
     secrets: list[str] = []
     failure: SnapshotExplorerError
     try:
-        location, options_of_table = _within_limit(lambda: _loaded(settings, parts, secrets.append, limits.value_bytes))
+        location, options_of_table = _within_limit(
+            lambda: _loaded(settings, parts, secrets.append, limits, with_storage=with_storage)
+        )
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = _failure(error, settings.shown, name, _mask(settings, secrets))
     else:
@@ -167,13 +173,23 @@ def locate(
 
 
 def _loaded(
-    settings: _Settings, parts: tuple[str, ...], secret: Callable[[str], object], max_bytes: int
+    settings: _Settings,
+    parts: tuple[str, ...],
+    secret: Callable[[str], object],
+    limits: Limits,
+    *,
+    with_storage: bool,
 ) -> tuple[str | None, Mapping[str, Any] | None]:
     """Return the metadata file of a table, and the credentials that the catalog returned."""
-    with _client(settings, secret, max_bytes) as client:
+    with _client(settings, secret, limits.value_bytes) as client:
         table = client.load_table(parts)
     location: str | None = table.metadata_location
-    return location, _s3fs_options(location, _vended(table)) if location else None
+    if location is None or not with_storage:
+        return location, None
+    vended = _vended(table)
+    if _S3.match(location) and _is_rest(settings.properties):
+        vended = _own_keys_kept(vended, settings.properties)
+    return location, _s3fs_options(location, vended)
 
 
 def _within_limit(work: Callable[[], _Result]) -> _Result:
@@ -297,6 +313,34 @@ def _vended(table: Table) -> Mapping[str, Any]:
     return {**table.catalog.properties, **table.config, **others}
 
 
+def _own_keys_kept(vended: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a storage, so that no key of the user is sent to an endpoint that a server chose.
+
+    Args:
+        vended: The properties from the server and the user.
+        own: The user's properties.
+
+    Raises:
+        UnsupportedFeatureError: The server named an endpoint without keys for it.
+    """
+    endpoint = vended.get("s3.endpoint")
+    if not endpoint or endpoint == own.get("s3.endpoint"):
+        return vended
+    of_server = {
+        name: value for name, value in vended.items() if name in _NOT_KEYS or name not in own or own[name] != value
+    }
+    has_keys = any(f"{prefix}.secret-access-key" in of_server for prefix in ("s3", "client"))
+    if has_keys or str(of_server.get("s3.anonymous")).lower() == "true":
+        # A session token of the user would not fit the server's keys, and is not sent either.
+        return of_server
+    if own.get("s3.endpoint"):
+        return {**vended, "s3.endpoint": own["s3.endpoint"]}
+    raise UnsupportedFeatureError(
+        f"it names the endpoint {shortened(str(endpoint))} for the table's files, but returns no keys for it, so that "
+        "your own would be sent there. If it is right, add it: catalog_options={'s3.endpoint': ...}"
+    )
+
+
 def _s3fs_options(location: str, properties: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return options of s3fs for Iceberg's properties; None if there are none, or the storage is another one."""
 
@@ -327,6 +371,8 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
         return _missing(error)
     names = {cls.__name__ for cls in type(error).__mro__}
     reason = _reason(error, mask)
+    if isinstance(error, UnsupportedFeatureError):
+        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {reason}.")
     if isinstance(error, LimitError):
         return LimitError(f"The catalog {shown} did not return the location of {name}: {reason}.")
     if "NotInstalledError" in names:

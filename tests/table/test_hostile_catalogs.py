@@ -138,6 +138,48 @@ def test_nothing_is_sent_to_another_host_that_a_server_names():
     }
 
 
+ENDPOINT = "https://elsewhere.example"
+OWN = {"s3.access-key-id": "AKIAMINE", "s3.secret-access-key": "mine", "s3.session-token": "my-session"}
+IN_S3 = loaded(f"s3://lake/shop/metadata/{FILE}")
+
+
+def located(config, own=None, *, by_table=True):
+    """Return what a client gets from a server that sends properties, with the user's own ones."""
+    answer, defaults = (
+        (IN_S3 | {"config": config}, CONFIG) if by_table else (IN_S3, {"defaults": {}, "overrides": config})
+    )
+    with served(answer, defaults) as (uri, _):
+        return catalogs.locate(uri, NAME, LOGIN | (own or {})).storage_options
+
+
+@pytest.mark.parametrize("by_table", [False, True])
+@pytest.mark.parametrize("own", [{}, OWN, {"s3.profile-name": "work"}])
+def test_the_users_keys_are_not_sent_to_an_endpoint_that_a_server_names(own, by_table):
+    said = rf"names the endpoint {ENDPOINT} for the table's files, but returns no keys for it.*'s3.endpoint'"
+
+    with pytest.raises(UnsupportedFeatureError, match=said):
+        located({"s3.endpoint": ENDPOINT}, own, by_table=by_table)
+    with pytest.raises(UnsupportedFeatureError, match=said):
+        located({"s3.endpoint": ENDPOINT, "s3.access-key-id": "AKIAVENDED"}, own, by_table=by_table)
+
+
+def test_with_keys_of_the_server_nothing_of_the_users_is_sent_to_its_endpoint():
+    options = located(KEYS | {"s3.endpoint": ENDPOINT}, OWN)
+
+    assert options["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
+    assert (options["key"], options["secret"]) == ("AKIAVENDED", CANARY)
+    assert "token" not in options
+    assert located({"s3.endpoint": ENDPOINT, "s3.anonymous": "true"}, OWN).keys() == {"anon", "client_kwargs"}
+
+
+@pytest.mark.parametrize("of_server", [ENDPOINT, "https://other.example"])
+def test_an_endpoint_that_the_user_names_is_used_with_the_users_keys(of_server):
+    options = located({"s3.endpoint": of_server}, OWN | {"s3.endpoint": ENDPOINT})
+
+    assert options["client_kwargs"]["endpoint_url"] == ENDPOINT
+    assert (options["key"], options["secret"], options["token"]) == tuple(OWN.values())
+
+
 @pytest.mark.parametrize(
     "answer",
     [
