@@ -8,7 +8,7 @@ The kinds of damage:
 - another of its size: the file is replaced by another file of its kind that has the same size
 - another: the file is replaced by another file of its kind that has another size
 - emptied: the file has 0 bytes
-- removed: the file of a version in the middle, a snapshot or a commit, does not exist
+- removed: the file of a version in the middle does not exist: a snapshot, a commit, or a manifest list of Iceberg
 
 An answer must be the true one, an error of this package, or state what could not be read. `UNRECORDED` lists the files
 whose replacement nothing recorded can tell: cases of those are counted apart.
@@ -29,10 +29,12 @@ import time
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support import fault_search
 from tests.support.faults import registered
-from tests.support.public_calls import opened
+from tests.support.public_calls import comparable, opened
 
 KINDS = ("another of its size", "another", "emptied", "removed")
 _VERSION = re.compile(r"^(snapshot/snapshot-(\d+)|_delta_log/(\d{20})\.json)$")
+_MANIFEST_LIST = re.compile(r"(^|/)snap-[^/]*\.avro$")
+"""The files of Iceberg that each describe one version."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|\d+")
 _PARTITIONS = re.compile(r"(^|/)[^/]+=[^/]*(?=/)")
 UNRECORDED = {
@@ -44,13 +46,16 @@ UNRECORDED = {
     r"(^|/)manifest/index-manifest-": "snapshots record the name of an index manifest alone",
     r"metadata\.json(\.gz)?$|\.gz\.metadata\.json$": "nothing names the content of a metadata file",
 }
+"""Files whose content nothing describes, by a pattern of their paths."""
 SAME_SIZE = {
     r"\.(parquet|orc|avro)$": "the size and the number of rows are the same; bounds are not compared",
     r"(^|/)manifest/manifest-": "the size and the counts are the same",
+    r"(^|/)deletion_vector_[^/]*\.bin$": "the size and the number of deleted rows are the same",
 }
 """Likewise, where the other file has the same size."""
 _LISTS = re.compile(r"(^|/)manifest/manifest-list-")
-"""Files whose content nothing describes, by a pattern of their paths."""
+_UNKNOWN = (None, "None", "other", "'other'", "{}", "'{}'")
+"""Values of what is unknown of a commit that is missing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ class DamagedTables:
                     yield Damage(kind, path, source)
             if content:
                 yield Damage("emptied", path)
-            if _number(path) in versions[1:-1]:
+            if _number(path) in versions[1:-1] or _MANIFEST_LIST.search(path):
                 yield Damage("removed", path)
 
     @contextlib.contextmanager
@@ -140,9 +145,21 @@ class DamagedTables:
             return Finding(self.name, call, damage, "hangs", "")
         except Exception as error:  # noqa: BLE001 - it is what is searched for
             return Finding(self.name, call, damage, "foreign", fault_search._spot(error))
-        if is_right(answer, truth, call) or (damage.kind == "removed" and lacks_only(answer, truth)):
+        if is_right(answer, truth, call) or (damage.kind == "removed" and self._lacks_only(answer, truth, call)):
             return None
         return Finding(self.name, call, damage, "wrong", fault_search._difference(truth, answer))
+
+    def _lacks_only(self, answer, truth, call):
+        """Return whether an answer without a version has parts of the true one, or names what is missing.
+
+        A limit and steps back count the versions that exist, and a time means the last one that exists.
+        """
+        if call == "history limit":
+            truth, _ = self.bench.truth("history", ranged=False)
+        if call in ("at latest~1", "at time"):
+            table = opened(self.store)
+            return any(answer == comparable(table.at(version)) for version in table.versions())
+        return lacks_only(answer, truth)
 
 
 def _number(path):
@@ -158,16 +175,26 @@ def is_right(answer, truth, call):
         return True
     if fault_search._is_text(answer) and fault_search._SAYS.search(fault_search._new_lines(answer, truth)):
         return True
+    if fault_search.states_damage(answer, truth):
+        return True
     return call in fault_search._SKIPPING and "cannot be read" in repr(answer)
 
 
 def lacks_only(answer, truth):
-    """Return whether each part of an answer is in the true one, or whether it names what is missing."""
-    if re.search(r"missing|is gone|does not exist", repr(answer)):
+    """Return whether each part of an answer is in the true one but for what is unknown, or it names what is missing."""
+    if (
+        answer == truth
+        or (not isinstance(answer, list | dict) and answer in _UNKNOWN)
+        or re.search(r"missing|is gone|does not exist", repr(answer))
+    ):
         return True
-    if isinstance(answer, list | tuple) and isinstance(truth, list | tuple):
-        return all(part in truth or any(lacks_only(part, other) for other in truth) for part in answer)
-    return answer == truth
+    if fault_search._is_text(answer) and fault_search._is_text(truth):
+        return set(fault_search._words(answer)) <= {*fault_search._words(truth), "-", "other"}
+    if not isinstance(answer, list | tuple) or not isinstance(truth, list | tuple):
+        return False
+    if len(answer) == len(truth) and all(itertools.starmap(lacks_only, zip(answer, truth, strict=True))):
+        return True
+    return all(part in truth or any(lacks_only(part, other) for other in truth) for part in answer)
 
 
 def reason_of(damage, store):

@@ -91,7 +91,7 @@ _CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
 PARTS = {
     Table: lambda found: (found.path, found.format, found.current),
     Snapshot: lambda found: (found.version, found.schema),
-    FileLifetimes: lambda found: (found.to_arrow(), found.totals(), found.partition_totals()),
+    FileLifetimes: lambda found: (found.frame, found.totals(), found.partition_totals()),
     Comparison: lambda found: [_part(found, name) for name in _COMPARED],
     Retention: lambda found: [getattr(found, name) for name in _FREED],
     Health: lambda found: [getattr(found, name) for name in _CHECKED],
@@ -104,7 +104,7 @@ PARTS = {
 def comparable(value):
     """Return a value in a form that compares by what it holds: tables as their schema and rows, in no order."""
     if isinstance(value, Frame):
-        value = value.to_arrow()
+        value = (value.to_arrow(), value.notes)
     if parts := PARTS.get(type(value)):
         value = parts(value)
     if isinstance(value, pa.Table):
@@ -286,9 +286,9 @@ def _of_versions(given):
         "bisect metadata": lambda t: t.bisect("files > 1", good=first, bad=last) if first < last else None,
         "bisect rows": lambda t: t.bisect("count(*) >= 0"),
         "anomalies": lambda t: t.anomalies(),
-        "blame": lambda t: [list(found.notes), found.to_arrow()] if (found := t.blame(given.where)) else None,
-        "profile": lambda t: t.profile_over().to_arrow(),
-        "profile exact": lambda t: t.profile_over(exact=True).to_arrow(),
+        "blame": lambda t: [list((found := t.blame(given.where)).notes), found.to_arrow()],
+        "profile": lambda t: t.profile_over().frame,
+        "profile exact": lambda t: t.profile_over(exact=True).frame,
         "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
     }
 
