@@ -67,7 +67,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *__all__})
+    return sorted({"__doc__", "__file__", "__name__", "__path__", "__version__", *_HOMES, *__all__})
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:

@@ -173,7 +173,7 @@ class SnapshotManagement(Generic[S]):
                 return
             task: Future[S] = Future()
             self._async_task = task
-        threading.Thread(target=self._refresh, args=(task,), name="delta-state-update", daemon=True).start()
+        threading.Thread(target=self._refresh, args=(task,), name="snapshot-update", daemon=True).start()
 
     def _refresh(self, task: "Future[S]") -> None:
         try:

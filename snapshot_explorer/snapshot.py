@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.frames import PandasTypes
     from snapshot_explorer.model import Commit, Listing, TableSchema
 
+_INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", "resolved"))
+"""What only this package uses: completion does not offer it."""
+
 
 class Snapshot:
     """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it."""
@@ -386,6 +389,9 @@ class Snapshot:
                 ("live_files", "unknown" if live is None else live),
             )
         )
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in _INTERNAL and not name.startswith("cached_")]
 
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"

@@ -89,6 +89,10 @@ OVERVIEW_FILES = 10_000
 """The number of live files up to which `Table.read_overview` reads their sizes."""
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
+_INTERNAL = frozenset(
+    ("at_each", "bound", "cached", "drawing", "listing", "management", "read_overview", "time_note", "version_of")
+)
+"""What only this package uses: completion does not offer it."""
 
 
 class Table:
@@ -971,6 +975,9 @@ class Table:
         _NOTED_PATHS.add(self.path)
         self._has_note = True
         return listing.location_note
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in _INTERNAL]
 
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""

@@ -53,7 +53,7 @@ class MetadataTask(Protocol):
 class StateTasks:
     """The tasks whose RECORDS contain the live files of a version."""
 
-    units: Sequence[MetadataTask]
+    tasks: Sequence[MetadataTask]
     keeps_last_add: bool
     """Whether the last of several adds of one file is valid where their ranks are equal."""
 

@@ -426,7 +426,7 @@ def test_units_are_picklable_and_tell_records(name):
 
     read = pickle.loads(pickle.dumps(table_format.task_reader()))
     found = [
-        *table_format.state_tasks(versions[-1], None).units,
+        *table_format.state_tasks(versions[-1], None).tasks,
         *table_format.change_tasks(versions[-2:], None, lifetimes=True),
     ]
 

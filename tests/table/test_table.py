@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from snapshot_explorer import open_table
+import snapshot_explorer
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import SnapshotNotFoundError
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.paimon.table_builder import PaimonTable
@@ -171,3 +172,12 @@ def test_changes_without_a_start_begin_at_the_first_commit_that_is_there(tmp_pat
     assert table.versions() == (2, 3, 4)
     with pytest.raises(SnapshotNotFoundError, match="the commit of version 2 .* Read from version 3 on, the next one"):
         table.file_changes("2..")
+
+
+def test_completion_offers_what_users_call_and_nothing_internal():
+    table = open_table(samples.path("orders"))
+
+    assert {"at", "history", "branch_names", "versions"} <= set(dir(table))
+    assert not {"bound", "management", "read_overview"} & set(dir(table))
+    assert not {"resolved", "cached_schema"} & set(dir(table.at(3)))
+    assert not {"check_floors", "import_module", "annotations"} & set(dir(snapshot_explorer))

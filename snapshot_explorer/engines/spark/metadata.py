@@ -102,7 +102,7 @@ def files(
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
     state = table_format.state_tasks(version, _prefetch(used, table_format))
-    found = records(used, table_format.task_reader(), ((task, {}) for task in state.units), pa.schema([]))
+    found = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
     rows = live(found, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
@@ -130,7 +130,7 @@ def lifetimes(
     prefetch = _prefetch(used, table_format)
     runs = list(_first_states(table_format, prefetch))
     values = [_run_values(place, *pair) for place, pair in enumerate(zip_longest(runs, runs[1:]))]
-    states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.units]
+    states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.tasks]
     values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
     changed = table_format.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
     read = table_format.task_reader()

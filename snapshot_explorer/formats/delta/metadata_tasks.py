@@ -152,17 +152,17 @@ def state_tasks(storage: Storage, log: DeltaLog, version: int, prefetch: Prefetc
     """
     segment, checkpoint = log.outline(version)
     metadata = _in_force(storage, version, checkpoint.replay_state, segment.commits, prefetch)
-    units: list[MetadataTask] = []
+    tasks: list[MetadataTask] = []
     for file in checkpoint.files:
         parts = 1 if file.path.endswith(".json") else max(1, (file.size_bytes or 0) // _CHECKPOINT_BYTES)
-        units += [
+        tasks += [
             CheckpointPart(
                 version=version, path=file.path, size_bytes=file.size_bytes, part=part, parts=parts, metadata=metadata
             )
             for part in range(parts)
         ]
-    units += [StateCommits(version=version, commits=some, metadata=metadata) for some in _pieces(segment.commits)]
-    return units
+    tasks += [StateCommits(version=version, commits=some, metadata=metadata) for some in _pieces(segment.commits)]
+    return tasks
 
 
 def change_tasks(
@@ -180,16 +180,16 @@ def change_tasks(
     found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
     several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
     later = _settings(storage, several, prefetch).metadatas
-    units: list[MetadataTask] = []
+    tasks: list[MetadataTask] = []
     for pieces in found:
         metadata = _metadata_near(storage, log, pieces[0][0].version, prefetch)
         for commits in pieces:
             first, last = commits[0].version, commits[-1].version
             metadata = later.get(first, metadata)
             listed = times.only(range(first, last + 1)) if times is not None else None
-            units.append(CommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
+            tasks.append(CommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
             metadata = next((later[one.version] for one in reversed(commits) if one.version in later), metadata)
-    return units
+    return tasks
 
 
 def task_reader(storage: Storage) -> Reader:
@@ -220,8 +220,8 @@ def _in_force(
     storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], prefetch: Prefetch
 ) -> Metadata:
     found = _settings(storage, commits, prefetch)
-    tally = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
-    metadata = complete(tally, version, storage.root)[1]
+    state = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
+    metadata = complete(state, version, storage.root)[1]
     schema_of(metadata)  # this refuses features that are not read, before any task runs
     return metadata
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
-from snapshot_explorer.formats.delta import metadata_tasks as units
+from snapshot_explorer.formats.delta import metadata_tasks
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.expiry.vacuum import Vacuum
@@ -177,8 +177,8 @@ class Delta(TableFormat):
             some = versions[begin : begin + _AT_ONCE]
             actions = self._log.actions(some, infos=False)
             in_force = self._metadata_of(some, actions)
-            changes.append(units.changes_of(actions, some, in_force))
-            added.append(units.statistics_of(actions.adds, in_force, columns, schema))
+            changes.append(metadata_tasks.changes_of(actions, some, in_force))
+            added.append(metadata_tasks.statistics_of(actions.adds, in_force, columns, schema))
             schemas += [(version, table_schema(metadata)) for version, metadata in in_force]
         return ChangesWithStatistics(
             changes=pa.concat_tables(changes), added=pa.concat_tables(added), schemas=tuple(schemas)
@@ -194,22 +194,22 @@ class Delta(TableFormat):
         )
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        found = units.state_tasks(self._storage, self._log, version, prefetch)
-        return StateTasks(units=found, keeps_last_add=True)
+        found = metadata_tasks.state_tasks(self._storage, self._log, version, prefetch)
+        return StateTasks(tasks=found, keeps_last_add=True)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
         listed = self._times.listed(versions) if lifetimes else None
-        return units.change_tasks(self._storage, self._log, versions, prefetch, listed)
+        return metadata_tasks.change_tasks(self._storage, self._log, versions, prefetch, listed)
 
     def task_reader(self) -> Reader:
-        return units.task_reader(self._storage)
+        return metadata_tasks.task_reader(self._storage)
 
     def __reduce__(self) -> tuple[type["Delta"], tuple[Storage]]:
         return Delta, (self._storage,)
 
     def _changes(self, versions: Sequence[int]) -> pa.Table:
         actions = self._log.actions(versions, infos=False)
-        return units.changes_of(actions, versions, self._metadata_of(versions, actions))
+        return metadata_tasks.changes_of(actions, versions, self._metadata_of(versions, actions))
 
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
         """Return the metadata in force at the first version, and at each version that changes it, ascending."""

@@ -74,14 +74,14 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     places = {version: place for place, version in enumerate(history.versions)}
-    units: list[MetadataTask] = []
+    tasks: list[MetadataTask] = []
     run: list[int] = []
     for version in versions:
         if run and (len(run) == each or places[version] != places[run[-1]] + 1):
-            units.append(_commits(history, run, lifetimes=lifetimes))
+            tasks.append(_commits(history, run, lifetimes=lifetimes))
             run = []
         run.append(version)
-    return [*units, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
+    return [*tasks, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
 
 
 def _commits(history: IcebergHistory, run: Sequence[int], *, lifetimes: bool) -> CommitsTask:

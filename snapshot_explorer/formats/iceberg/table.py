@@ -16,7 +16,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.iceberg import metadata_tasks as units
+from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
 from snapshot_explorer.formats.iceberg.expiry.retention import expiry, presence
@@ -324,16 +324,16 @@ class Iceberg(TableFormat):
     def _state_tasks(self, version: int, *, deletes: bool) -> StateTasks:
         history = self._history([version])
         source, _ = self._current()
-        found = units.state_tasks(source, history.snapshots[version], version, deletes=deletes)
-        return StateTasks(units=found, keeps_last_add=False)
+        found = metadata_tasks.state_tasks(source, history.snapshots[version], version, deletes=deletes)
+        return StateTasks(tasks=found, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads nothing if the metadata file has been read."""
-        return units.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
+        return metadata_tasks.change_tasks(self._history(versions), versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
         source, history = self._current()
-        return units.task_reader(source, history)
+        return metadata_tasks.task_reader(source, history)
 
     def _current(self) -> tuple[Source, IcebergHistory]:
         """Return the history that was read last; reads it the first time."""

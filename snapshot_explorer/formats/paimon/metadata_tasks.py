@@ -62,14 +62,14 @@ def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask
     listed = lists.manifests
     own = len(listed) - lists.counts[0]
     sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_pylist()
-    units: list[MetadataTask] = []
+    tasks: list[MetadataTask] = []
     for places in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
         some = listed.slice(places[0], len(places))
         ours = max(0, min(len(some), places[-1] + 1 - (len(listed) - own)))
-        units.append(
+        tasks.append(
             ManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
         )
-    return units
+    return tasks
 
 
 def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:

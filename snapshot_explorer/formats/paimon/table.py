@@ -14,8 +14,7 @@ from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
-from snapshot_explorer.formats.paimon import fallback
-from snapshot_explorer.formats.paimon import metadata_tasks as units
+from snapshot_explorer.formats.paimon import fallback, metadata_tasks
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
 from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
@@ -287,16 +286,16 @@ class Paimon(TableFormat):
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
         """Return the tasks that read the live files of a version. Reads its base and delta lists."""
-        found = units.state_tasks(self._storage, self._history.snapshots([version])[0])
-        return StateTasks(units=found, keeps_last_add=False)
+        found = metadata_tasks.state_tasks(self._storage, self._history.snapshots([version])[0])
+        return StateTasks(tasks=found, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""
         self._schemas.newest()
-        return units.change_tasks(versions, lifetimes=lifetimes)
+        return metadata_tasks.change_tasks(versions, lifetimes=lifetimes)
 
     def task_reader(self) -> Reader:
-        return units.task_reader(self._storage, self._layout)
+        return metadata_tasks.task_reader(self._storage, self._layout)
 
     def __reduce__(self) -> tuple[partial["Paimon"], tuple[Storage]]:
         return partial(Paimon, branch=self._layout.branch), (self._storage,)

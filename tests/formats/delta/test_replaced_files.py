@@ -64,7 +64,7 @@ CALLS = {
     "changed rows": lambda root: open_table(root).row_changes(1, 5),
     "a listing of metadata": lambda root: open_table(root).inspect("history"),
     "a manifest": lambda root: Delta(Storage(root)).version(5).entries(commit_name(3)),
-    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look).units),
+    "state on executors": lambda root: read_units(d := Delta(Storage(root)), d.state_tasks(5, no_look).tasks),
     "changes on executors": lambda root: read_units(
         d := Delta(Storage(root)), d.change_tasks(range(6), no_look, lifetimes=True)
     ),

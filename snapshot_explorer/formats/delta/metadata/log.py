@@ -363,7 +363,7 @@ class DeltaLog:
         return replay_state
 
     def _replayed(self, replay_state: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
-        """Return a tally after more commits. Batches keep memory in proportion to the live files."""
+        """Return the replayed state after more commits. Batches keep memory in proportion to the live files."""
         left = commits
         while left:
             some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * replay_state.adds.nbytes))
