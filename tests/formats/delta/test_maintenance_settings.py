@@ -21,7 +21,7 @@ def test_properties_of_the_table_count():
     found = settings_of({"delta.targetFileSize": "32mb", "delta.checkpointInterval": "100"}, "orders")
 
     assert (found.target_bytes, found.small_bytes, found.metadata_limit) == (32 * MB, 16 * MB, 100)
-    assert found.target_source == "the property delta.targetFileSize"
+    assert found.target_source == "the table's property delta.targetFileSize"
 
 
 @pytest.mark.parametrize("name", ["delta.targetFileSize", "delta.checkpointInterval"])

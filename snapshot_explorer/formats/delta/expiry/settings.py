@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 
-from snapshot_explorer.formats.byte_sizes import parse_bytes
+from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGET = 128 * _MB
 _INTERVAL = 10
-_GREATEST = 2**31 - 1
-_TARGET_PROPERTY = "delta.targetFileSize"
-_INTERVAL_PROPERTY = "delta.checkpointInterval"
 
 
 def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings:
@@ -27,21 +24,9 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
     autoCompact.minFileSize, optimize.maxDeletedRowsRatio), DeltaConfig (checkpointInterval); databricks docs,
     "Configure Delta Lake to control data file size".
     """
-    notes: list[str] = []
-    target, target_source = _TARGET, f"what auto compaction aims at; {_TARGET_PROPERTY} is not set"
-    interval, interval_source = _INTERVAL, f"Delta's default; {_INTERVAL_PROPERTY} is not set"
-    if (text := properties.get(_TARGET_PROPERTY)) is not None:
-        found = parse_bytes(text)
-        target, target_source = (
-            (target, target_source) if found is None else (found, f"the property {_TARGET_PROPERTY}")
-        )
-        notes += [] if found else [_unread(_TARGET_PROPERTY, text)]
-    if (text := properties.get(_INTERVAL_PROPERTY)) is not None:
-        found = _count(text)
-        interval, interval_source = (
-            (interval, interval_source) if found is None else (found, f"the property {_INTERVAL_PROPERTY}")
-        )
-        notes += [] if found else [_unread(_INTERVAL_PROPERTY, text)]
+    settings = SettingsReader(properties, noun="property", engine="Delta")
+    target, target_source = settings.of("delta.targetFileSize", _TARGET, parse_bytes, "the target of auto compaction")
+    interval, interval_source = settings.of("delta.checkpointInterval", _INTERVAL, parse_count)
     where = root.replace("`", "``")
     return MaintenanceSettings(
         target_bytes=target,
@@ -59,15 +44,5 @@ def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings
         metadata_command="Have a writer make a checkpoint: Delta on Spark does with a commit that is due, "
         "deltalake by DeltaTable(...).create_checkpoint()",
         repartition_advice="Choose coarser partitions, or none and CLUSTER BY in their place, and rewrite the table",
-        notes=tuple(notes),
+        notes=tuple(settings.notes),
     )
-
-
-def _unread(name: str, text: str) -> str:
-    return f"The property {name}={text[:50]!r} is not valid; its default is used."
-
-
-def _count(text: str) -> int | None:
-    text = text.strip()
-    found = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_GREATEST)) else 0
-    return found if 0 < found <= _GREATEST else None

@@ -15,7 +15,6 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -35,6 +34,7 @@ from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, t
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, IcebergSnapshot, SnapshotRef, TableMetadata
+from snapshot_explorer.formats.settings import SettingsReader
 from snapshot_explorer.milliseconds import to_millis
 
 _AGE = "history.expire.max-snapshot-age-ms"
@@ -106,39 +106,23 @@ def expiry(source: Source, history: IcebergHistory, rule: RetentionRule, lifetim
 
 
 def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tuple[tuple[str, str], ...]]:
-    age = rule.keep if rule.keep is not None else timedelta(milliseconds=_setting(properties, _AGE, _DEFAULT_AGE_MS))
-    least = rule.keep_last or _setting(properties, _LEAST, _DEFAULT_LEAST)
+    settings = SettingsReader(properties, noun="property", engine="Iceberg")
+    age = rule.keep
+    if age is None:
+        age = timedelta(milliseconds=settings.required_count(_AGE, _DEFAULT_AGE_MS, _FOR_EVER))
+    least = rule.keep_last or settings.required_count(_LEAST, _DEFAULT_LEAST, _FOR_EVER)
     count = "1 version" if least == 1 else f"{least:,} versions"
     rules = (
-        ("keep", f"{format_duration(age)} ({_from(properties, _AGE, is_given=rule.keep is not None)})"),
-        ("keep at least", f"{count} ({_from(properties, _LEAST, is_given=rule.keep_last is not None)})"),
+        ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
+        ("keep at least", f"{count} ({settings.source_of(_LEAST, is_requested=rule.keep_last is not None)})"),
     )
     found = _Rule(
         now=to_millis(rule.now),
         older_than=to_millis(check_age(rule.now, age)),
         least=least,
-        ref_age=_setting(properties, _REF_AGE, _FOR_EVER),
+        ref_age=settings.required_count(_REF_AGE, _FOR_EVER, _FOR_EVER),
     )
     return found, rules
-
-
-def _from(properties: Mapping[str, str], name: str, *, is_given: bool) -> str:
-    if is_given:
-        return "as requested"
-    return f"the table's {name}" if name in properties else f"Iceberg's default of {name}"
-
-
-def _setting(properties: Mapping[str, str], name: str, default: int) -> int:
-    text = properties.get(name)
-    if text is None:
-        return default
-    plain = text.strip()
-    if not plain.isascii() or not plain.isdigit() or not 0 < int(plain) <= _FOR_EVER:
-        raise CorruptTableError(
-            f"The table's property {name} must be 1 or more, got {text[:40]!r}. Set the property again to see what "
-            "expires."
-        )
-    return int(plain)
 
 
 def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:

@@ -39,13 +39,14 @@ from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, parse_hint
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.settings import SettingsReader
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.model import Listing
 from snapshot_explorer.storage import Storage
 
 _ALL = 2**31 - 1
 _MIN, _MAX, _AGE = "snapshot.num-retained.min", "snapshot.num-retained.max", "snapshot.time-retained"
-_DEFAULTS = {_MIN: "10", _MAX: str(_ALL), _AGE: "1 h"}
+_DEFAULTS = {_MIN: 10, _MAX: _ALL}
 _LONGER = ("changelog.num-retained.min", "changelog.num-retained.max", "changelog.time-retained")
 
 
@@ -162,6 +163,7 @@ def expiry(
     freed = freed_frame(lifetimes, mask)
     if with_changelog:
         freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
+    own_most = _settings(options).required_count(_MAX, _DEFAULTS[_MAX])
     return Expiry(
         versions=_versions(held, arguments, end, rule.now),
         freed=freed,
@@ -169,7 +171,7 @@ def expiry(
         rules=arguments.rules,
         commands=expire_commands(
             name,
-            retain_max=arguments.retain_max if arguments.retain_max != _count(options, _MAX) else None,
+            retain_max=None if arguments.retain_max == own_most else arguments.retain_max,
             retain_min=arguments.retain_min,
             older_than=from_millis(arguments.older_than),
             max_deletes=max(1, end - begin),
@@ -180,22 +182,24 @@ def expiry(
 
 
 def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
+    settings = _settings(held.options)
     age = rule.keep if rule.keep is not None else _duration(held.options)
-    least = rule.keep_last or _count(held.options, _MIN)
-    own_most = _count(held.options, _MAX)
+    least = rule.keep_last or settings.required_count(_MIN, _DEFAULTS[_MIN])
+    own_most = settings.required_count(_MAX, _DEFAULTS[_MAX])
     most = max(least, own_most)
     older_than = to_millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
+    least_source = settings.source_of(_MIN, is_requested=rule.keep_last is not None)
     rules = [
-        ("keep", f"{format_duration(age)} ({_from(held.options, _AGE, is_given=rule.keep is not None)})"),
-        (
-            "keep at least",
-            f"{_version_count(least)} ({_from(held.options, _MIN, is_given=rule.keep_last is not None)})",
-        ),
+        ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
+        ("keep at least", f"{_version_count(least)} ({least_source})"),
     ]
     if most < _ALL:
         rules.append(
-            ("keep at most", f"{_version_count(most)} ({_from(held.options, _MAX, is_given=most != own_most)})")
+            (
+                "keep at most",
+                f"{_version_count(most)} ({settings.source_of(_MAX, is_requested=most != own_most)})",
+            )
         )
     return _Rule(
         retain_max=most,
@@ -206,27 +210,16 @@ def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
     )
 
 
+def _settings(options: Mapping[str, str]) -> SettingsReader:
+    return SettingsReader(options, noun="option", engine="Paimon")
+
+
 def _version_count(count: int) -> str:
     return "1 version" if count == 1 else f"{count:,} versions"
 
 
-def _from(options: Mapping[str, str], name: str, *, is_given: bool) -> str:
-    if is_given:
-        return "as requested"
-    return f"the table's {name}" if name in options else f"Paimon's default of {name}"
-
-
-def _count(options: Mapping[str, str], name: str) -> int:
-    text = options.get(name, _DEFAULTS[name]).strip()
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _ALL:
-        raise CorruptTableError(
-            f"The table's option {name} must be 1 or more, got {text[:40]!r}. Set the option again to see what expires."
-        )
-    return int(text)
-
-
 def _duration(options: Mapping[str, str]) -> timedelta:
-    text = options.get(_AGE, _DEFAULTS[_AGE])
+    text = options.get(_AGE, "1 h")
     # A number without a unit is in milliseconds.
     span = parse_duration(f"{text} ms" if text.strip().isdigit() else text)
     if span is None:

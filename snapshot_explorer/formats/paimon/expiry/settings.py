@@ -1,19 +1,13 @@
 """Maintenance settings of a Paimon table: file sizes, sorted runs, manifests, and the commands of engines."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
-
-from snapshot_explorer.formats.byte_sizes import parse_bytes
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
+from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _TARGETS = {True: 128 * _MB, False: 256 * _MB}
 """By whether the table has a primary key."""
 _MORE_TO_STOP = 3
-_GREATEST = 2**31 - 1
-
-T = TypeVar("T", int, float)
 
 
 def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
@@ -28,16 +22,20 @@ def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
     Source: paimon docs, "Configurations", "Data Distribution", "Procedures"; paimon CoreOptions (targetFileSize,
     compactionFileSize, numSortedRunStopTrigger), ManifestFileMerger.
     """
-    options = _Options(schema.options)
+    options = SettingsReader(schema.options, noun="option", engine="Paimon")
+    if schema.options.get("write-only", "").strip().lower() == "true":
+        options.notes.append(
+            "The table has the option write-only=true: its writers never compact, a job of its own has to."
+        )
     keyed = bool(schema.primary_keys)
     kind = "tables with a primary key" if keyed else "tables without a primary key"
     target, target_source = options.of("target-file-size", _TARGETS[keyed], parse_bytes, f"Paimon's default for {kind}")
     ratio, ratio_source = options.of("compaction.small-file-ratio", 0.7, _share)
     deleted, deleted_source = options.of("compaction.delete-ratio-threshold", 0.2, _share)
-    manifests, manifests_source = options.of("manifest.merge-min-count", 30, _count)
+    manifests, manifests_source = options.of("manifest.merge-min-count", 30, parse_count)
     manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
-    trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, _count)
-    stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, _count)
+    trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, parse_count)
+    stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, parse_count)
     literal = name.replace("'", "''")
     strategy = ", compact_strategy => 'full'" if keyed else ""
     return MaintenanceSettings(
@@ -98,39 +96,9 @@ def name_of(root: str, branch: str | None) -> str:
     return f"{known}.{table}" + (f"$branch_{branch}" if branch else "")
 
 
-class _Options:
-    """A table's options, and notes on those that affect its maintenance."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = options
-        self.notes: list[str] = []
-        if options.get("write-only", "").strip().lower() == "true":
-            self.notes.append(
-                "The table has the option write-only=true: its writers never compact, a job of its own has to."
-            )
-
-    def of(
-        self, name: str, default: T, parse: Callable[[str], T | None], default_source: str = "Paimon's default"
-    ) -> tuple[T, str]:
-        text = self._options.get(name)
-        if text is None:
-            return default, f"{default_source}; the option {name} is not set"
-        found = parse(text)
-        if found is None:
-            self.notes.append(f"The option {name}={text[:50]!r} is not valid; its default is used.")
-            return default, default_source
-        return found, f"the table's option {name}"
-
-
 def _share(text: str) -> float | None:
     try:
         found = float(text)
     except ValueError:
         return None
     return found if 0 < found <= 1 else None
-
-
-def _count(text: str) -> int | None:
-    text = text.strip()
-    found = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_GREATEST)) else 0
-    return found if 0 < found <= _GREATEST else None

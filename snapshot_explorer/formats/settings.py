@@ -1,0 +1,93 @@
+"""The settings in a table's properties or options: sizes, counts, and those whose value is not valid."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from snapshot_explorer.errors import CorruptTableError
+
+_SIZE = re.compile(r"\s*([0-9]{1,18})\s*([a-z]*)\s*", re.IGNORECASE)
+_POWERS = {
+    name: power
+    for power, names in enumerate(
+        (
+            ("", "b", "bytes"),
+            ("k", "kb", "kib", "kibibytes"),
+            ("m", "mb", "mib", "mebibytes"),
+            ("g", "gb", "gib", "gibibytes"),
+            ("t", "tb", "tib", "tebibytes"),
+        )
+    )
+    for name in names
+}
+_MAX = 2**62
+
+T = TypeVar("T", int, float)
+
+
+def parse_bytes(text: str) -> int | None:
+    """Return a size in bytes, at least 1; None if the text is not a size. A kb is 1,024 bytes.
+
+    Source: paimon MemorySize; spark JavaUtils.byteStringAs.
+    """
+    match = _SIZE.fullmatch(text)
+    power = _POWERS.get(match[2].lower()) if match else None
+    if match is None or power is None:
+        return None
+    size = int(match[1]) * 1024**power
+    return size if 0 < size <= _MAX else None
+
+
+def parse_count(text: str, most: int = 2**31 - 1) -> int | None:
+    """Return a number from 1 on; None if the text is not one, or greater than `most`."""
+    text = text.strip()
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
+    return number if 0 < number <= most else None
+
+
+class SettingsReader:
+    """Reads settings, each with its source in words."""
+
+    def __init__(self, values: Mapping[str, str], *, noun: str, engine: str) -> None:
+        """Read nothing yet.
+
+        Args:
+            noun: What the format calls a setting: option or property.
+            engine: Whose defaults are used.
+        """
+        self._values = values
+        self._noun = noun
+        self._default = f"{engine}'s default"
+        self.notes: list[str] = []
+        """A sentence for each setting whose value is not valid, and that is therefore not used."""
+
+    def of(
+        self, name: str, default: T, parse: Callable[[str], T | None], default_source: str | None = None
+    ) -> tuple[T, str]:
+        """Return the value of a setting, and where it is from."""
+        source = default_source or self._default
+        text = self._values.get(name)
+        if text is None:
+            return default, f"{source}; the {self._noun} {name} is not set"
+        value = parse(text)
+        if value is None:
+            self.notes.append(f"The {self._noun} {name}={text[:50]!r} is not valid; its default is used.")
+            return default, source
+        return value, f"the table's {self._noun} {name}"
+
+    def required_count(self, name: str, default: int, most: int = 2**31 - 1) -> int:
+        """Return the value of a setting on which expiry depends. Raise if it is not valid."""
+        text = self._values.get(name)
+        count = default if text is None else parse_count(text, most)
+        if count is None:
+            raise CorruptTableError(
+                f"The table's {self._noun} {name} must be 1 or more, got {str(text)[:40]!r}. Set the {self._noun} "
+                "again to see what expires."
+            )
+        return count
+
+    def source_of(self, name: str, *, is_requested: bool) -> str:
+        """Return where a value is from: the request, the table or the engine's default."""
+        if is_requested:
+            return "as requested"
+        return f"the table's {name}" if name in self._values else f"{self._default} of {name}"
