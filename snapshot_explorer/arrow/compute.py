@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+@cache
 def __getattr__(name: str) -> Any:
-    """Return a function, which is looked up once."""
+    """Return a function. In the names of the module they would hide Python's own, such as `sum`."""
     function = getattr(pyarrow.compute, name)
-    if callable(function) and name.islower():
-        function = _exact(name, function)
-    globals()[name] = function
-    return function
+    return _exact(name, function) if callable(function) and name.islower() else function
 
 
 def _exact(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,13 @@ def test_chunks_and_slices_change_no_value(name, data, dtype, rows):
     assert result.to_pylist() == FUNCTIONS[name](*plain).to_pylist()
 
 
+def test_every_function_is_used_after_another_of_the_name_of_pythons_own():
+    column = pa.array([1, 2])
+
+    assert (pc.sum(column).as_py(), pc.any(pc.is_valid(column)).as_py(), pc.max(column).as_py()) == (3, True, 2)
+    assert pc.add(column, column).to_pylist() == [2, 4]
+
+
 def test_what_is_no_function_is_that_of_pyarrow():
     assert pc.SortOptions is pa.compute.SortOptions
     with pytest.raises(AttributeError):
