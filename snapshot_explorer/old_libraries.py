@@ -76,6 +76,14 @@ DUCKDB_ARROW_FILTERS = OldLibraryCase(
     reproduction="import duckdb, pyarrow; t = pyarrow.table({'x': [float('nan')]}); "
     "assert duckdb.sql('SELECT * FROM t WHERE x > 1').fetchall()",
 )
+DUCKDB_ROW_ORDER = OldLibraryCase(
+    library="duckdb",
+    fixed_in="1.3",
+    problem="A condition with OR returns rows in another order than the file. Conditions over files are computed as a "
+    "value, so that no row group is skipped.",
+    reproduction="import duckdb, pyarrow; t = pyarrow.table({'x': [1, 2, 3]}); "
+    "assert duckdb.sql('SELECT x FROM t WHERE x > 2 OR x < 2').fetchall() == [(1,), (3,)]",
+)
 DUCKDB_DOUBLE_CONSTANTS = OldLibraryCase(
     library="duckdb",
     fixed_in="2.0",
@@ -157,6 +165,7 @@ CASES = (
     DUCKDB_LOCAL_ERRORS_AS_JSON,
     DUCKDB_ALLOWED_PATHS,
     DUCKDB_ARROW_FILTERS,
+    DUCKDB_ROW_ORDER,
     DUCKDB_DOUBLE_CONSTANTS,
     DUCKDB_NANOSECONDS,
     DUCKDB_PIVOT,

@@ -23,6 +23,7 @@ from snapshot_explorer.engines.duckdb_ast import computed, quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
 from snapshot_explorer.engines.footers import Identity, identity
 from snapshot_explorer.formats import row_groups
+from snapshot_explorer.old_libraries import DUCKDB_ROW_ORDER
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -273,7 +274,9 @@ def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: in
     # Names are quoted, paths are plain, and the condition has been parsed as one expression without subqueries.
     chosen = "count(*)" if columns is None else ", ".join(outputs) or "true"
     query = f"SELECT {chosen} FROM (SELECT {', '.join(inner)} FROM {_files(run)})"  # noqa: S608
-    query += f" WHERE (\n{condition.text}\n)" if condition else ""
+    if condition is not None:
+        matches = f"(\n{condition.text}\n)"
+        query += f" WHERE {f'coalesce(CAST({matches} AS BOOLEAN), false)' if DUCKDB_ROW_ORDER.applies() else matches}"
     query += "" if limit is None else f" LIMIT {limit}"
     with file_cursor() as cursor:
         try:

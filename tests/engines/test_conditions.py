@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from tests.support.old_libraries import since_duckdb
 
+NO_LAMBDA = since_duckdb("1.3", "it has no keyword lambda")
+OTHER_PLACE = since_duckdb("2.0", "its parser names another place")
 ROWS = pa.table(
     {
         "id": pa.array([1, 2, 3, None], pa.int64()),
@@ -46,8 +49,15 @@ def passing(text):
         ("addr.city = 'y'", {"addr"}, [False, False, True, False]),
         ("addr.in.zip = 2 OR addr['city'] = 'x'", {"addr"}, [True, False, False, True]),
         ("list_contains(tags, 'b')", {"tags"}, [False, False, False, True]),
-        ("len(list_filter(tags, lambda tag: tag = 'a')) = 1", {"tags"}, [True, False, False, True]),
-        ("len(list_filter(tags, lambda id: id = 'a')) = 1", {"tags", "id"}, [True, False, False, True]),
+        pytest.param(
+            "len(list_filter(tags, lambda tag: tag = 'a')) = 1", {"tags"}, [True, False, False, True], marks=NO_LAMBDA
+        ),
+        pytest.param(
+            "len(list_filter(tags, lambda id: id = 'a')) = 1",
+            {"tags", "id"},
+            [True, False, False, True],
+            marks=NO_LAMBDA,
+        ),
         ("amount < 0", {"amount"}, [False, True, False, False]),
         ("moment >= '1970-01-01 00:00:00.001'", {"moment"}, [False, True, True, False]),
         ('"select"', {"select"}, [True, False, False, True]),
@@ -56,7 +66,7 @@ def passing(text):
         ("id IN (1, 3) AND (name = 'ann' OR amount IS NULL)", {"id", "name", "amount"}, [True, False, True, False]),
         ("id BETWEEN 2 AND 3", {"id"}, [False, True, True, False]),
         ("moment < current_timestamp", {"moment"}, [True, True, True, False]),
-        ("nanos = make_timestamp_ns(3)", {"nanos"}, [False, False, True, False]),
+        ("nanos = '1970-01-01 00:00:00.000000003'::timestamp_ns", {"nanos"}, [False, False, True, False]),
         ("true", set(), [True, True, True, True]),
         ("1 = 2", set(), [False] * 4),
         ("null", set(), [False] * 4),
@@ -101,8 +111,8 @@ def test_text_without_the_quotes_of_sql_says_which_it_needs(text):
         ("id > 1) union select (2", "more than a condition|not SQL"),
         ("unnest(tags) = 'a'", "UNNEST|unnest"),
         ("", "is empty"),
-        (" -- nothing", "is empty"),
-        ("()", "is empty"),
+        (" -- nothing", "is empty|not SQL"),
+        ("()", "is empty|not SQL"),
         ("id > ", "not SQL"),
         ("nosuchfunction(id)", "nosuchfunction"),
         ("name > 3 and addr > 1", "does not fit"),
@@ -116,10 +126,10 @@ def test_more_than_the_values_of_a_row_is_refused(text, said):
 
 def test_a_syntax_error_is_one_sentence_that_names_the_place():
     with pytest.raises(InvalidArgumentError) as error:
-        condition("id >> > 1", ROWS.schema)
+        condition("id = in 1", ROWS.schema)
 
     assert str(error.value) == (
-        "The condition 'id >> > 1' is not SQL: syntax error at or near \">\" (character 7). "
+        "The condition 'id = in 1' is not SQL: syntax error at or near \"in\" (character 6). "
         "Write a WHERE clause without WHERE, such as: amount > 10 AND name IS NULL."
     )
 
@@ -127,7 +137,7 @@ def test_a_syntax_error_is_one_sentence_that_names_the_place():
 @pytest.mark.parametrize(
     ("text", "said", "character"),
     [
-        ("id >", 'near ">"', 4),
+        pytest.param("id >", 'near ">"', 4, marks=OTHER_PLACE),
         ("id >\n  and name = 1", 'near "and"', 8),
         ("id b", 'near "b"', 4),
         ("id > 1)", 'near ")"', 7),
@@ -135,7 +145,7 @@ def test_a_syntax_error_is_one_sentence_that_names_the_place():
         ("id > 1;", 'near ";"', 7),
         ("id > 1; drop table x", 'near ";"', 7),
         ("id > 1 limit 3", 'near "limit"', 8),
-        ("name = 'é' id", 'near "id"', 12),
+        pytest.param("name = 'é' id", 'near "id"', 12, marks=OTHER_PLACE),
         (";", 'near ";"', 1),
         ("id > 1 /* x", 'near "/* x"', None),
         ("name > 'x", "unterminated", None),
@@ -268,6 +278,6 @@ def test_any_text_is_a_condition_or_raises_our_error(text):
 
 def test_a_condition_nested_without_end_is_refused():
     with pytest.raises(InvalidArgumentError):
-        condition("(" * 5000 + "1" + ")" * 5000, ROWS.schema)
+        condition("(" * 500_000 + "1" + ")" * 500_000, ROWS.schema)
     with pytest.raises(InvalidArgumentError):
         condition("NOT " * 5000 + "true", ROWS.schema)

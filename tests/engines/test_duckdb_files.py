@@ -140,7 +140,8 @@ def test_queries_over_files_return_what_they_return_over_rows_in_memory(tmp_path
 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.register("this", whole)
+        connection.register("rows", whole)
+        connection.execute("CREATE TABLE this AS FROM rows")  # older ones compare NaN otherwise in Arrow data
         for where in CONDITIONS:
             query = (
                 f"select count(*) n, count(x), max(x + 0), min(y), bool_or(x > 5), max(name) from this where {where}"

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+import re
 import signal
 import time
 from decimal import Decimal
@@ -15,8 +16,15 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.engines import duckdb_sessions, pushdown, sql
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.sql import Relation, RequiredRows, run
+from snapshot_explorer.engines.sql import Relation, run
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.old_libraries import DUCKDB_ALLOWED_PATHS, DUCKDB_NANOSECONDS, DUCKDB_PIVOT
+from tests.support.old_libraries import refused_if, since_duckdb
+
+OTHER_WORDS = since_duckdb("2.0", "its parser has other words")
+OTHER_CAST = since_duckdb("1.4", "its message of a cast is shorter")
+OTHER_FILTERS = since_duckdb("2.0", "it writes filters in other words")
+READS_MORE = since_duckdb("2.0", "its plan contains no limit of a scan")
 
 ROWS = pa.table(
     {
@@ -68,21 +76,34 @@ def ran(query, rows=ROWS, **options):
         ("select * exclude (i, f, e, d) from t", [(["s", 'odd name"'], None)]),
         ("select count(*) from t", ["count"]),
         ("select 1 from t", ["count"]),
-        ("select sum(i) from t where d = '2026-01-01'", [(["i", "d"], "(((\"d\" = '2026-01-01'::DATE)))")]),
-        ("select s from t where s = 'it''s' and length(s) > 1", [(["s"], "(((\"s\" = 'it''s')))")]),
+        pytest.param(
+            "select sum(i) from t where d = '2026-01-01'",
+            [(["i", "d"], "(((\"d\" = '2026-01-01'::DATE)))")],
+            marks=OTHER_FILTERS,
+        ),
+        pytest.param(
+            "select s from t where s = 'it''s' and length(s) > 1",
+            [(["s"], "(((\"s\" = 'it''s')))")],
+            marks=OTHER_FILTERS,
+        ),
         ("select s from t where f > 1", [(["s", "f"], None)]),
         ("select s from t where i + 1 = 3.5", [(["i", "s"], None)]),
         ("select i from t where random() < 2", [(["i"], None)]),
-        ("select a.s from t a join t b on a.i = b.i where a.i = 7", [(["i", "s"], '((("i" = 7)))')]),
-        (
+        pytest.param(
+            "select a.s from t a join t b on a.i = b.i where a.i = 7",
+            [(["i", "s"], '((("i" = 7)))')],
+            marks=OTHER_FILTERS,
+        ),
+        pytest.param(
             "select i from t where i = 1 union all select i from t where i = 2",
             [(["i"], '((("i" = 1))) OR ((("i" = 2)))')],
+            marks=OTHER_FILTERS,
         ),
         ("select i from t where i = 1 union all select i from t", [(["i"], None)]),
         ("select i from (select i, row_number() over () n from t) where i = 1", [(["i"], None)]),
-        ("select i from (select * from t limit 2) where i = 2", [(["i"], None, 2)]),
-        ("select i + 1 from t limit 1 offset 1", [(["i"], None, 2)]),
-        ("select a.i from (from t limit 1) a, (from t limit 2) b", [(["i"], None, 2)]),
+        pytest.param("select i from (select * from t limit 2) where i = 2", [(["i"], None, 2)], marks=READS_MORE),
+        pytest.param("select i + 1 from t limit 1 offset 1", [(["i"], None, 2)], marks=READS_MORE),
+        pytest.param("select a.i from (from t limit 1) a, (from t limit 2) b", [(["i"], None, 2)], marks=READS_MORE),
         ("select a.i from (from t limit 1) a join t b using (i)", [(["i"], None)]),
         ("select i from t where f > 1 limit 1", [(["i", "f"], None)]),
         ("select i from t order by i limit 1", [(["i"], None)]),
@@ -135,7 +156,9 @@ def test_what_is_going_to_be_read_is_reported_before_and_may_be_refused():
     with pytest.raises(PermissionError):
         run("select s from t where i = 7 limit 3", {"t": read.relation()}, failure, before=before)
 
-    assert reported == [{"t": RequiredRows(columns=("i", "s"), where='((("i" = 7)))')}]
+    (required,) = (rows for each in reported for rows in each.values())
+    assert required.columns == ("i", "s")
+    assert re.search(r'"i" ?= ?7', required.where)
     assert read.asked == []
 
 
@@ -147,6 +170,11 @@ def test_an_explained_query_reads_nothing():
 
 
 def test_a_query_may_read_all():
+    if DUCKDB_PIVOT.applies():
+        with refused_if(DUCKDB_PIVOT):
+            ran("pivot t on s using count(*) group by d", whole=True)
+        return
+
     rows, asked = ran("pivot t on s using count(*) group by d", whole=True)
 
     assert asked == [(ROWS.column_names, None)]
@@ -194,7 +222,8 @@ QUERIES = st.tuples(
 def test_reading_less_changes_no_result(query):
     connection = duckdb.connect()
     connection.execute("set TimeZone = 'UTC'")
-    connection.register("t", ROWS)
+    connection.register("t_of_arrow", ROWS)
+    connection.execute("create table t as from t_of_arrow")  # older ones compare NaN otherwise in Arrow data
     try:
         expected = connection.sql(query).to_arrow_table()
     except duckdb.Error:
@@ -239,6 +268,10 @@ def test_values_come_back_exactly(kind, value):
         "select x from t where true order by y is null desc",
         "select any_value(x) x from t",
     ):
+        if DUCKDB_NANOSECONDS.applies() and duckdb_sessions._is_cut(kind):
+            with refused_if(DUCKDB_NANOSECONDS):
+                ran(query, rows)
+            continue
         got = ran(query, rows)[0]["x"]
         assert str(got.type).replace("item: ", "l: ") == str(kind).replace("item: ", "l: ")
         assert got.cast(kind)[0].equals(rows["x"][0])
@@ -271,7 +304,11 @@ def test_sums_of_integers_are_exact_decimals():
             "'12:00:00+02'::timetz",
             "The result's column 'x' is a TIME WITH TIME ZONE, which Arrow and pandas do not have.",
         ),
-        ("[1::bignum]", "The result's column 'x' is a BIGNUM, which Arrow and pandas do not have."),
+        pytest.param(
+            "[1::bignum]",
+            "The result's column 'x' is a BIGNUM, which Arrow and pandas do not have.",
+            marks=since_duckdb("1.4", "it has another name for the type"),
+        ),
         ("(2::hugeint * 85070591730234615865843651857942052863)", "has an integer of more than 38 digits"),
     ],
 )
@@ -333,8 +370,12 @@ def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(mo
     [
         ("select nope from t", '7: Referenced column "nope" not found in FROM clause! Candidate bindings: "'),
         ("select 'é', nope from t", '12: Referenced column "nope" not found'),
-        ("select cast(s as int) from t", "7: Could not convert string 'a' to INT32 when casting from source column s"),
-        ("select 1 +", '9: syntax error at or near "+"'),
+        pytest.param(
+            "select cast(s as int) from t",
+            "7: Could not convert string 'a' to INT32 when casting from source column s",
+            marks=OTHER_CAST,
+        ),
+        pytest.param("select 1 +", '9: syntax error at or near "+"', marks=OTHER_WORDS),
         ("select frob(i) from t", "7: Scalar Function with name frob does not exist!"),
         ("select i + s from t", "9: No function matches the given name and argument types '+(INTEGER, VARCHAR)'. You"),
         ("select error('mine') from t", "None: mine"),
@@ -373,6 +414,7 @@ def test_the_plan_is_read_as_duckdb_writes_it():
     assert scan["extra_info"]["Projections"] == "i"
 
 
+@pytest.mark.skipif(DUCKDB_ALLOWED_PATHS.applies(), reason=DUCKDB_ALLOWED_PATHS.problem)
 @pytest.mark.filterwarnings("ignore:.*fork")  # newer Pythons warn of it, and Spark's workers are forked
 def test_a_forked_process_queries_without_its_parents_instances(tmp_path):
     parent = [str(tmp_path / name) for name in ("a", "b")]

@@ -30,9 +30,13 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 PAGE = ROOT / "notebooks" / "guide" / "where.md"
 RESULTS = PAGE.with_name("environments.json")
-TOOLS = ("pytest>=8.4", "hypothesis>=6.100", "nbval>=0.11", "ipykernel")
+TOOLS = ("pytest>=8.4", "pytest-xdist>=3.6", "hypothesis>=6.100", "nbval>=0.11", "ipykernel")
 TESTS = (
     "tests/package/test_old_libraries.py",
+    "tests/arrow/test_compute.py",
+    "tests/engines/test_conditions.py",
+    "tests/engines/test_sql.py",
+    "tests/queries/test_sql.py",
     "tests/table/test_contract.py",
     "tests/samples",
     "tests/formats/paimon/test_read_tables.py",
@@ -147,13 +151,13 @@ def _versions(pip: list[str]) -> dict[str, str]:
 
 
 def _tests(python: Path, folder: Path) -> int:
-    """Run the tests from a copy without the package, so that the wheel is what they import; return how many passed."""
+    """Run the tests in two processes, from a copy without the package, so that the wheel is what they import; return how many passed."""
     copy = folder / "clone"
     for name in ("tests", "notebooks"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     options = ["-q", "-o", "addopts=", "-o", "filterwarnings=default", "--import-mode=importlib"]
-    options += ["--disable-warnings", "-p", "no:cacheprovider"]
+    options += ["--disable-warnings", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     notebooks = [f"notebooks/{name}.ipynb" for name in NOTEBOOKS]
     passed = 0
     for arguments in ([*options, *TESTS], [*options, "--nbval-lax", *notebooks]):

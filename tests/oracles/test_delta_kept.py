@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from snapshot_explorer import samples
+from snapshot_explorer.old_libraries import PYARROW_VARIANTS
+from tests.support.old_libraries import refused_if
 from tests.support.oracles import delta_answers as answers
 
 DATA = Path(__file__).parent.parent / "data"
@@ -32,8 +35,10 @@ def timed(tmp_path):
 @pytest.mark.parametrize("case", VERSIONS, ids=lambda case: f"{case.parent.name}-{case.stem}")
 def test_a_version_has_the_rows_that_delta_reads(case):
     table = answers.opened(TABLES[case.parent.name])
+    has_variants = case.parent.name == "variants" and case.stem != "0"
 
-    answers.assert_version(table, json.loads(case.read_text()))
+    with refused_if(PYARROW_VARIANTS) if has_variants else nullcontext():
+        answers.assert_version(table, json.loads(case.read_text()))
 
 
 @pytest.mark.parametrize("name", TABLES)

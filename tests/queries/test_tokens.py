@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import tokens
+from tests.support.old_libraries import since_duckdb
 
 PIECES = st.sampled_from(
     [
@@ -38,7 +39,7 @@ def test_tokens_joined_are_the_text(text):
         ("$$it's$$", "it's"),
         ("$tag$a $$ b$tag$", "a $$ b"),
         ('"a ""b"" c"', 'a "b" c'),
-        ("`a ``b` ", "a `b"),
+        pytest.param("`a ``b` ", "a `b", marks=since_duckdb("2.0", "it has no names in backticks")),
     ],
 )
 def test_strings_and_names_are_unquoted_as_duckdb_does(text, value):
