@@ -151,7 +151,7 @@ def _versions(pip: list[str]) -> dict[str, str]:
 
 
 def _tests(python: Path, folder: Path) -> int:
-    """Run the tests in two processes, from a copy without the package, so that the wheel is what they import; return how many passed."""
+    """Return how many tests passed. They run in a copy without the package, so that they import the wheel."""
     copy = folder / "clone"
     for name in ("tests", "notebooks"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
