@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@cache
 def __getattr__(name: str) -> Any:
-    """Return a function. In the names of the module they would hide Python's own, such as `sum`."""
+    return _function(name)
+
+
+@cache
+def _function(name: str) -> Any:
+    """Return a function. Among the names of the module it would hide Python's own, such as `sum`."""
     function = getattr(pyarrow.compute, name)
     return _exact(name, function) if callable(function) and name.islower() else function
 
