@@ -23,6 +23,7 @@ from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import bind
 from snapshot_explorer.limits import DEFAULT, parse_limits
+from snapshot_explorer.rows import naming_renamed_columns
 from snapshot_explorer.storage import Storage, parse_external_files
 from snapshot_explorer.table import Table
 
@@ -87,7 +88,8 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     known = frozenset(schema.names)
     if unknown := [name for name in columns if name not in known]:
         schema = pa.schema([*schema, *version.metadata_columns(unknown)])
-    scan = scan_of(schema, columns, given.get("where"))
+    with naming_renamed_columns(table_format, lambda: version):
+        scan = scan_of(schema, columns, given.get("where"))
     described = _TableDescription(
         version=version,
         schema=schema,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -23,7 +24,7 @@ from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
-from snapshot_explorer.rows import naming_renamed_columns
+from snapshot_explorer.rows import naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
@@ -297,7 +298,8 @@ class Snapshot:
             CorruptTableError: A file is missing or damaged; the message names it.
         """
         self._existing()
-        return read_changes(self.resolved.changelog(), columns, where, limit=limit)
+        with naming_renamed_columns(self._format, lambda: self.resolved):
+            return read_changes(self.resolved.changelog(), columns, where, limit=limit)
 
     def to_pandas(
         self,
@@ -418,6 +420,12 @@ class Snapshot:
             return None
         row: dict[str, object] = rows.to_pylist()[0]
         return row if row["committed_at"] == self.commit.committed_at else None
+
+    def renamed_column(self, name: str) -> str | None:
+        """Return a sentence on what an unknown column is called at the version, if another version has it."""
+        with suppress(SnapshotExplorerError):
+            return renamed_column(self._format, self.resolved, name)
+        return None
 
     def live_files(self) -> int | None:
         """Return the number of live data files; None if what `manifests` reads does not contain it."""

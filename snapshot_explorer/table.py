@@ -613,7 +613,8 @@ class Table:
         changes = table.bound.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())
-        return read_changes(changes, columns, where)
+        with naming_renamed_columns(table.bound, lambda: table.bound.version(end)):
+            return read_changes(changes, columns, where)
 
     def anomalies(
         self,

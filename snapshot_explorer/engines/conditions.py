@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import data_skipping, file_skipping
 from snapshot_explorer.engines.collations import check_condition
-from snapshot_explorer.engines.duckdb_ast import children, find, scalar, to_sql
+from snapshot_explorer.engines.duckdb_ast import children, find, quoted, scalar, to_sql
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError
 
@@ -50,6 +51,7 @@ _KEYWORD_VALUES = frozenset(
         "user",
     )
 )
+_VALUE = re.compile(r"(?P<number>-?\d+(?:\.\d+)?)|'[^']*'")
 _REFUSED = {
     "SUBQUERY": "a subquery",
     "WINDOW": "a window function",
@@ -164,6 +166,7 @@ def _condition(text: str, schema: pa.Schema) -> Condition:
     with locked_cursor() as cursor:
         tree = _parse(cursor, text)
         columns = columns_of(tree, schema, text)
+        _check_is_condition(tree, text, schema)
         parts = tuple(
             Part(
                 text=part_text,
@@ -174,6 +177,38 @@ def _condition(text: str, schema: pa.Schema) -> Condition:
         )
         _bind(cursor, text, schema, columns)
     return Condition(text=text, columns=columns, parts=parts)
+
+
+def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> None:
+    """Check that text is not only a column or a value, which SQL accepts as a condition that most rows match.
+
+    Raises:
+        InvalidArgumentError: The message has the condition that may be meant.
+    """
+    stripped = text.strip()
+    value = _VALUE.fullmatch(stripped)
+    names = tree["column_names"] if tree.get("class") == "COLUMN_REF" else []
+    column = find(names[0], schema) if len(names) == 1 else None
+    if column is not None and not pa.types.is_boolean(schema.field(column).type):
+        example = "42" if _is_number(schema.field(column).type) else "'...'"
+        meant: str | None = f"{stripped} = {example}"
+    elif value is not None:
+        fits = _is_number if value["number"] else pa.types.is_string
+        named = next((field.name for field in schema if fits(field.type)), None)
+        meant = None if named is None else f"{_spelled(named)} = {stripped}"
+    else:
+        return
+    what = "a value" if value is not None else "a column"
+    hint = f" Did you mean {meant}?" if meant else ""
+    raise InvalidArgumentError(f"{stripped} is {what}, not a condition on rows.{hint}")
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def _spelled(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted(name)
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ backquotes. Functions and types are the engine's own.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,6 +80,12 @@ class Reading:
     limit: int | None
     """The maximum number of rows to read; None for all."""
 
+
+_UNKNOWN_COLUMN = re.compile(
+    r'column "([^"]+)" not found|column named "([^"]+)"|Column "([^"]+)" in \w+ list|'
+    r"parameter with name (?:`[^`]+`\.)*`([^`]+)`"
+)
+"""The name of an unknown column in messages of DuckDB and Spark."""
 
 Before: TypeAlias = "Callable[[Sequence[Reading]], object]"
 """Called with what a query will read, before it does. It may raise."""
@@ -241,7 +248,17 @@ class _Query:
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the user's names and position."""
         message = restore_names(sentence, self.written)
-        return f"The query fails{near(self.text, at)}: {message}{'' if message.endswith('?') else '.'}"
+        message += "" if message.endswith("?") else "."
+        return " ".join([f"The query fails{near(self.text, at)}: {message}", *self._renamed(sentence)])
+
+    def _renamed(self, sentence: str) -> list[str]:
+        """Return sentences on what an unknown column that an engine's message names was renamed to."""
+        found = _UNKNOWN_COLUMN.search(sentence)
+        if found is None:
+            return []
+        column = next(part for part in found.groups() if part is not None)
+        sentences = (source.snapshot.renamed_column(column) for source in self.sources)
+        return [f"{one}." for one in dict.fromkeys(sentences) if one is not None]
 
 
 def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int | None]) -> Snapshot:

@@ -11,7 +11,7 @@ from snapshot_explorer.rows.diffs.spark_diff import spark_row_diff
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
-from snapshot_explorer.rows.renamed_columns import naming_renamed_columns
+from snapshot_explorer.rows.renamed_columns import naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.source import Source
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "naming_renamed_columns",
     "plan_diff",
     "profile_over",
+    "renamed_column",
     "row_diff",
     "spark_row_diff",
     "table_anomalies",

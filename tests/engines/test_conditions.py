@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import re
 from decimal import Decimal
 
 import pyarrow as pa
@@ -70,7 +71,6 @@ def passing(text):
         ("true", set(), [True, True, True, True]),
         ("1 = 2", set(), [False] * 4),
         ("null", set(), [False] * 4),
-        ("id", {"id"}, [True, True, True, False]),
     ],
 )
 def test_a_condition_knows_its_columns_and_its_rows(text, columns, rows):
@@ -281,3 +281,22 @@ def test_a_condition_nested_without_end_is_refused():
         condition("(" * 500_000 + "1" + ")" * 500_000, ROWS.schema)
     with pytest.raises(InvalidArgumentError):
         condition("NOT " * 5000 + "true", ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("42", "id = 42"),
+        (" -1.5 ", "id = -1.5"),
+        ("'x'", "\"a name\" = 'x'"),
+        ("id", "id = 42"),
+        ('"A name"', "\"A name\" = '...'"),
+    ],
+)
+def test_a_single_column_or_value_is_no_condition(text, meant):
+    schema = pa.schema([("flag", pa.bool_()), ("id", pa.int64()), ("a name", pa.string())])
+
+    with pytest.raises(InvalidArgumentError, match=f"not a condition on rows. Did you mean {re.escape(meant)}[?]$"):
+        condition(text, schema)
+    assert condition("flag", schema).columns == {"flag"}
+    assert condition("true", schema).columns == frozenset()

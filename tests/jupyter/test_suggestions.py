@@ -15,9 +15,11 @@ def sales(shell):
 @pytest.mark.parametrize(
     ("line", "suggestion"),
     [
-        ("blame 42", "Did you mean %snapshot blame order_id = 42?"),
-        ("blame order_id", "Did you mean %snapshot blame order_id = 42?"),
-        ("blame buyer", "Did you mean %snapshot blame buyer = '...'?"),
+        ("blame 42", "Did you mean order_id = 42?"),
+        ("blame order_id", "Did you mean order_id = 42?"),
+        ("blame buyer", "Did you mean buyer = '...'?"),
+        ("bisect order_id", "order_id is a column, not a condition on rows. Did you mean order_id = 42?"),
+        ("load --where amount", "Did you mean amount = 42?"),
         ("load 3 --where amount < 0", 'A condition with blanks needs quotes: %snapshot load 3 --where "amount < 0"'),
         ("load --where amount < 0 -n 3", 'needs quotes: %snapshot load --where "amount < 0" -n 3'),
         ("load 3 --where buyer = 'Ada'", "needs quotes: %snapshot load 3 --where \"buyer = 'Ada'\""),

@@ -149,3 +149,9 @@ def test_strings_whose_meaning_a_setting_changes_are_refused(spark, tables):
 
     assert str(raised.value).startswith("The string at line 1, column 8 (') contains a quote or a backslash, and")
     assert plain[0]["a"] == "a"
+
+
+def test_an_unknown_column_that_was_renamed_is_named(spark, tables):
+    with pytest.raises(InvalidArgumentError, match="customer was renamed to buyer in version 13") as raised:
+        snapshot_explorer.sql("select o.customer from orders o", tables, engine="spark", spark=spark)
+    assert "`customer` cannot be resolved" in str(raised.value)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from snapshot_explorer import open_table, samples
+from snapshot_explorer import open_table, samples, sql
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -46,6 +46,13 @@ def test_every_call_names_what_a_column_was_renamed_to(name):
         lambda: table.anomalies(old),
         lambda: table.diff_rows(BEFORE, "latest", where=f"{old} is null"),
         lambda: table.at(BEFORE).to_arrow(columns=[new]),
+        lambda: table.row_changes(BEFORE, "latest", mode="diff", columns=[old]),
+        lambda: table.sql(f"select {old} from this"),
+        lambda: table.sql(f"select t.{old} from this as t"),
+        lambda: table.sql(f"select * exclude ({old}) from this"),
+        lambda: table.sql(f"select 1 from this where {old} is null"),
+        lambda: table.sql(f"select a.{old} from this a join this version as of {BEFORE} b on true"),
+        lambda: sql(f"select {new} from t@{BEFORE}", {"t": table}),
     )
 
     for call in calls:

@@ -1,14 +1,8 @@
 """`%snapshot blame`: what happened to rows."""
 
-import re
-
-import pyarrow as pa
-from IPython.core.error import UsageError
-
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import column_names, condition_of
 from snapshot_explorer.rows import Blame
-from snapshot_explorer.table import Table
 
 
 def _blame(invocation: Invocation) -> Blame:
@@ -20,28 +14,7 @@ def _blame(invocation: Invocation) -> Blame:
     )
     _, table = invocation.table()
     condition = condition_of(invocation, table)
-    _check_condition(condition, table)
     return table.blame(condition, key=key, columns=columns, between=arguments.get("between"))
-
-
-def _check_condition(text: str, table: Table) -> None:
-    """Raise if a condition is a single value or column, which nearly every row passes.
-
-    Raises:
-        UsageError: The message has the condition that may be meant.
-    """
-    schema, keys = table.current.arrow_schema, table.current.schema.primary_keys
-    is_column = text in schema.names
-    if not is_column and not re.fullmatch(r"-?\d+(\.\d+)?|'[^']*'", text):
-        return
-    column = text if is_column else next(iter(keys or schema.names), None)
-    if column is None or pa.types.is_boolean(schema.field(column).type):
-        return
-    dtype = schema.field(column).type
-    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
-    value = text if not is_column else "42" if is_number else "'...'"
-    what = "a column" if is_column else "a value"
-    raise UsageError(f"{text} is {what}, not a condition on rows. Did you mean %snapshot blame {column} = {value}?")
 
 
 BLAME = Command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.getipython import get_ipython
 
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, Limits
+from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def name_of(table: Table, variables: Mapping[str, Any]) -> str:
-    """Return the variable that holds the table."""
+    """Return the variable that holds the table; the call that opens the table if there is none."""
     names = [name for name, value in list(variables.items()) if value is table and not name.startswith("_")]
-    return names[0] if names else "table"
+    return names[0] if names else opening(table.path, table.branch)
 
 
 def load_limits() -> Limits:

@@ -715,7 +715,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         except (SnapshotExplorerError, ArrowException) as error:
             self.state.note = f"The rows were not saved: {error}"
             return
-        name = re.sub(r"[^\w.-]+", "_", f"{self.name}_{place}_{self.state.b}")
+        name = re.sub(r"[^\w.-]+", "_", f"{self.table.name}_{place}_{self.state.b}")
         self.send({"save": f"{name}.{file_format}"}, [content])
 
     def _row_opened(self, what: Opens, choice: str) -> None:

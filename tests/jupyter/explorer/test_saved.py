@@ -2,10 +2,13 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from snapshot_explorer import samples
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 OPEN = "import snapshot_explorer as sx\norders = sx.open_table(sx.samples.path('orders'))"
@@ -69,3 +72,20 @@ def test_as_a_page_it_reads_without_script(saved):
     assert "Manifests of version 5 and version 18" in page
     assert 'viewbox="0 0 960 160"' in page.lower()
     assert re.search(r"<td[^>]*>.*manifest-", page)
+
+
+def test_lines_of_code_have_the_name_of_the_variable_in_a_kernel(tmp_path):
+    cells = [
+        "from snapshot_explorer import explore, open_table, samples",
+        "orders = open_table(samples.path('orders')); explorer = explore(orders).wait(60); print(explorer.code)",
+        "print(explore(open_table('orders')).wait(60).code)",
+    ]
+    nbclient = pytest.importorskip("nbclient")
+    shutil.copytree(samples.path("orders"), tmp_path / "orders")
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client = nbclient.NotebookClient(made, timeout=300, resources={"metadata": {"path": tmp_path}})
+    client.execute(env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])})
+    printed = [[output.text for output in cell.outputs if output.output_type == "stream"] for cell in made.cells]
+
+    assert printed[1] == ["orders.at(18).commit\n"]
+    assert printed[2] == [f"open_table({str(tmp_path / 'orders')!r}).at(18).commit\n"]
