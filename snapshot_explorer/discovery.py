@@ -83,7 +83,7 @@ def find_tables(
         return Storage(_join(os.fspath(path), name), storage_options)
 
     with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
-        folders, unlisted = _search(root, storage_of, threads, depth, max_listings)
+        folders, unlisted, deeper = _search(root, storage_of, threads, depth, max_listings)
         if folders[0].format is None and not folders[0].subfolders and not root.list(""):
             hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
             raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
@@ -101,9 +101,10 @@ def find_tables(
     listed = f"{counted(len(folders), 'folder')} listed"
     if unlisted:
         listed += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
-    # A problem needs the width, and title and name make the path.
-    exclude = ("path",) if table["problem"].null_count < len(table) else ()
-    drawn = frames.non_empty_columns(table, exclude=exclude)
+    if deeper:
+        listed += f", {counted(deeper, 'folder')} below them not searched: raise depth"
+    # Title and name make the path.
+    drawn = frames.non_empty_columns(table, exclude=("path",))
     return Frame(table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=drawn)
 
 
@@ -117,8 +118,8 @@ def _check_number(name: str, number: object, least: int) -> None:
 
 def _search(
     root: Storage, storage_of: Callable[[str], Storage], threads: ThreadPoolExecutor, depth: int, max_listings: int
-) -> tuple[list[_Folder], int]:
-    """Return the folders that were listed, and the number of known folders that were not."""
+) -> tuple[list[_Folder], int, int]:
+    """Return the folders that were listed, and how many known ones were not: for their number, and for their depth."""
     folders: list[_Folder] = []
     level = [""]
     unlisted = 0
@@ -135,7 +136,7 @@ def _search(
             found = _concurrently(threads, inspect, level[:allowed])
             folders += found
             level = [_join(folder.name, name) for folder in found for name in folder.subfolders]
-    return folders, unlisted
+    return folders, unlisted, len(level)
 
 
 def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
@@ -176,12 +177,13 @@ def _row(folder: _Folder, root: str, storage_of: Callable[[str], Storage], *, si
         table = bind(storage_of(folder.name), folder.format)
         versions = table.listing().versions
         if not versions:
-            return row
+            return row | ({"files": 0, "size_bytes": 0} if sizes else {})
         row["version"] = versions[-1]
         row["committed_at"] = table.committed_at(versions[-1:])[0]
         if sizes:
             files = table.version(versions[-1]).files()
-            row |= {"files": files.num_rows, "size_bytes": pc.sum(files["size_bytes"], min_count=0).as_py()}
+            size_bytes = pc.sum(files["size_bytes"], skip_nulls=False, min_count=0).as_py()
+            row |= {"files": files.num_rows, "size_bytes": size_bytes}
     except SnapshotExplorerError as error:
         row["problem"] = str(error)
     return row

@@ -24,8 +24,8 @@ _SHOWN = 3
 """Folders that the message of a missing one names, where none is similar."""
 _MOST_LISTED = 20
 """Folders of one level that are searched for tables."""
-_LEVELS = 2
-"""Levels of folders that are searched for tables, such as `shop.db/orders`."""
+_LEVELS = 3
+"""Levels of folders that are searched for tables, as many as `find_tables` searches by default."""
 _LEVELS_ABOVE = 4
 """Folders above a path that are checked for a table that it is in, such as `day=1/bucket-0/data.parquet`."""
 _READ = "Formats that are read: Paimon, Delta Lake, Iceberg and Hudi."

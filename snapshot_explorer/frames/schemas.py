@@ -1,7 +1,8 @@
 """The Arrow schema of every metadata frame.
 
 A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
-null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so.
+null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so. Text is never
+shortened in plain text where there is `whole`.
 """
 
 import pyarrow as pa
@@ -10,8 +11,17 @@ UTC_MILLIS = pa.timestamp("ms", tz="UTC")
 PARTITION = pa.map_(pa.string(), pa.string())
 
 
-def _column(name: str, kind: pa.DataType, meaning: str, unit: str | None = None, words: str | None = None) -> pa.Field:
+def _column(
+    name: str,
+    kind: pa.DataType,
+    meaning: str,
+    unit: str | None = None,
+    words: str | None = None,
+    *,
+    is_whole: bool = False,
+) -> pa.Field:
     metadata = {"meaning": meaning} | ({"unit": unit} if unit else {}) | ({"words": words} if words else {})
+    metadata |= {"whole": "yes"} if is_whole else {}
     return pa.field(name, kind, metadata=metadata)
 
 
@@ -348,12 +358,12 @@ Iceberg differs, which some writers record wrongly."""
 
 FOUND_TABLES = pa.schema(
     [
-        _column("name", pa.string(), "the table's folder, below the folder that was searched"),
+        _column("name", pa.string(), "the table's folder, below the folder that was searched", is_whole=True),
         _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if the folder could not be listed"),
         _column("version", pa.int64(), "the newest version; null without commits"),
         _column("committed_at", UTC_MILLIS, "when that version was committed"),
-        _column("files", pa.int64(), "live data files of that version", "files"),
-        _column("size_bytes", pa.int64(), "size of these files", "bytes"),
+        _column("files", pa.int64(), "live data files of that version; null if not checked", "files", "checked"),
+        _column("size_bytes", pa.int64(), "size of these files; null if not checked", "bytes", "checked"),
         _column("path", pa.string(), "the path for `open_table`"),
         _column("problem", pa.string(), "why the table cannot be opened, or the folder not listed; null otherwise"),
     ]

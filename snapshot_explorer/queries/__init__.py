@@ -24,6 +24,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
+import pyarrow as pa
+
 from snapshot_explorer import frames
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines import sql as duckdb_sql
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from snapshot_explorer.engines.duckdb_files import File
@@ -81,6 +82,8 @@ class Reading:
     """The maximum number of rows to read; None for all."""
 
 
+_DESCRIBING = ("DESC", "DESCRIBE", "SUMMARIZE")
+"""The first words of queries whose first column contains the names of columns."""
 _UNKNOWN_COLUMN = re.compile(
     r'column "([^"]+)" not found|column named "([^"]+)"|Column "([^"]+)" in \w+ list|'
     r"parameter with name (?:`[^`]+`\.)*`([^`]+)`"
@@ -143,6 +146,9 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
         explain=found.first == "EXPLAIN",
         before=None if before is None else lambda wanted: before(_readings(found, wanted)),
     )
+    if found.first in _DESCRIBING and rows.num_columns and pa.types.is_string(rows.schema.field(0).type):
+        described = [restore_column(column, query, found.written) for column in rows.column(0).to_pylist()]
+        rows = rows.set_column(0, rows.schema.field(0), pa.array(described, pa.string()))
     return rows.rename_columns([restore_column(column, query, found.written) for column in rows.column_names])
 
 

@@ -22,6 +22,9 @@ class ShownColumn:
     values: tuple[int | None, ...] = ()
     """Their values, where the column contains whole numbers."""
 
+    is_whole: bool = False
+    """Whether text is never cut as text, so that it can be copied: `whole` in the field metadata."""
+
     @property
     def is_path(self) -> bool:
         """Whether the column contains paths, which are cut in the middle."""
@@ -50,6 +53,7 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
                 is_number=_is_number(field.type),
                 cells=tuple(cell(words.get(value.as_py(), value) if words else value, unit) for value in column),
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
+                is_whole=b"whole" in metadata,
             )
         )
     return tuple(columns)

@@ -116,7 +116,7 @@ class _Column:
     def natural_width(self) -> int:
         """The preferred width: that of its widest cell."""
         texts = [*self.name, *(shown.text for shown in self.shown.cells)]
-        return min(max(map(width, texts)), WIDTH)
+        return max(min(max(map(width, texts)), WIDTH), self._uncut_width)
 
     @property
     def minimum_width(self) -> int:
@@ -125,8 +125,9 @@ class _Column:
 
     @property
     def _uncut_width(self) -> int:
-        """The width of its numbers and times, which are never cut."""
-        return max((width(shown.text) for shown in self.shown.cells if shown.whole), default=0)
+        """The width of its numbers, its times and text to be copied, which are never cut."""
+        uncut = (width(shown.text) for shown in self.shown.cells if shown.whole or self.shown.is_whole)
+        return max(uncut, default=0)
 
     def padded(self, content: str, room: int) -> str:
         """Return a cell or a line of the name, cut or filled to the room."""
@@ -138,6 +139,8 @@ def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
     columns = [_Column(column, (visible(column.name),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
         columns = [_Column(column, _broken(column)) for column in shown]
+    if any(column.is_whole for column in shown):
+        room = max(room, _minimum_width(columns))
     fitting = _fitting_columns(columns, room)
     if fitting:
         yield from _aligned(fitting, room)

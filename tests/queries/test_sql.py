@@ -268,3 +268,13 @@ def test_a_correlated_exists_between_two_versions_reads_each_of_them_once(tables
     rows = [set(zip(*table.at(version).to_pandas()[[key, value]].T.to_numpy(), strict=True)) for version in (old, new)]
     assert got["n"].tolist() == [len(rows[0] & rows[1] if word == "exists" else rows[0] - rows[1])]
     assert [sorted(reading.snapshot.version for reading in readings) for readings in read] == [[old, new]]
+
+
+@pytest.mark.parametrize("word", ["describe", "summarize"])
+def test_a_described_subquery_has_the_names_of_the_query(word):
+    table = open_table(samples.path("orders"))
+
+    described = table.sql(f"{word} select (select max(this.order_id) from this@3) from this")
+
+    assert "snapshot__" not in described.to_string()
+    assert described["column_name"].tolist() == ["(SELECT max(this.order_id) FROM this)"]

@@ -80,7 +80,11 @@ def test_a_search_stops_at_its_depth_and_at_its_listings_and_says_so(lake):
 
 def test_a_table_is_its_own_only_table_and_a_folder_without_tables_gives_none(lake):
     assert find_tables(lake / "shop.db" / "orders")["name"].to_pylist() == ["orders"]
-    assert "(1 folder listed)" in find_tables(lake / "documents", depth=0).title
+    assert (
+        "(1 folder listed, 1 folder below them not searched: raise depth)"
+        in find_tables(lake / "documents", depth=0).title
+    )
+    assert "(2 folders listed)" in find_tables(lake / "documents").title
     assert "no tables" in str(find_tables(lake / "raw"))
 
 
@@ -97,6 +101,31 @@ def test_a_table_that_cannot_be_opened_is_named_with_its_problem(lake):
     assert newest.name in found["broken"]["problem"]
     assert found["future"]["problem"]
     assert found["eu/payments"]["version"] == 21
+
+
+def test_names_are_whole_in_plain_text(lake):
+    folder = (
+        lake / "a folder with a rather long name for the tables of a shop" / "and another one in it, as long as that"
+    )
+    names = [f"{'orders of the year two thousand and '}{number}" for number in ("twenty-five", "twenty-six")]
+    for name in names:
+        shutil.copytree(lake / "shop.db" / "orders", folder / name)
+
+    text = repr(find_tables(lake))
+
+    for name in names:
+        assert f"{folder.relative_to(lake)}/{name}" in text
+    assert str(lake) in text.splitlines()[0]
+
+
+def test_sizes_that_are_unknown_are_not_checked(lake):
+    (lake / "shop.db" / "broken" / "_delta_log").mkdir(parents=True)
+    (lake / "shop.db" / "broken" / "_delta_log" / f"{0:020}.json").write_text("<html>")
+
+    found = find_tables(lake / "shop.db")
+
+    assert found["files"].to_pylist()[0] is found["size_bytes"].to_pylist()[0] is None
+    assert repr(found).count("not checked") == 2
 
 
 def test_without_sizes_no_manifest_is_read(lake):

@@ -72,6 +72,14 @@ def test_a_path_of_another_kind_is_named(lake, name, sentence):
     assert message(path) == f"{path} {sentence}".replace("{path}", path)
 
 
+def test_tables_are_found_as_deep_below_as_a_search_looks(lake):
+    (lake / "shop.db").rename(lake / "moved")
+    (lake / "eu" / "north").mkdir(parents=True)
+    (lake / "moved").rename(lake / "eu" / "north" / "shop.db")
+
+    assert message(lake / "eu").endswith(f"Tables are below it: find_tables('{lake / 'eu'}').")
+
+
 def test_a_path_inside_of_a_table_names_the_table(lake):
     payments, orders = lake / "shop.db" / "payments", lake / "shop.db" / "orders"
     paths = {

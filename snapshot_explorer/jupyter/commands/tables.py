@@ -34,6 +34,8 @@ def list_tables(invocation: Invocation) -> Frame:
             "path": pa.array([table.path for table in known.values()], pa.string()),
         }
     )
+    path = pa.field("path", pa.string(), metadata={"meaning": "the path for `open_table`", "whole": "yes"})
+    rows = rows.cast(rows.schema.set(rows.schema.get_field_index("path"), path))
     return Frame(rows, title="Open tables", noun="tables")
 
 
