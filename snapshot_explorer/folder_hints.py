@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
-from snapshot_explorer.formats import FORMATS, detect, metadata_folders
+from snapshot_explorer.formats import FORMATS, detect, metadata_folders, titles
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import missing_slash, mistaken_path
 
@@ -28,7 +28,7 @@ _LEVELS = 3
 """Levels of folders that are searched for tables, as many as `find_tables` searches by default."""
 _LEVELS_ABOVE = 4
 """Folders above a path that are checked for a table that it is in, such as `day=1/bucket-0/data.parquet`."""
-_READ = "Formats that are read: Paimon, Delta Lake, Iceberg and Hudi."
+_READ = f"Formats that are read: {titles()}."
 _PARQUET = (".parquet", ".parq")
 _FILE_TYPES = {
     ".avro": "an Avro",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer import catalogs
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder, other_path
-from snapshot_explorer.formats import bind
-from snapshot_explorer.formats.iceberg import split_metadata_path
+from snapshot_explorer.formats import bind, split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table

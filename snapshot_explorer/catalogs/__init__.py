@@ -22,7 +22,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats.iceberg import split_metadata_path
+from snapshot_explorer.formats import split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import Mask, error_chain, error_text
 from snapshot_explorer.storage.location import parse_location, shortened

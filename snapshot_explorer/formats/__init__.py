@@ -1,5 +1,6 @@
 """The table formats. Their interface is in `interface`; a new format is one folder and one word in `FORMATS`."""
 
+import os
 from collections.abc import Mapping
 
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
@@ -10,6 +11,7 @@ from snapshot_explorer.formats.interface import TableFormat as TableFormat
 from snapshot_explorer.formats.interface import TableVersion as TableVersion
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage.location import parse_location
 
 FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi)
 """The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
@@ -32,19 +34,39 @@ def bind(
 
     Args:
         branch: The branch; the main one for None.
-        metadata_file: The metadata file of an Iceberg table to read, below the root; the current one for None.
-        relocate: Recorded folders of an Iceberg table that are now elsewhere, and where.
+        metadata_file: The metadata file to read, below the root; the current one for None.
+        relocate: Recorded folders that are now elsewhere, and where.
     """
-    found = Iceberg if metadata_file is not None and name in (None, Iceberg.name) else detect(storage, name)
-    if found is Iceberg:
-        return Iceberg(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
-    if metadata_file is not None or relocate:
-        given = "relocate" if relocate else f"the metadata file {metadata_file}"
-        raise InvalidArgumentError(
-            f"{storage.root} is a {found.name} table, and {given} is for Iceberg tables. Open the table's folder "
-            "without it."
-        )
-    return found(storage, branch=branch)
+    name_of_file = "" if metadata_file is None else metadata_file.rpartition("/")[2]
+    by_file = next((candidate for candidate in FORMATS if candidate.is_metadata_file(name_of_file)), None)
+    is_by_file = by_file is not None and name in (None, by_file.name)
+    table_format = by_file if by_file is not None and is_by_file else detect(storage, name)
+    if metadata_file is None and not relocate:
+        return table_format(storage, branch=branch)
+    return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
+
+
+def split_metadata_path(path: object) -> tuple[str, str] | None:
+    """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
+
+    The folder is the one that contains the folder of the file.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        return None
+    folder, _, name = text.rpartition("/")
+    if not any(candidate.is_metadata_file(name) for candidate in FORMATS):
+        return None
+    if "://" not in text:
+        folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs stay as they are
+    root, slash, inner = folder.rpartition("/")
+    return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
+
+
+def titles(last_word: str = "and") -> str:
+    """Return the names of the formats, such as `Paimon, Delta Lake, Iceberg and Hudi`."""
+    *names, last = (table_format.title for table_format in FORMATS)
+    return f"{', '.join(names)} {last_word} {last}"
 
 
 def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:

@@ -42,6 +42,8 @@ class TableFormat(ABC):
 
     name: ClassVar[str]
     """The name of the format in messages and in `--format`."""
+    title: ClassVar[str]
+    """The name of the format in sentences, such as Delta Lake."""
     metadata_folders: ClassVar[frozenset[str]]
     """Folders in a table's folder that contain its metadata; each table has at least one of them."""
     main_branch: ClassVar[str | None] = None
@@ -50,6 +52,10 @@ class TableFormat(ABC):
     """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
+    catalog_file_query: ClassVar[str | None] = None
+    """The query for the metadata `file` that Spark's catalog names, with the field `table`; None without such files."""
+    catalog_branch_sign: ClassVar[str | None] = None
+    """The sign between table and branch in a name in Spark's catalog; None if such names contain no branch."""
     has_file_times: ClassVar[bool] = False
     """Whether commit times may be those of files, which change when a table is copied, beside recorded ones."""
     has_exact_row_counts: ClassVar[bool] = False
@@ -75,6 +81,30 @@ class TableFormat(ABC):
     @abstractmethod
     def recognises(cls, storage: Storage, folders: Collection[str]) -> bool:
         """Return whether the folder, which contains these folders, is a table of this format. At most two requests."""
+
+    @classmethod
+    def is_metadata_file(cls, name: str) -> bool:
+        """Return whether a file of this name is metadata by which a table can be opened in place of its folder."""
+        return False
+
+    @classmethod
+    def at_metadata(
+        cls, storage: Storage, *, branch: str | None, metadata_file: str | None, relocate: Mapping[str, str] | None
+    ) -> "TableFormat":
+        """Return a table at one of its metadata files, or with recorded folders that are now elsewhere.
+
+        Args:
+            metadata_file: The file to read, below the root, also if there are newer ones; the current one for None.
+            relocate: Recorded folders, and where they are.
+
+        Raises:
+            InvalidArgumentError: Tables of the format are opened by their folder.
+        """
+        option = "relocate" if relocate else f"the metadata file {metadata_file}"
+        raise InvalidArgumentError(
+            f"{storage.root} is a {cls.name} table, which is not opened with {option}. Open the table's folder "
+            "without it."
+        )
 
     @property
     @abstractmethod

@@ -31,6 +31,7 @@ class Toy(TableFormat):
     """A table whose versions are the files `toy/N.parquet`, an hour apart."""
 
     name = "toy"
+    title = "Toy"
     metadata_folders = frozenset((FOLDER,))
 
     def __init__(self, storage, *, branch=None):

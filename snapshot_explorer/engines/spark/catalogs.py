@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.catalogs import CatalogTable, name_parts
 from snapshot_explorer.engines.spark.sessions import checked
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
-from snapshot_explorer.formats import FORMATS
+from snapshot_explorer.formats import FORMATS, titles
 from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
     if "VIEW" in kind:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
-    if provider not in {table_format.name for table_format in FORMATS}:
+    table_format = next((candidate for candidate in FORMATS if candidate.name == provider), None)
+    if table_format is None:
         found = f"a table of {provider}" if provider else "a table of an unknown format"
         path = details.get("Location")
         advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""
         raise UnsupportedFeatureError(
-            f"Spark's catalog says that {name} is {found}. Tables of Paimon, Delta Lake, Iceberg and Hudi are "
-            f"read.{advice}"
+            f"Spark's catalog says that {name} is {found}. Tables of {titles()} are read.{advice}"
         )
-    if provider == "iceberg":
-        query = f"SELECT file FROM {quoted}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"  # noqa: S608 - quoted
-        files = _ask(spark, query, name)
+    if table_format.catalog_file_query is not None:
+        files = _ask(spark, table_format.catalog_file_query.format(table=quoted), name)
         if files:
             return CatalogTable(path=str(files[0]["file"]), format=provider)
-    if provider == "paimon" and "$" in parts[-1]:
+    if table_format.catalog_branch_sign is not None and table_format.catalog_branch_sign in parts[-1]:
         raise UnsupportedFeatureError(
-            f"{name} is a branch of a Paimon table. Open the table by its own name, with branch= for the branch."
+            f"{name} is a branch of a {table_format.title} table. Open the table by its own name, with branch= for the "
+            "branch."
         )
     path = details.get("Location") or _path_property(spark, quoted, name)
     if not path:

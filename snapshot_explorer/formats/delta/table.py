@@ -43,6 +43,7 @@ class Delta(TableFormat):
     """A Delta table. Caches the listing of its log and recent states. Thread-safe."""
 
     name: ClassVar[str] = "delta"
+    title: ClassVar[str] = "Delta Lake"
     restore_command: ClassVar[str] = "RESTORE TABLE {name} TO VERSION AS OF {version}"
     metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS

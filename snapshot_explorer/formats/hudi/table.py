@@ -23,6 +23,7 @@ class Hudi(TableFormat):
     """A Hudi table. A version is the time at which a completed write was requested. Thread-safe."""
 
     name: ClassVar[str] = "hudi"
+    title: ClassVar[str] = "Hudi"
     restore_command: ClassVar[str] = "CALL rollback_to_savepoint(table => '{name}', instant_time => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
 

@@ -1,5 +1,5 @@
 """Apache Iceberg tables, read by path from their metadata files, without a catalog."""
 
-from snapshot_explorer.formats.iceberg.table import Iceberg, split_metadata_path
+from snapshot_explorer.formats.iceberg.table import Iceberg
 
-__all__ = ["Iceberg", "split_metadata_path"]
+__all__ = ["Iceberg"]

@@ -1,6 +1,5 @@
 """`Iceberg`: an Iceberg table on storage, an implementation of `formats.TableFormat`."""
 
-import os
 import threading
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
@@ -47,7 +46,6 @@ from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
-from snapshot_explorer.storage.location import parse_location
 
 _AT_ONCE = 2_000
 """The most commits whose entries are in memory at the same time."""
@@ -59,6 +57,10 @@ class Iceberg(TableFormat):
     """An Iceberg table, bound to one branch. Keeps the metadata file that it read last. Thread-safe."""
 
     name: ClassVar[str] = "iceberg"
+    title: ClassVar[str] = "Iceberg"
+    catalog_file_query: ClassVar[str | None] = (
+        "SELECT file FROM {table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
+    )
     restore_command: ClassVar[str] = "CALL system.rollback_to_snapshot('{name}', {identifier})"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
     main_branch: ClassVar[str | None] = MAIN
@@ -93,6 +95,16 @@ class Iceberg(TableFormat):
         self._known: tuple[Source, IcebergHistory, tuple[str, ...]] | None = None
         if branch not in (None, MAIN):
             self._read()
+
+    @classmethod
+    def is_metadata_file(cls, name: str) -> bool:
+        return is_metadata_file(name)
+
+    @classmethod
+    def at_metadata(
+        cls, storage: Storage, *, branch: str | None, metadata_file: str | None, relocate: Mapping[str, str] | None
+    ) -> "Iceberg":
+        return cls(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
 
     @property
     def storage(self) -> Storage:
@@ -401,23 +413,6 @@ class Iceberg(TableFormat):
             numbers=self._numbers,
         )
         return made, (self._storage,)
-
-
-def split_metadata_path(path: object) -> tuple[str, str] | None:
-    """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
-
-    The folder is the one that contains the folder of the file.
-    """
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not isinstance(text, str):
-        return None
-    folder, _, name = text.rpartition("/")
-    if not is_metadata_file(name):
-        return None
-    if "://" not in text:
-        folder = parse_location(folder or ".").address  # `file:/wh` too, as Hadoop writes it; URLs stay as they are
-    root, slash, inner = folder.rpartition("/")
-    return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 
 
 def _fork(history: IcebergHistory, head: int) -> int | None:

@@ -58,6 +58,8 @@ class Paimon(TableFormat):
     """A Paimon table, bound to one branch. Caches snapshots and schemas. Thread-safe."""
 
     name: ClassVar[str] = "paimon"
+    title: ClassVar[str] = "Paimon"
+    catalog_branch_sign: ClassVar[str | None] = "$"
     restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
     main_branch: ClassVar[str | None] = MAIN

@@ -266,7 +266,7 @@ def test_relocation_is_for_iceberg_tables(memory_root):
     table = DeltaTable(*memory_root, first=None)
     table.commit(protocol(), metadata())
 
-    with pytest.raises(InvalidArgumentError, match="is a delta table, and relocate is for Iceberg tables"):
+    with pytest.raises(InvalidArgumentError, match="is a delta table, which is not opened with relocate"):
         open_table(f"memory://{memory_root[1]}", relocate={"s3://a": "/b"})
 
 
