@@ -3,15 +3,19 @@
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import errors, open_table
 from tests.support import damage_search, fault_search
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.faults import registered
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.sample_sizes import sample_size
 
 CASES = sample_size(60, 30)
@@ -136,14 +140,51 @@ def test_the_snapshot_of_another_version_is_refused(copied):
 
 
 def test_a_rewritten_position_delete_file_is_read_if_its_paths_and_positions_are_recorded(copied):
-    import pyarrow.parquet as pq
-
     root = copied("iceberg/v2_mor_partitioned")
     expected = open_table(root).current.to_arrow()
     for path in root.glob("data/**/*deletes*.parquet"):
         pq.write_table(pq.read_table(path), path, compression="none", use_dictionary=False)
 
     assert open_table(root).current.to_arrow().equals(expected)
+
+
+class OldWriterTable(IcebergTable):
+    """A table whose data files another version of Parquet wrote, with sizes that are too large or too small."""
+
+    writer: bytes
+    surplus: int
+
+    def data_file(self, name, rows):
+        record = super().data_file(name, rows)
+        data = pq.read_table(pa.BufferReader(self.filesystem.cat_file(f"{self.root}/data/{name}")))
+        out = pa.BufferOutputStream()
+        pq.write_table(data.replace_schema_metadata({"iceberg.schema": "{}"}), out)
+        content = out.getvalue().to_pybytes()
+        own = re.search(rb"parquet-cpp-arrow version [\d.]+", content)[0]
+        size = self.write(f"data/{name}", content.replace(own, self.writer[: len(own)].ljust(len(own))))
+        return record | {"file_size_in_bytes": size + self.surplus}
+
+
+@pytest.mark.parametrize(
+    ("writer", "surplus", "is_read"),
+    [
+        (b"parquet-mr version 1.11.1 (build", 500, True),
+        (b"parquet-mr version 1.12.0 (build", 500, False),
+        (b"parquet-mr version 1.11.1 (build", -1, False),
+    ],
+)
+def test_a_size_that_old_writers_of_iceberg_overstated_is_not_compared(memory_root, writer, surplus, is_read):
+    table = OldWriterTable(*memory_root)
+    table.writer, table.surplus = writer, surplus
+    table.commit([(1, "a"), (2, "b")])
+
+    opened = open_table(f"memory://{memory_root[1]}")
+
+    if is_read:
+        assert opened.current.to_arrow()["id"].to_pylist() == [1, 2]
+    else:
+        with pytest.raises(errors.CorruptTableError, match=r"data-1.parquet has \d+ bytes, but its manifest records"):
+            opened.current.to_arrow()
 
 
 def test_an_unknown_size_of_a_delta_file_is_not_compared(copied):

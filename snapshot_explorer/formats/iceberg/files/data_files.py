@@ -1,5 +1,6 @@
 """Data files and delete files as Arrow: opened, with their columns and ids, and read in file order."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
 BATCH_ROWS = 65_536
 """Rows that are read at a time. With more, the memory of intermediate results is not reused."""
 
+_OVERSTATING = re.compile(r"parquet-mr version 1\.11\.[01]\b")
+"""What wrote the files of Iceberg 0.8 to 0.10."""
 _READ_BYTES = 65_536
 """Bytes of a column chunk of a local file that are read at a time. A whole chunk would need new memory each time."""
 
@@ -158,7 +161,7 @@ def opened(
             source = stack.enter_context(storage.open(file.location))
             found = read_head(source)
         size_bytes = source.size()
-        if file.size_bytes not in (None, size_bytes) and not _is_imported(found):
+        if file.size_bytes not in (None, size_bytes) and not (_is_imported(found) or _is_overstated(found, size_bytes)):
             check_recorded_size(file, size_bytes)
         if found.rows != file.rows:
             raise CorruptTableError(
@@ -202,6 +205,20 @@ def _is_imported(opened_file: IcebergOpenFile) -> bool:
     return not stores_ids(schema) or (
         bool(constants) and constants.isdisjoint(field.id for field in opened_file.fields)
     )
+
+
+def _is_overstated(opened_file: IcebergOpenFile, size_bytes: int) -> bool:
+    """Return whether the recorded size may be larger than the file because of an error of its writer.
+
+    Iceberg 0.8 to 0.10 added what was still buffered to the sizes of parquet files. They wrote with Parquet 1.11.
+
+    Source: apache/iceberg #882, #1980 and #2001.
+    """
+    reader, recorded = opened_file.reader, opened_file.file.size_bytes or 0
+    if isinstance(reader, Container) or opened_file.file.format != "parquet" or recorded < size_bytes:
+        return False
+    footer = reader.metadata
+    return b"iceberg.schema" in (footer.metadata or {}) and bool(_OVERSTATING.match(footer.created_by or ""))
 
 
 def _parquet(
