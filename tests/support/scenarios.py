@@ -126,7 +126,7 @@ class HudiScenario:
         self._table.insert(rows, replaced=replaced, operation=operation, action="replacecommit")
 
 
-SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario)
+SCENARIOS = (PaimonScenario, DeltaScenario, IcebergScenario, HudiScenario)
 
 
 def played(scenario):

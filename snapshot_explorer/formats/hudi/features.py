@@ -164,16 +164,18 @@ DELETES_OF_COMPUTED_KEYS = refused(
         "{columns} in delete blocks is not known. " + _ADVICE
     ),
 )
-ROW_CHANGES = refused(
-    name="changes recorded by commits",
-    area="rows",
-    keyword="hoodie.table.cdc.enabled",
-    condition="row_changes() of a Hudi table",
-    message=(
-        "The changes that commits of Hudi tables record are not read. diff_rows({first}, {last}) compares the rows of "
-        "two versions."
-    ),
+ROW_CHANGES = read(
+    name="rows that commits changed, and differences between the rows of two versions",
+    area="row changes",
+    condition="mode='auto', mode='delta' or mode='diff'",
 )
+CHANGE_COLUMN_CONFLICT = refused(
+    name="row changes of tables that have a column rowkind",
+    area="row changes",
+    condition="a column is called rowkind",
+    message="The table has a column rowkind, which is also the column for the kind of a change. Use diff_rows().",
+)
+SAVEPOINTS = read(name="savepoints as tags", area="versions", condition="a completed savepoint")
 
 FEATURES = (*declared(globals()), *AVRO, *SHARED)
 """All features, in the order of the guide."""

@@ -7,15 +7,17 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
-from snapshot_explorer.formats.features import refusal
-from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.expiry import Presence
+from snapshot_explorer.formats.hudi.changes.row_changes import no_changelog
+from snapshot_explorer.formats.hudi.expiry.readability import presence_of
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
+from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, has_properties
 from snapshot_explorer.formats.hudi.version import HudiVersion
 from snapshot_explorer.formats.interface import RowChanges, TableFormat
-from snapshot_explorer.model import ChangeMode, Listing
+from snapshot_explorer.model import ChangeMode, Inspection, Listing
 from snapshot_explorer.storage import Storage
 
 
@@ -26,6 +28,7 @@ class Hudi(TableFormat):
     title: ClassVar[str] = "Hudi"
     restore_command: ClassVar[str] = "CALL rollback_to_savepoint(table => '{name}', instant_time => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
+    inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
         """Bind to a table. Reads nothing.
@@ -96,9 +99,26 @@ class Hudi(TableFormat):
         source = self._with(versions)
         return changes_frame(source, source.state, versions)
 
-    def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:  # noqa: ARG002 - none is read
-        """Refuse: change data is not read."""
-        raise refusal(features.ROW_CHANGES, first=first, last=last)
+    def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
+        """Return the rows that changed after `first` up to `last`, in the schema of `last`; see `splits_between`.
+
+        Raises:
+            InvalidArgumentError: The mode is `changelog`.
+            SnapshotNotFoundError: A version does not exist.
+        """
+        if mode == "changelog":
+            raise no_changelog()
+        version = self.version(last)
+        if first != last and first >= self._history.current().versions[0]:
+            self._history.having(first)
+        return version.changes(first, mode)
+
+    def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - of files alone
+        """Return which base files and log files exist; see `presence_of`."""
+        return presence_of(self._storage, self._history.current().config, lifetimes)
+
+    def inspect(self, name: str) -> pa.Table:
+        return inspect_table(name, self._history.current())
 
     def tags(self) -> dict[str, int]:
         """Return the savepoints: their name is the version that they are on."""

@@ -1,7 +1,7 @@
 """`HudiVersion`: one version of a Hudi table, as `formats.TableVersion` defines it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -9,7 +9,14 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifests_frame
+from snapshot_explorer.formats.hudi.changes.row_changes import (
+    ChangedSlices,
+    no_changelog,
+    read_changes,
+    splits_between,
+)
+from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
+from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.schema import field_ids, table_schema, version_schema
@@ -19,7 +26,16 @@ from snapshot_explorer.formats.hudi.scan import read as rows
 from snapshot_explorer.formats.hudi.scan.meta_columns import metadata_columns
 from snapshot_explorer.formats.hudi.scan.native_files import native_files, split_by_file
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
-from snapshot_explorer.model import FieldIds, NativeRows, Predicate, ReadPlan, Split, TableSchema, Validation
+from snapshot_explorer.model import (
+    ChangeMode,
+    FieldIds,
+    NativeRows,
+    Predicate,
+    ReadPlan,
+    Split,
+    TableSchema,
+    Validation,
+)
 from snapshot_explorer.storage import Storage
 
 
@@ -102,23 +118,26 @@ class HudiVersion(TableVersion):
         return Validation(table_id=None, notes=())
 
     def manifests(self) -> pa.Table:
-        """Return the MANIFESTS frame: the metadata of the commit. Hudi has no lists of files."""
+        """Return the MANIFESTS frame: the metadata of the commits up to the version. Hudi has no lists of files."""
         if self._number is None:
             return frames.MANIFESTS.empty_table()
         return manifests_frame(self._source, self._source.state, self._number)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return what the version's commit added and removed.
+        """Return what a commit added and removed.
 
         Raises:
-            InvalidArgumentError: The manifest is not the metadata of the version's commit.
+            InvalidArgumentError: The manifest is not the metadata of a commit up to the version.
         """
-        if self._number is None or manifest != self._source.instant(self._number).path:
+        versions = self._source.versions if self._number is not None else ()
+        commits = {manifest_path(self._source, version): version for version in versions}
+        version = commits.get(manifest)
+        if version is None or self._number is None or version > self._number:
             raise InvalidArgumentError(
-                f"Version {self._number} has no manifest {manifest!r}. Snapshot.manifests() lists what it has: the "
-                "metadata of its commit."
+                f"Version {self._number} has no manifest {manifest!r}. Snapshot.manifests() lists the metadata of its "
+                "commits."
             )
-        changes = changes_frame(self._source, self._source.state, [self._number])
+        changes = changes_frame(self._source, self._source.state, [version])
         return changes.filter(pc.equal(changes.column("list"), "delta")).select(frames.ENTRIES.names)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
@@ -156,17 +175,37 @@ class HudiVersion(TableVersion):
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
+        if isinstance(split.detail, ChangedSlices):
+            return read_changes(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns, predicate)
 
     def changelog(self) -> RowChanges:
-        """Refuse: change data is not read.
+        """Refuse: the files with change data are not read.
 
         Raises:
             InvalidArgumentError: Always.
         """
-        raise InvalidArgumentError(
-            f"Version {self._number} has no changelog that is read. diff_rows() compares the rows of two versions."
+        raise no_changelog()
+
+    def changes(self, first: int, mode: ChangeMode) -> RowChanges:
+        """Return the rows that changed after another version up to this one, in this version's schema."""
+        last = 0 if self._number is None else self._number
+        return RowChanges(
+            schema=self.arrow_schema,
+            metadata_columns=pa.schema([]),
+            splits=lambda _: splits_between(self._source, self._at, first, last, mode),
+            reader=self,
         )
+
+    def _at(self, version: int) -> planning.VersionFiles:
+        """Return what the splits of another version are planned from, to be read in this version's schema."""
+        state = self._source.state
+        return replace(self._files(), version=version, files=state.at(version, self._storage.root))
+
+    def inspect(self, name: str) -> pa.Table:
+        state = self._source.state
+        files = () if self._number is None else state.at(self._number, self._storage.root)
+        return inspect_version(name, self._definition.config, files)
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
         return split_by_file(split)

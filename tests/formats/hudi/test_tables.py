@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
+CHANGES = sorted((DATA / "expected" / "hudi_changes").glob("*/*.json"))
 EXPECTED = sorted((DATA / "expected" / "hudi").glob("*/*.json"))
 
 
@@ -32,6 +33,55 @@ def test_a_version_has_the_rows_and_files_that_hudi_reads(path):
         return
     assert rows.column_names == expected["columns"]
     assert canonical_rows(rows) == expected["rows"]
+
+
+@pytest.mark.parametrize("path", CHANGES, ids=[f"{path.parent.name}-{path.stem}" for path in CHANGES])
+def test_the_rows_that_changed_between_two_versions_are_those_by_which_hudis_rows_differ(path):
+    expected = json.loads(path.read_text())
+    first, last = (int(number) for number in path.stem.split("-"))
+
+    changes = open_table(DATA / "hudi" / path.parent.name).row_changes(first or "earliest^", last, mode="diff")
+
+    assert changes.column_names == expected["columns"]
+    assert canonical_rows(changes) == expected["rows"]
+
+
+def test_changes_are_by_commit_without_those_that_rearrange_rows():
+    table = open_table(DATA / "hudi" / "v9_cow_clustered")
+    history = table.history().to_arrow().to_pylist()[::-1]
+    (clustering,) = [row["version"] for row in history if row["kind"] == "compact"]
+    place = [row["version"] for row in history].index(clustering)
+
+    assert table.row_changes(history[place - 1]["version"], clustering).num_rows == 0
+    assert table.row_changes("earliest^", "latest").num_rows > table.current.count()
+    with pytest.raises(InvalidArgumentError, match="The change data of Hudi tables is not read"):
+        table.row_changes("earliest", "latest", mode="changelog")
+
+
+def test_cleaned_files_are_found_by_readability():
+    table = open_table(DATA / "hudi" / "v9_cow_archived")
+    readable = {row["version"]: row["readable"] for row in table.readability().to_arrow().to_pylist()}
+
+    for path in EXPECTED:
+        if path.parent.name == "v9_cow_archived":
+            is_there = json.loads(path.read_text())["outcome"] == "rows"
+            assert (readable[int(path.stem)] == "yes") is is_there
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (DATA / "hudi").glob("v*")))
+def test_metadata_tables_are_frames_of_every_table(name):
+    table = open_table(DATA / "hudi" / name)
+
+    for inspection in table.inspections:
+        table.inspect(inspection.name, "latest" if inspection.at_version else None).to_arrow().validate(full=True)
+
+
+def test_the_timeline_has_actions_of_all_states():
+    table = open_table(DATA / "hudi" / "v6_mor_compaction_pending")
+    timeline = table.inspect("timeline").to_arrow().to_pylist()
+
+    assert ("compaction", "requested") in {(row["action"], row["state"]) for row in timeline}
+    assert table.inspect("compactions").to_arrow().num_rows > 0
 
 
 def test_every_table_has_expectations():

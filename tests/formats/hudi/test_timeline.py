@@ -14,7 +14,8 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.hudi.metadata.properties import parse_properties
 from snapshot_explorer.formats.hudi.metadata.types import parse_fields
-from tests.support.hudi.table_builder import HudiTable, completion, text
+from tests.support.hudi import table_builder
+from tests.support.hudi.table_builder import SCHEMA, HudiTable, completion, text
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -198,6 +199,12 @@ def test_dropped_partition_columns_are_refused_where_paths_do_not_contain_them(m
         opened(built).current.to_arrow()
 
 
-def test_changes_that_commits_record_are_refused_by_name(table):
-    with pytest.raises(UnsupportedFeatureError, match=r"are not read. diff_rows\(1, 3\) compares"):
-        opened(table).row_changes(1, 3)
+def test_changes_of_a_table_with_a_column_rowkind_are_refused_by_name(memory_root, monkeypatch):
+    built = HudiTable(*memory_root)
+    renamed = json.loads(json.dumps(SCHEMA).replace('"name": "name"', '"name": "rowkind"'))
+    monkeypatch.setattr(table_builder, "SCHEMA", renamed)
+    for number in range(2):
+        built.insert([(number, "a")])
+
+    with pytest.raises(UnsupportedFeatureError, match="The table has a column rowkind"):
+        opened(built).row_changes(1, 2)

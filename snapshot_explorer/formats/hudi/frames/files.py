@@ -3,6 +3,7 @@
 No commit lists the files of the table: the metadata of a commit is shown as its only manifest.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -68,19 +69,32 @@ def _change_data(source: HudiSource, version: int) -> pa.Table:
 
 
 def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.Table:
-    """Return the MANIFESTS frame: the metadata of the version's commit."""
+    """Return the MANIFESTS frame: the metadata of earlier commits as base, that of the version's commit as delta.
+
+    The files of a version are those that all of them added and none removed.
+    """
+    rows = []
+    for position, number in enumerate(source.versions[: bisect_right(source.versions, version)]):
+        instant = source.instant(number)
+        path = manifest_path(source, number)
+        row = {
+            "version": version,
+            "list": "delta" if number == version else "base",
+            "list_path": path if number == version else None,
+            "position": 0 if number == version else position,
+            "path": path,
+            "size_bytes": instant.size_bytes if path == instant.path else None,
+            "added_files": len(state.added.get(number, ())),
+            "removed_files": len(state.removed.get(number, ())),
+        }
+        rows.append({name: row.get(name) for name in frames.MANIFESTS.names})
+    return pa.Table.from_pylist(rows, frames.MANIFESTS)
+
+
+def manifest_path(source: HudiSource, version: int) -> str:
+    """Return where the metadata of a version's commit is: its file, or the file of the archive and the instant."""
     instant = source.instant(version)
-    row = {
-        "version": version,
-        "list": "delta",
-        "list_path": instant.path,
-        "position": 0,
-        "path": instant.path,
-        "size_bytes": instant.size_bytes,
-        "added_files": len(state.added.get(version, ())),
-        "removed_files": len(state.removed.get(version, ())),
-    }
-    return pa.Table.from_pylist([{name: row.get(name) for name in frames.MANIFESTS.names}], frames.MANIFESTS)
+    return f"{instant.path}#{instant.text}" if version not in source.timeline.writes else instant.path
 
 
 def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change: Sequence[bool]) -> dict[str, pa.Array]:

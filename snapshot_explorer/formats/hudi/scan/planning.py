@@ -52,6 +52,7 @@ class _Slice:
     """A file slice."""
 
     partition: str
+    file_id: str
     base: StoredFile | None
     logs: tuple[StoredFile, ...]
 
@@ -79,7 +80,7 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     splits: list[Split] = []
     for place, path in enumerate(partitions):
         if passes[place]:
-            splits += _splits(source, path, texts[place], members[path])
+            splits += _splits(source, path, members[path])
     return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped(source.files, partitions, texts, passes))
 
 
@@ -116,10 +117,11 @@ def _slices(files: Sequence[StoredFile]) -> list[_Slice]:
     return [
         _Slice(
             partition=partition,
+            file_id=file_id,
             base=next((file for file in members if not file.is_log), None),
             logs=tuple(sorted((file for file in members if file.is_log), key=_log_order)),
         )
-        for (partition, _), members in groups.items()
+        for (partition, file_id), members in groups.items()
     ]
 
 
@@ -161,39 +163,73 @@ def _skipped(
     return skipped_frame(pa.table(listed), texts)
 
 
-def _splits(
-    source: VersionFiles, path: str, texts: Mapping[str, str | None], slices: Sequence[_Slice]
-) -> Iterator[Split]:
-    constants = tuple(partition_values(source.config, source.fields, path).items())
-    nulls = null_texts(source.config, source.fields, path)
+def slice_splits(source: VersionFiles) -> dict[tuple[str, str], Split]:
+    """Return a split for each file slice of a version, by the path of its partition and its file group.
 
-    def split(bases: Sequence[StoredFile], merge: LogMerge | None, files: Sequence[StoredFile]) -> Split:
-        rows = [file.rows for file in files]
-        known = [count for count in rows if count is not None]
-        return Split(
-            files=tuple(file.path for file in files),
-            raw=merge is None and not nulls,
-            partition=texts,
-            bucket=None,
-            rows=sum(known) if len(known) == len(rows) else None,
-            size_bytes=sum(file.size_bytes or 0 for file in files),
-            counted=sum(known) if len(known) == len(rows) and merge is None else None,
-            detail=HudiPlan(
-                bases=tuple(BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows) for file in bases),
-                merge=merge,
-                fields=source.fields,
-                partition=constants,
-                null_texts=nulls,
-            ),
-        )
+    Raises: as `plan`.
+    """
+    check_readable(source)
+    shares: dict[str, _Partition] = {}
+    splits = {}
+    for item in _slices(source.files):
+        if item.partition not in shares:
+            shares[item.partition] = _partition(source, item.partition)
+        bases = [] if item.base is None else [item.base]
+        splits[item.partition, item.file_id] = _split(source, shares[item.partition], bases, item.logs)
+    return splits
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Partition:
+    """What the splits of a partition share."""
+
+    texts: Mapping[str, str | None]
+    constants: tuple[tuple[str, pa.Scalar], ...]
+    null_texts: tuple[str, ...]
+
+
+def _partition(source: VersionFiles, path: str) -> _Partition:
+    return _Partition(
+        texts=partition_texts(source.config, path),
+        constants=tuple(partition_values(source.config, source.fields, path).items()),
+        null_texts=null_texts(source.config, source.fields, path),
+    )
+
+
+def _splits(source: VersionFiles, path: str, slices: Sequence[_Slice]) -> Iterator[Split]:
+    partition = _partition(source, path)
     bases = [item.base for item in slices if item.base is not None and not item.logs]
     for some in pack(bases, lambda file: max(file.size_bytes or 0, _OPEN_BYTES), target=_TARGET_BYTES):
-        yield split(some, None, some)
+        yield _split(source, partition, some, ())
     for item in slices:
         if item.logs:
-            merge = _merge(source, item.logs)
-            yield split([] if item.base is None else [item.base], merge, item.files)
+            yield _split(source, partition, [] if item.base is None else [item.base], item.logs)
+
+
+def _split(
+    source: VersionFiles, partition: _Partition, bases: Sequence[StoredFile], logs: Sequence[StoredFile]
+) -> Split:
+    """Return a split of base files without log files, or of one slice."""
+    files = (*bases, *logs)
+    counts = [file.rows for file in files]
+    known = [count for count in counts if count is not None]
+    rows = sum(known) if len(known) == len(counts) else None
+    return Split(
+        files=tuple(file.path for file in files),
+        raw=not logs and not partition.null_texts,
+        partition=partition.texts,
+        bucket=None,
+        rows=rows,
+        size_bytes=sum(file.size_bytes or 0 for file in files),
+        counted=None if logs else rows,
+        detail=HudiPlan(
+            bases=tuple(BaseFile(path=file.path, size_bytes=file.size_bytes, rows=file.rows) for file in bases),
+            merge=_merge(source, logs) if logs else None,
+            fields=source.fields,
+            partition=partition.constants,
+            null_texts=partition.null_texts,
+        ),
+    )
 
 
 def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:

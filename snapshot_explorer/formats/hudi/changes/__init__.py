@@ -1,0 +1,1 @@
+"""The rows that changed between versions of Hudi tables."""

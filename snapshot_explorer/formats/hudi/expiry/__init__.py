@@ -1,0 +1,1 @@
+"""Which files of Hudi tables exist."""

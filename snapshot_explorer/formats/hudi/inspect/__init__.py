@@ -1,0 +1,1 @@
+"""Metadata tables of Hudi tables, under the names of Hudi."""
