@@ -175,6 +175,11 @@ CHANGE_COLUMN_CONFLICT = refused(
     condition="a column is called rowkind",
     message="The table has a column rowkind, which is also the column for the kind of a change. Use diff_rows().",
 )
+CLEANING = read(
+    name="the files that the cleaner would delete, by commits or hours; savepoints keep theirs",
+    area="retention",
+    condition="every table",
+)
 SAVEPOINTS = read(name="savepoints as tags", area="versions", condition="a completed savepoint")
 
 FEATURES = (*declared(globals()), *AVRO, *SHARED)

@@ -7,8 +7,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
-from snapshot_explorer.formats.expiry import Presence
+from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.hudi.changes.row_changes import no_changelog
+from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.readability import presence_of
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
@@ -116,6 +117,13 @@ class Hudi(TableFormat):
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - of files alone
         """Return which base files and log files exist; see `presence_of`."""
         return presence_of(self._storage, self._history.current().config, lifetimes)
+
+    def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
+        """Return what the cleaner would delete with a rule. One listing for each folder with files."""
+        source = self._history.current()
+        gone = presence_of(self._storage, source.config, lifetimes).gone
+        savepoints = sorted(self._savepoints(source).values())
+        return cleaning.expiry(source, rule, lifetimes, newest, gone=gone, savepoints=savepoints)
 
     def inspect(self, name: str) -> pa.Table:
         return inspect_table(name, self._history.current())

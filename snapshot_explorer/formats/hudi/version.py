@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.changes.row_changes import (
     ChangedSlices,
@@ -209,6 +210,10 @@ class HudiVersion(TableVersion):
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
         return split_by_file(split)
+
+    def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:  # noqa: ARG002 - none
+        """Return no positions: base files without log files have no deleted rows."""
+        return [NOTHING] * len(parts)
 
     def native_files(self, split: Split) -> NativeRows | None:
         return native_files(self._storage, split)

@@ -68,6 +68,35 @@ def test_cleaned_files_are_found_by_readability():
             assert (readable[int(path.stem)] == "yes") is is_there
 
 
+def test_the_cleaner_would_delete_slices_that_ended_before_the_earliest_version_to_keep():
+    table = open_table(DATA / "hudi" / "v9_cow_basic")
+    versions = table.versions()
+    retention = table.retention(keep_last=1)
+
+    lost = retention.lost.to_arrow()["version"].to_pylist()
+    freed = set(retention.freed.to_arrow()["path"].to_pylist())
+    assert lost == [version for version in reversed(versions) if freed & set(paths(table, version))]
+    assert versions[-1] not in lost
+    assert not freed & set(paths(table, versions[-1]))
+    # Hudi keeps the newest slice before the earliest version to keep.
+    assert versions[-2] not in lost
+    assert retention.commands[0][1].endswith("clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => 1)")
+    assert not len(table.retention(keep_last=50).freed)
+
+
+def test_savepoints_keep_their_files():
+    table = open_table(DATA / "hudi" / "v9_cow_savepoint_restored")
+    (tag,) = table.tags().to_arrow()["version"].to_pylist()
+    retention = table.retention(keep_last=1)
+
+    assert tag not in retention.lost.to_arrow()["version"].to_pylist()
+    assert str(tag) in retention.holders.to_arrow()["name"].to_pylist()
+
+
+def paths(table, version):
+    return table.at(version).files().to_arrow()["path"].to_pylist()
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in (DATA / "hudi").glob("v*")))
 def test_metadata_tables_are_frames_of_every_table(name):
     table = open_table(DATA / "hudi" / name)
