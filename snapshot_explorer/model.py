@@ -590,7 +590,6 @@ class PlannedPair:
     """The splits of two versions, without some that both have."""
 
     splits: tuple[tuple[Split, ...], tuple[Split, ...]]
-    """The splits of each version."""
     shared_files: int
     """The data files of the first version whose splits were left out: both versions have them with the same rows."""
 

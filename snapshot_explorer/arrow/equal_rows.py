@@ -15,8 +15,6 @@ def equal_rows(left: pa.Table, right: pa.Table, key: str) -> tuple[Mask, Mask]:
     Tables in which a key occurs twice have no equal rows.
 
     Args:
-        left: A table.
-        right: A table with the same columns.
         key: A column whose values differ in each of the tables, such as paths.
     """
     masks = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)

@@ -101,7 +101,6 @@ def ranges(metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[i
 def _chunks(
     metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]
 ) -> "Iterator[pq.ColumnChunkMetaData]":
-    """Yield the chunks of columns in row groups."""
     wanted = frozenset(names)
     for number in groups:
         group = metadata.row_group(number)

@@ -58,8 +58,6 @@ class LimitedRestCatalog(RestCatalog):
     """A REST catalog whose answers are limited.
 
     Args:
-        name: The client's name.
-        properties: The user's properties.
         secret: Called with each text in an answer that messages must not contain.
         max_bytes: The maximum size of an answer, decompressed.
     """
@@ -134,7 +132,6 @@ class _LimitedAdapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Close the adapter."""
         self._adapter.close()
 
 

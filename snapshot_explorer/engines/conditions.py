@@ -180,11 +180,7 @@ def _condition(text: str, schema: pa.Schema) -> Condition:
 
 
 def _check_is_condition(tree: dict[str, Any], text: str, schema: pa.Schema) -> None:
-    """Check that text is not only a column or a value, which SQL accepts as a condition that most rows match.
-
-    Raises:
-        InvalidArgumentError: The message has the condition that may be meant.
-    """
+    """Check that text is not only a column or a value, which SQL accepts as a condition that most rows match."""
     stripped = text.strip()
     value = _VALUE.fullmatch(stripped)
     names = tree["column_names"] if tree.get("class") == "COLUMN_REF" else []

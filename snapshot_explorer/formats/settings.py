@@ -53,7 +53,6 @@ class SettingsReader:
 
         Args:
             noun: What the format calls a setting: option or property.
-            engine: Whose defaults are used.
         """
         self._values = values
         self._noun = noun

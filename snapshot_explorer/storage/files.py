@@ -338,11 +338,7 @@ class RemoteFiles:
         return self._tail(address, there, is_certain=True)
 
     def read_range(self, address: str, start: int, end: int) -> bytes:
-        """Return a part of a file, in one request.
-
-        Raises:
-            UnexpectedResponseError: The storage answered with more or fewer bytes.
-        """
+        """Return a part of a file, in one request."""
         content = bytes(self._fs.cat_file(self._literal(address), start=start, end=end))
         if len(content) > end - start and len(content) >= end:
             return content[start:end]  # a web server without ranges: it answers with the whole file

@@ -79,20 +79,16 @@ class _Bytes(io.RawIOBase):
         return b"".join([*parts, content[: end - at]])
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to another position."""
         self._position = max(offset + {0: 0, 1: self._position, 2: self.size}[whence], 0)
         return self._position
 
     def tell(self) -> int:
-        """Return the current position."""
         return self._position
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
         return True
 
 
@@ -106,11 +102,8 @@ class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         """Return a file.
 
         Args:
-            size: Its size.
             tail: Its last bytes.
             fetch: Returns a range in one request.
-            pool: Makes the requests.
-            budget: Limits what all files fetch ahead.
         """
         content = _Bytes(size, tail, fetch)
         opened = cls(content, mode="r")
@@ -122,9 +115,6 @@ class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         """Fetch ranges that will be read now, and begin to fetch others if the budget allows. Drops all others.
 
         Returns when the ranges are there.
-
-        Raises:
-            StorageError: As reading them.
         """
         requests, later = _requests(ranges), _requests(ahead)
         before = self._content.loaded

@@ -68,7 +68,6 @@ def changes(
     """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
 
     Args:
-        versions: The versions.
         spark: The session; None as for `sessions.session`.
         notes: What the rows lack, a sentence each: logged as warnings, since a DataFrame shows none.
     """

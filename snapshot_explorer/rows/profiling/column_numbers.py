@@ -218,7 +218,6 @@ def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, 
     """Return a sentence on what readers do to the rows in data files; nothing where those are the rows of the table.
 
     Args:
-        table_format: The table.
         versions: The versions whose numbers are shown, ascending.
     """
     if table_format.has_exact_row_counts:

@@ -104,7 +104,6 @@ class ListedTimes:
     modified: Mapping[int, int] | None
     """The adjusted file time of each of them; None where the storage does not report all file times."""
     clock: Clock
-    """The clock of the commit times."""
 
     def reads_commit_file(self, version: int) -> bool:
         """Return whether the commit time of a version is in its commitInfo."""

@@ -60,8 +60,6 @@ def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequen
     """Return the splits of two versions, without the files that both read in the same way; see `plan`.
 
     Args:
-        storage: The table's storage.
-        states: The versions.
         predicates: The rows of each to read.
     """
     first, last = (_scanned(state, predicate) for state, predicate in zip(states, predicates, strict=True))

@@ -20,12 +20,7 @@ _DECIMAL_BYTES = 16
 
 
 def column(values: pa.Array | None, field: HudiField, rows: int, path: str) -> pa.Array:
-    """Return the values of a column of a file as those of the table; nulls if the file lacks it.
-
-    Raises:
-        CorruptTableError: A value is not of the column's type.
-        UnsupportedFeatureError: The file's type is not read as the table's.
-    """
+    """Return the values of a column of a file as those of the table; nulls if the file lacks it."""
     if values is None:
         return pa.nulls(rows, arrow_type(field.type))
     try:
@@ -52,7 +47,6 @@ def conform(values: pa.Array, data_type: HudiType) -> pa.Array:
 
     Raises:
         pyarrow.ArrowException: A value is not of the type.
-        UnsupportedFeatureError: The file's type is not read as the table's.
     """
     target = arrow_type(data_type)
     values = plain(values)
@@ -130,7 +124,6 @@ def _timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array | None:
 
 
 def _is_cast(stored: pa.DataType, data_type: HudiType) -> bool:
-    """Return whether values of a type are cast by Arrow, which checks that each fits."""
     if data_type.root in ("int", "long", "float", "double"):
         return bool(pa.types.is_integer(stored))
     if data_type.root == "string":

@@ -52,15 +52,8 @@ def read_base(
     """Yield the rows of a base file in file order, with these columns.
 
     Args:
-        storage: The table's storage.
-        file: The file.
         fields: The columns. No others are read; those that the file lacks are null.
         predicate: A condition on the columns: row groups whose statistics rule out each row are not read.
-
-    Raises:
-        SnapshotNotFoundError: The file does not exist.
-        CorruptTableError: The file is damaged, or its size differs from the recorded one.
-        UnsupportedFeatureError: It is encrypted, or a column is of a type that is not read as the table's.
     """
     with (
         translated(file.path, "ORC" if file.is_orc else "parquet"),

@@ -26,7 +26,6 @@ class Deleted:
     """A deleted record."""
 
     key: str
-    """Its key."""
     ordering: object
     """The value that orders it: dates in days, times in microseconds, a tuple for several columns; None without one."""
     java_type: str
@@ -34,12 +33,7 @@ class Deleted:
 
 
 def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[Deleted]:
-    """Return the deleted records of a delete block.
-
-    Raises:
-        CorruptTableError: The block is damaged.
-        UnsupportedFeatureError: It has a version that is not read.
-    """
+    """Return the deleted records of a delete block."""
     try:
         version, size = _HEADER.unpack_from(block.content, 0)
         if version != _AVRO_VERSION:
@@ -115,7 +109,6 @@ def _counted(content: bytes, at: int, branch: int) -> tuple[object, str, int]:
 
 
 def _array(content: bytes, at: int) -> tuple[object, str, int]:
-    """Return the values of several ordering columns."""
     branch, at = varint(content, at)
     if branch == 0:
         return None, "", at

@@ -64,14 +64,11 @@ def read_logs(storage: Storage, files: Sequence[LogFile], fields: Sequence[HudiF
     """Return the contents of the blocks of a slice's log files that count, in order.
 
     Args:
-        storage: The table's storage.
         files: The files, in order.
         fields: The columns. Those that a block lacks are null.
 
     Raises:
         SnapshotNotFoundError: A file does not exist.
-        CorruptTableError: A file is damaged.
-        UnsupportedFeatureError: A block is not read.
     """
     items: list[tuple[str, LogItem]] = []
     shapes: dict[bytes, Shape] = {}
@@ -115,7 +112,6 @@ def _item(
 def _data_block(
     storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
 ) -> pa.RecordBatch:
-    """Return the records of a data block, with those of the columns that it has, in the types of the block."""
     if block.type == log_format.AVRO:
         return _avro(storage, block, path, fields, shapes)
     if block.type == log_format.PARQUET:

@@ -45,7 +45,6 @@ def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]
 
 
 def _change_data(source: HudiSource, version: int) -> pa.Table:
-    """Return the files with change data that a commit wrote."""
     files = [
         (f"{stat.partition}/{path.rpartition('/')[2]}".lstrip("/"), stat.partition, size)
         for stat in source.commits([version])[version].stats

@@ -45,7 +45,6 @@ class ArchivedInstant:
     """A completed action in the archive."""
 
     instant: Instant
-    """The action."""
     content: bytes | Mapping[str, Any] | None
     """Its metadata: the contents of its file (layout 2) or its record (layout 1)."""
 
@@ -68,7 +67,6 @@ class ArchiveListing:
     names: tuple[str, ...]
     """Their paths, in order."""
     sizes: tuple[int | None, ...]
-    """Their sizes."""
     is_absent: bool
     """Whether there is no archive, so that nothing was archived, or the archive was deleted."""
 
@@ -77,7 +75,6 @@ class Archive:
     """The archive of a table. Keeps what it has read, by path and size: these files do not change. Thread-safe."""
 
     def __init__(self, storage: Storage) -> None:
-        """Start empty."""
         self._storage = storage
         self._lock = threading.Lock()
         self._shapes: dict[bytes, Shape] = {}
@@ -88,11 +85,7 @@ class Archive:
         return self._logs(config) if config.layout == 1 else self._tree(config)
 
     def read(self, listing: ArchiveListing) -> dict[tuple[int, str], ArchivedInstant]:
-        """Return the completed actions in the archive, by time and action. Reads files that were not read before.
-
-        Raises:
-            CorruptTableError: A file is missing or damaged.
-        """
+        """Return the completed actions in the archive, by time and action. Reads files that were not read before."""
         with self._lock:
             keys = list(zip(listing.names, listing.sizes, strict=True))
             new = [key for key in keys if key not in self._files]

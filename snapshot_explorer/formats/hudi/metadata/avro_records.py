@@ -15,11 +15,7 @@ def is_avro(content: bytes) -> bool:
 
 
 def read_record(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
-    """Return the only record of an Avro file.
-
-    Raises:
-        CorruptTableError: The file is damaged or has no record.
-    """
+    """Return the only record of an Avro file."""
     rows = read_records(read_container(content, path, shapes, limits=limits))
     if not rows:
         raise CorruptTableError(f"{path} contains no record. It is damaged; compare it with a copy of the table.")
@@ -27,11 +23,7 @@ def read_record(content: bytes, path: str, shapes: dict[bytes, Shape], limits: L
 
 
 def read_records(container: Container) -> list[Mapping[str, Any]]:
-    """Return the records of an Avro file.
-
-    Raises:
-        CorruptTableError: The file is damaged.
-    """
+    """Return the records of an Avro file."""
     try:
         return list(records(container))
     except FOREIGN_ERRORS as error:

@@ -23,7 +23,6 @@ class WriteStat:
     partition: str
     """The path of the partition; empty for a table without partitions."""
     file_id: str
-    """The file group."""
     path: str
     """The file, relative to the table's root."""
     size_bytes: int | None
@@ -39,7 +38,6 @@ class WriteStat:
     previous: str | None
     """The instant of the file group's previous base file; None if the commit began the group."""
     is_log: bool
-    """Whether it is a log file."""
     change_files: Mapping[str, int]
     """Files with change data of the commit, with their sizes."""
 
@@ -76,11 +74,7 @@ class CommitMetadata:
 
 
 def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
-    """Return everything in a completed file of the timeline: JSON, Avro, or empty.
-
-    Raises:
-        CorruptTableError: The file is damaged.
-    """
+    """Return everything in a completed file of the timeline: JSON, Avro, or empty."""
     if not content.strip():
         return {}
     if is_avro(content):
@@ -97,11 +91,7 @@ def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limi
 
 
 def parse_commit(raw: Mapping[str, Any], path: str) -> CommitMetadata:
-    """Return the metadata of a commit from its record.
-
-    Raises:
-        CorruptTableError: A value is not of its type.
-    """
+    """Return the metadata of a commit from its record."""
     try:
         operation = raw.get("operationType")
         return CommitMetadata(

@@ -28,13 +28,9 @@ class StoredFile:
     path: str
     """The file, relative to the table's root."""
     partition: str
-    """The path of the partition."""
     file_id: str
-    """The file group."""
     is_log: bool
-    """Whether it is a log file."""
     slice: int
-    """The instant of its file slice."""
     commits: tuple[int, ...]
     """The commits that wrote it, ascending: several only for a log file that was appended to."""
     first: int
@@ -44,7 +40,6 @@ class StoredFile:
     rows: int | None
     """Rows of a base file; None for a log file, whose records are changes."""
     size_bytes: int | None
-    """Its size."""
     moves_rows: bool
     """Whether its commit only rearranged rows."""
 
@@ -61,15 +56,10 @@ class ListedFile:
     path: str
     """The file, relative to the table's root."""
     partition: str
-    """The path of the partition."""
     file_id: str
-    """The file group."""
     instant: int
-    """The instant in its name."""
     is_log: bool
-    """Whether it is a log file."""
     size_bytes: int | None
-    """Its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +67,8 @@ class LostSlice:
     """A file slice from before the first known commit whose files are unknown."""
 
     partition: str
-    """The path of the partition."""
     file_id: str
-    """The file group."""
     instant: str
-    """The instant of the slice."""
     removed: int
     """The first version that does not need it."""
 
@@ -112,8 +99,6 @@ class _Log:
 
 @dataclass(slots=True)
 class _Group:
-    """The files of a file group."""
-
     bases: dict[int, tuple[WriteStat, bool]] = field(default_factory=dict)
     logs: dict[str, _Log] = field(default_factory=dict)
     pending: list[int] = field(default_factory=list)

@@ -17,11 +17,9 @@ class LogName:
     instant: str
     """Up to table version 7 the instant of the file slice, from 8 on that of the commit that wrote it."""
     number: int
-    """The number of the file."""
     token: str
     """The attempt that wrote it."""
     file_id: str
-    """The file group."""
 
 
 def base_instant(name: str) -> tuple[str, str] | None:

@@ -46,7 +46,6 @@ class FileStates:
     """The files of all versions."""
 
     files: Sequence[StoredFile]
-    """The files."""
     lost: Sequence[LostSlice]
     """Slices from before the first known commit that are lost."""
     start: int
@@ -71,11 +70,7 @@ class FileStates:
         return removed
 
     def at(self, version: int, root: str) -> list[StoredFile]:
-        """Return the files of a version.
-
-        Raises:
-            SnapshotNotFoundError: The version needs files that are not known any more.
-        """
+        """Return the files of a version."""
         for lost in self.lost:
             if version < lost.removed:
                 raise SnapshotNotFoundError(
@@ -275,7 +270,6 @@ class CommitReader:
     """What was read of a table's commits, over all listings: files of the timeline do not change."""
 
     def __init__(self, storage: Storage) -> None:
-        """Start empty."""
         self.archive = Archive(storage)
         self.shapes: dict[bytes, Shape] = {}
         self.commits: dict[tuple[str, str], CommitMetadata] = {}
@@ -285,7 +279,6 @@ class HudiHistory:
     """The timeline of a table, listed again on request. Thread-safe."""
 
     def __init__(self, storage: Storage) -> None:
-        """Bind to a table. Reads nothing."""
         self._storage = storage
         self._lock = threading.Lock()
         self._reader = CommitReader(storage)
@@ -310,11 +303,7 @@ class HudiHistory:
         return source
 
     def having(self, version: int) -> HudiSource:
-        """Return a listing that has a version: the last one, or a new one.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist.
-        """
+        """Return a listing that has a version: the last one, or a new one."""
         source = self.current()
         if version not in source.writes:
             source = self.refresh()

@@ -32,11 +32,8 @@ class LogBlock:
     """A block of a log file."""
 
     type: int
-    """Its type."""
     header: Mapping[int, str]
-    """Its header."""
     content: bytes
-    """Its content."""
     at: int
     """Where it begins in the file."""
 
@@ -46,11 +43,7 @@ class _CutError(Exception):
 
 
 def blocks(content: bytes, path: str) -> Iterator[LogBlock]:
-    """Yield the blocks of a log file in order, without damaged ones, which writers that failed leave.
-
-    Raises:
-        CorruptTableError: The file does not begin with a block.
-    """
+    """Yield the blocks of a log file in order, without damaged ones, which writers that failed leave."""
     if content and content[: len(MAGIC)] != MAGIC:
         raise CorruptTableError(
             f"{path} is not a log file of Hudi: it does not begin with #HUDI#. It may have been overwritten; compare "
@@ -116,15 +109,7 @@ def container_of(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits:
     """Return the records of an Avro block as an Avro file that was read.
 
     Args:
-        block: The block.
-        path: The log file, for messages.
         shapes: Schemas parsed before, by their text; that of the block is added.
-        limits: Limits on the number of records.
-
-    Raises:
-        CorruptTableError: The block is damaged.
-        LimitError: It has too many records.
-        UnsupportedFeatureError: Its version or its schema is not read.
     """
     text = block.header.get(SCHEMA, "").encode()
     content = block.content

@@ -33,9 +33,7 @@ class TableConfig:
     """The properties of a table that decide how it is read."""
 
     values: Mapping[str, str]
-    """All properties."""
     version: int
-    """The table version."""
     layout: int
     """The timeline layout: 1 or 2."""
 
@@ -125,13 +123,7 @@ def has_properties(storage: Storage) -> bool:
 
 
 def read_config(storage: Storage) -> TableConfig:
-    """Return the properties of the table. One request, or two if the file is missing or empty.
-
-    Raises:
-        TableNotFoundError: There are no properties.
-        CorruptTableError: The version of the table is not a number.
-        UnsupportedFeatureError: The table has a version or a form that is not read.
-    """
+    """Return the properties of the table. One request, or two if the file is missing or empty."""
     content = b""
     for path in (_PROPERTIES, _BACKUP):
         try:

@@ -27,7 +27,6 @@ class VersionSchema:
     """The columns of a version."""
 
     fields: tuple[HudiField, ...]
-    """The columns."""
     schema_on_read: bool
     """Whether a commit up to the version changed columns by schema on read, which finds them by ids."""
 

@@ -33,13 +33,11 @@ class Instant:
     action: str
     """The action in the name of the file."""
     state: State
-    """Its state."""
     completion: str | None
     """When it was completed, in the same notation; None if the name does not contain it."""
     path: str
     """The file of this state, below the table's root; of an archived instant the file of the archive."""
     size_bytes: int | None
-    """The size of that file."""
 
     @property
     def is_completed_write(self) -> bool:

@@ -56,7 +56,6 @@ class HudiType:
     size: int = 0
     """The bytes of a fixed type."""
     fields: "tuple[HudiField, ...]" = ()
-    """The fields of a record."""
     element: "HudiType | None" = None
     """The type of the items of an array, or of the values of a map."""
     element_nullable: bool = True
@@ -68,28 +67,16 @@ class HudiField:
     """A column, or a field of a record."""
 
     name: str
-    """Its name."""
     type: HudiType
-    """Its type."""
     nullable: bool
     """Whether it may be null."""
     comment: str | None = None
-    """Its description."""
     default: str | None = field(default=None, compare=False)
     """Its default value as JSON; None if it has none. `null` means null."""
 
 
 def parse_fields(text: str, path: str) -> tuple[HudiField, ...]:
-    """Return the fields of an Avro schema in JSON.
-
-    Args:
-        text: The schema.
-        path: What contains it, for messages.
-
-    Raises:
-        CorruptTableError: It is not a schema of records.
-        UnsupportedFeatureError: A column is of a type that is not read.
-    """
+    """Return the fields of an Avro schema in JSON."""
     try:
         parsed = _Parser().data_type(orjson.loads(text), 0)[0]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

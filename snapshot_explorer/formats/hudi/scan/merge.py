@@ -36,7 +36,6 @@ class _Entry:
     ordering: object
     """The value that orders it."""
     java_type: str
-    """The type of that value in Java."""
     is_delete: bool
     """Whether the record is deleted."""
     sources: Sources | None
@@ -44,7 +43,6 @@ class _Entry:
 
     @property
     def is_default(self) -> bool:
-        """Whether it has no ordering value."""
         return self.ordering is None or (self.java_type == "int" and self.ordering == 0)
 
     @property
@@ -60,7 +58,6 @@ class SliceMerge:
     rules: HudiMergeRules
     """How records are merged."""
     keys: RecordKeys
-    """Where keys are."""
     fields: Sequence[HudiField]
     """The columns of the log records and of the base file."""
     _entries: dict[str, _Entry] = field(default_factory=dict)
@@ -172,7 +169,6 @@ class SliceMerge:
         return list(zip(*columns, strict=True)), "tuple"
 
     def _deletes(self, batch: pa.RecordBatch) -> list[bool] | None:
-        """Return which rows are deletes; None if none is."""
         masks = []
         if IS_DELETED in batch.schema.names and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
             masks.append(batch.column(IS_DELETED))

@@ -31,11 +31,9 @@ class HudiMergeRules:
     ordering: Ordering
     """Whether the later record wins, or the one with the greater values of the ordering columns."""
     ordering_fields: tuple[str, ...]
-    """The ordering columns."""
     fill: Fill | None = None
     """Which columns of the winner take the value of the loser: those with their default, or with a marker."""
     unavailable: str = ""
-    """The marker."""
     delete_field: str = ""
     """The column that marks deleted records; empty if there is none."""
     delete_marker: str = ""
@@ -44,8 +42,6 @@ class HudiMergeRules:
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """What a payload class means."""
-
     mode: str
     partial: str = ""
     fields: tuple[str, ...] = ()
@@ -70,11 +66,7 @@ _PAYLOADS: Mapping[str, _Payload] = {
 
 
 def merge_rules(config: TableConfig) -> HudiMergeRules:
-    """Return how the records of the table's slices are merged.
-
-    Raises:
-        UnsupportedFeatureError: By a class that is not known, or in a mode that is not.
-    """
+    """Return how the records of the table's slices are merged."""
     nested = next((name for name in config.ordering_fields if "." in name), None)
     if nested is not None:
         raise refusal(features.CUSTOM_MERGES, merger=f"the nested column {nested}")

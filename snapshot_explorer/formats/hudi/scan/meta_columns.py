@@ -25,11 +25,7 @@ FIELDS = {name: HudiField(name=name, type=HudiType(root="string"), nullable=True
 
 
 def metadata_columns(names: Sequence[str], config: TableConfig) -> pa.Schema:
-    """Return the metadata columns among the names.
-
-    Raises:
-        InvalidArgumentError: The table does not store them.
-    """
+    """Return the metadata columns among the names."""
     requested = [FIELDS[name] for name in names if name in FIELDS]
     if requested and not config.has_meta_fields:
         raise InvalidArgumentError(

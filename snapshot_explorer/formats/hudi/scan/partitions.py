@@ -82,11 +82,7 @@ def _parsed(text: str, data_type: HudiType) -> object:
 
 
 def partition_values(config: TableConfig, fields: Sequence[HudiField], path: str) -> dict[str, pa.Scalar]:
-    """Return the values of partition columns that are not in the files.
-
-    Raises:
-        UnsupportedFeatureError: The path does not contain them.
-    """
+    """Return the values of partition columns that are not in the files."""
     if not config.is_on("hoodie.datasource.write.drop.partition.columns") or not config.partition_fields:
         return {}
     columns = typed_columns(config, fields, [partition_texts(config, path)])

@@ -36,11 +36,8 @@ class VersionFiles:
     config: TableConfig
     """The table's properties."""
     version: int
-    """The version."""
     fields: tuple[HudiField, ...]
-    """Its columns."""
     files: Sequence[StoredFile]
-    """Its files."""
     committed_before: int | None
     """Blocks of instants before this one count too; None if all commits are known."""
     schema_on_read: bool
@@ -49,8 +46,6 @@ class VersionFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slice:
-    """A file slice."""
-
     partition: str
     file_id: str
     base: StoredFile | None
@@ -65,9 +60,6 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     """Return the splits of the rows of a version, and the files that the predicate skips by their partitions.
 
     Reads nothing.
-
-    Raises:
-        UnsupportedFeatureError: The version needs a feature that is not read.
     """
     check_readable(source)
     slices = _slices(source.files)
@@ -93,11 +85,7 @@ def in_partitions(source: VersionFiles, predicate: Predicate | None) -> list[Sto
 
 
 def check_readable(source: VersionFiles) -> None:
-    """Check that the rows of a version can be read.
-
-    Raises:
-        UnsupportedFeatureError: They need a feature that is not read.
-    """
+    """Check that the rows of a version can be read."""
     if source.schema_on_read and source.files:
         raise refusal(features.SCHEMA_ON_READ, version=source.version)
     is_bootstrapped = bool(source.config.text("hoodie.bootstrap.base.path"))
@@ -133,7 +121,6 @@ def _log_order(file: StoredFile) -> tuple[bool, LogName | str]:
 def _passing(
     source: VersionFiles, texts: Sequence[Mapping[str, str | None]], predicate: Predicate | None
 ) -> npt.NDArray[np.bool_]:
-    """Return which partitions might have matching rows."""
     passes = np.ones(len(texts), np.bool_)
     if predicate is None or not texts:
         return passes

@@ -21,7 +21,6 @@ class LogMerge:
     rules: HudiMergeRules
     """How records are merged."""
     keys: RecordKeys
-    """Where the keys of records are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

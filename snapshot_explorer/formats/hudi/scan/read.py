@@ -23,7 +23,6 @@ def read(
     """Yield the rows of a split with these columns, in this order, in the Arrow types of the version's schema.
 
     Args:
-        storage: Where the files are.
         split: A split from `planning`, maybe from another machine.
         columns: Names of the version's columns, and of `_hoodie_*` columns; with none of them the batches hold rows
             without columns.
@@ -31,10 +30,7 @@ def read(
             statistics of the base file do not describe.
 
     Raises:
-        InvalidArgumentError: A column is not in the version's schema.
         SnapshotNotFoundError: A file does not exist: the cleaner removed it.
-        CorruptTableError: A file is damaged; the message names it.
-        UnsupportedFeatureError: A file is stored in a form that is not read; the message names it.
     """
     plan = split.detail
     if not isinstance(plan, HudiPlan):
@@ -74,7 +70,6 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
 
 
 def _finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
-    """Return a batch with exactly these columns."""
     if not fields:
         return bare(batch.num_rows)
     constants = dict(plan.partition)

@@ -24,9 +24,7 @@ class RecordKeys:
     """Where the keys of rows are. Picklable."""
 
     columns: tuple[HudiField, ...]
-    """The column with the keys, or the key columns."""
     is_stored: bool
-    """Whether the keys are stored."""
     is_named: bool
     """Whether the text of a computed key names its columns, such as `id:1`."""
 
@@ -43,11 +41,7 @@ def record_keys(config: TableConfig, fields: Sequence[HudiField]) -> RecordKeys:
 
 
 def check_deletes(keys: RecordKeys) -> None:
-    """Check that the keys in delete blocks can be compared with those of rows.
-
-    Raises:
-        UnsupportedFeatureError: Their text is not known.
-    """
+    """Check that the keys in delete blocks can be compared with those of rows."""
     if keys.is_stored:
         return
     is_ambiguous = keys.is_named and len(keys.columns) == 1 and keys.columns[0].type.root == "string"

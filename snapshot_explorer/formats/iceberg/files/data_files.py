@@ -174,7 +174,6 @@ def opened(
 def _head(
     storage: Storage, file: File, rules: IdRules, dictionary: Sequence[str], layouts: Layouts, source: pa.NativeFile
 ) -> IcebergOpenFile:
-    """Return an open file; reads its footer or head."""
     if not source.size():
         check_recorded_size(file, 0)
     if file.format == "parquet":

@@ -167,9 +167,7 @@ class _ReadColumns:
     fields: tuple[IcebergField, ...]
     """The requested columns in order."""
     stored: tuple[IcebergField, ...]
-    """The columns to read, each once."""
     schema: pa.Schema
-    """The requested columns."""
     are_stored: bool
     """Whether the columns to read are the requested ones, and none of them is computed."""
     names: frozenset[str]

@@ -63,7 +63,6 @@ class _MetadataFiles:
         self._lost: set[str] = set()
 
     def missing_for(self, snapshots: Sequence[PaimonSnapshot]) -> dict[int, str]:
-        """Return for snapshots that lack a file of metadata which, in words."""
         problems: dict[int, str] = {}
         lists: list[tuple[int, str]] = []
         for snapshot in snapshots:

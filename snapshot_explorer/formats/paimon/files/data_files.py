@@ -366,7 +366,6 @@ def _avro(
 
 
 def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[PaimonField]) -> list[pa.Array]:
-    """Return these columns of a batch, each in the Arrow type of its Paimon type."""
     columns = []
     for field in fields:
         try:

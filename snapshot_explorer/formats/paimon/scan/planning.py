@@ -382,8 +382,6 @@ def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: 
 
     Args:
         groups: Groups, and the entries of each that are packed, in this order.
-        columns: All entries.
-        table: What all splits share.
     """
     if not sum(len(places) for _, places in groups):
         return

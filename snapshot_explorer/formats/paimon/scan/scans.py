@@ -84,16 +84,7 @@ def scan(
 
 
 def scan_pair(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> PlannedPair:
-    """Return the splits of two versions of a branch, without the partitions and buckets in which they have equal files.
-
-    Args:
-        storage: The table's storage.
-        schemas: The branch's schemas.
-        snapshots: The versions.
-
-    Raises:
-        UnsupportedFeatureError: A version needs a feature that is not supported; no data file has been opened.
-    """
+    """Return the splits of two versions of a branch, without groups of equal files."""
     first, last = (_scanned(storage, schemas, snapshot, None) for snapshot in snapshots)
     shared = shared_groups(first.files, first.state.indexes, last.files, last.state.indexes)
     splits = []
@@ -113,7 +104,6 @@ class _Scan:
 
     state: PaimonState
     files: Files
-    """All live files."""
     kept: npt.NDArray[np.bool_]
     """Whether rows of each file's partition might match."""
     reasons: Reasons

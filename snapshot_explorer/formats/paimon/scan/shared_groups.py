@@ -18,7 +18,6 @@ def shared_groups(first: Files, first_indexes: pa.Table, last: Files, last_index
     None is if the versions' schemas differ, because the same files then return other rows.
 
     Args:
-        first: The files of a version.
         first_indexes: Its INDEX_ENTRIES, which contain the deletion vectors.
         last: The files of another version of the branch.
         last_indexes: Its INDEX_ENTRIES.
