@@ -6,8 +6,10 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.formats import bind
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render import html, text
+from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable, add, metadata
 from tests.support.effort import at_most_steps
 
@@ -95,3 +97,18 @@ def test_the_numbers_of_columns_cost_in_proportion_to_the_columns(memory_root, a
 
     with at_most_steps(len(names) * 1_000):
         answer(opened)
+
+
+def test_the_statistics_of_chosen_columns_are_not_searched_for_among_all_the_others(memory_root):
+    names = [CountedName(f"column_{number}") for number in range(1_000)]
+    table = DeltaTable(*memory_root, fields=[(str(name), "long") for name in names])
+    for number in range(2):
+        of_columns = {name: dict.fromkeys(map(str, names), number) for name in ("minValues", "maxValues", "nullCount")}
+        table.commit(add(f"{number}.parquet", stats=json.dumps({"numRecords": 9, **of_columns})))
+    table_format = bind(Storage(table.url))
+    CountedName.comparisons = 0
+
+    read = table_format.changes_with_statistics([1, 2], names, 2)
+
+    assert len(read.added) == 2
+    assert CountedName.comparisons < 20 * len(names)

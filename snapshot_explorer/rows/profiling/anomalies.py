@@ -150,8 +150,28 @@ def _every_series(
     for measure, rows in totals.items():
         values = _floats(rows["value"])
         yield _Series(rows, measure, None, values, np.abs(values), rules.share, "of the value")
+    floats = {part: _floats_of(columns, part) for part in ("null_rate", "min", "max")}
     for name, rows in columns.items():
-        yield from _of_column(name, rows, rules)
+        rates = floats["null_rate"][name]
+        yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
+        if name in floats["min"]:
+            least, greatest = floats["min"][name], floats["max"][name]
+            for measure, values in (("min", least), ("max", greatest)):
+                yield _Series(rows, measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
+
+
+def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
+    """Return the floats of each column whose values have distances. Columns of one type are converted together."""
+    by_type: dict[pa.DataType, list[str]] = {}
+    for name, rows in columns.items():
+        by_type.setdefault(rows.schema.field(part).type, []).append(name)
+    found: dict[str, Floats] = {}
+    for dtype, names in by_type.items():
+        if is_measurable(dtype):
+            chunks = [chunk for name in names for chunk in columns[name][part].chunks]
+            ends = np.cumsum([len(columns[name]) for name in names])
+            found.update(zip(names, np.split(as_floats(pa.concat_arrays(chunks)), ends[:-1]), strict=True))
+    return found
 
 
 def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
@@ -165,15 +185,6 @@ def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
         batch.append(series)
     if batch:
         yield batch
-
-
-def _of_column(name: str, rows: pa.Table, rules: AnomalyRules) -> Iterator[_Series]:
-    rates = _floats(rows["null_rate"])
-    yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
-    if is_measurable(rows.schema.field("min").type):
-        least, greatest = _floats(rows["min"]), _floats(rows["max"])
-        for measure, values in (("min", least), ("max", greatest)):
-            yield _Series(rows, measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
 
 
 def is_measurable(kind: pa.DataType) -> bool:

@@ -245,7 +245,8 @@ def bounds_in(adds: pa.Table, columns: Sequence[str], schema: DeltaSchema, writt
     Bounds that a writer may have rounded are widened. Unknown are those of columns that had another type, and all
     where the table was partitioned otherwise.
     """
-    fields = [field for field in schema.fields if field.name in columns and is_known(field.type)]
+    chosen = frozenset(columns)
+    fields = [field for field in schema.fields if field.name in chosen and is_known(field.type)]
     rows = rows_of(adds)
     is_partitioned_alike = schema.partition_fields == written.partition_fields
     types = {field.stored: field.type.root for field in written.fields} if is_partitioned_alike else {}
@@ -340,6 +341,9 @@ class _Columns:
 
     def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return least value, greatest value and null count of a column."""
+        if not len(self._rows):
+            nothing = pa.nulls(0, arrow_type(field.type))
+            return nothing, nothing, pa.nulls(0, pa.int64())
         least, greatest = (
             self._ends(name, End(field=field, is_upper=is_upper, careful=self._careful))
             for name, is_upper in (("minValues", False), ("maxValues", True))

@@ -238,7 +238,8 @@ def changes_with_statistics(
     changes, entries = _changes(storage, schemas, snapshots, "delta", STATISTICS_COLUMNS)
     is_added = pc.equal(changes.column("change"), "add")
     added, entries = changes.filter(is_added), entries.filter(is_added)
-    fields = [field for field in schema.fields if field.name in columns]
+    chosen = frozenset(columns)
+    fields = [field for field in schema.fields if field.name in chosen]
     known = bounds(entries, fields, file_schemas(schemas, entries))
     return _by_version([changes], snapshots), with_bounds(added.select(["path", "level", "deletion_vector"]), known)
 
