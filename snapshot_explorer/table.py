@@ -21,6 +21,7 @@ from snapshot_explorer.branch_refs import (
     version_in_history,
 )
 from snapshot_explorer.compare import Comparison
+from snapshot_explorer.diagnosis import Diagnosis, Symptom, anomaly_symptom, readability_symptom
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
@@ -445,6 +446,22 @@ class Table:
         """
         snapshot = self.at(ref)
         return read_health(snapshot.resolved, name=self.name, readability=snapshot.known_readability())
+
+    def doctor(self) -> Diagnosis:
+        """Return what went wrong with the table, in a sentence each for missing files, numbers that jump, and health.
+
+        Each sentence has the command that shows its evidence. Reads metadata, and looks for every file; no rows.
+        """
+        readability, health = self.readability().to_arrow(), self.health()
+        urgent = [row for row in health.findings.to_dict() if row["state"] == "act"]
+        return Diagnosis(
+            name=self.name,
+            symptoms=(
+                readability_symptom(readability),
+                anomaly_symptom(self.anomalies().to_arrow(), self.versions()),
+                Symptom(is_problem=bool(urgent), sentence=health.verdict, command="%snapshot health"),
+            ),
+        )
 
     def health_history(self, between: str | None = None) -> Frame:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.

@@ -34,6 +34,7 @@ EXAMPLES = {
     "bisect": '%snapshot bisect "amount < 0" --good 5 --bad 8',
     "profile": "%snapshot profile 6..9 --columns amount",
     "anomalies": "%snapshot anomalies",
+    "doctor": "%snapshot doctor",
     "health": "%snapshot health",
     "show": "%snapshot show 8",
     "schema": "%snapshot schema",

@@ -289,6 +289,7 @@ def _of_versions(given):
         "blame": lambda t: [list((found := t.blame(given.where)).notes), found.to_arrow()],
         "profile": lambda t: t.profile_over().frame,
         "profile exact": lambda t: t.profile_over(exact=True).frame,
+        "doctor": lambda t: t.doctor(),
         "sql as of": lambda t: t.sql(f"select * from this version as of {middle}"),
     }
 

@@ -21,7 +21,7 @@ from tests.support.scenarios import SCENARIOS, played
 
 UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
 """What no text may say of files that nobody looked for."""
-LOOKING = {"readability", "%snapshot readability"}
+LOOKING = {"readability", "%snapshot readability", "doctor", "%snapshot doctor"}
 """The calls that look for files."""
 
 

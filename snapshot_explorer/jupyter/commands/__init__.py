@@ -12,6 +12,7 @@ from snapshot_explorer.jupyter.commands.blame import BLAME
 from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
+from snapshot_explorer.jupyter.commands.doctor import DOCTOR
 from snapshot_explorer.jupyter.commands.entries import ENTRIES
 from snapshot_explorer.jupyter.commands.explore import EXPLORE
 from snapshot_explorer.jupyter.commands.files import FILES
@@ -47,6 +48,7 @@ COMMANDS: Sequence[Command] = (
     BISECT,
     PROFILE,
     ANOMALIES,
+    DOCTOR,
     HEALTH,
     SHOW,
     SCHEMA,

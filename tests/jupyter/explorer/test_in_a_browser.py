@@ -45,7 +45,7 @@ def rows_are_sorted_and_saved(page):
     page.get_by_role("button", name="amount").click()
     page.get_by_role("columnheader", name="amount").filter(has_text="▲").wait_for()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="as csv").locator("visible=true").click()
+        page.get_by_role("button", name="Save csv").locator("visible=true").click()
     assert saved.value.suggested_filename == "orders_data_6.csv"
     assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
 
@@ -177,7 +177,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook.run(2)
     assert notebook.text(2) == ["(41, ['order_id', 'customer'])"]
     command_of_the_card_is_copied(notebook, 3)
-    page.get_by_role("button", name="Insert the line of code").locator("visible=true").click()
+    page.get_by_role("button", name="Insert cell").locator("visible=true").click()
     page.locator(".jp-Cell .cm-content", has_text="orders.at(6).to_arrow(limit=200)").wait_for()
 
 

@@ -151,6 +151,12 @@ def _order(rows: pa.Table, column: str, *, falling: bool) -> pa.Array:
 def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the health of B, the versions that can be loaded, or the effect of a retention rule."""
     match request["health"]:
+        case "doctor":
+            return ViewResult(
+                drawing=cache.table.doctor().drawing(),
+                code=f"{request.name}.doctor()",
+                source=cache.cited(cache.table.current.version),
+            )
         case "readability":
             return _readability(cache, request)
         case "retention":

@@ -8,7 +8,7 @@ const { html, render: draw, useEffect, useLayoutEffect, useReducer, useRef, useS
 const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
 const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
-const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary" };
+const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", doctor: "what went wrong" };
 const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
 
 const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
@@ -69,7 +69,7 @@ function Copy({ text, label = "Copy", title }) {
     setDone(true);
     setTimeout(setDone, 1200, false);
   };
-  return html`<${Button} label=${isDone ? "Copied" : label} name=${title} title=${title} act=${act} />`;
+  return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} />`;
 }
 
 /** A field whose text counts once it is left, or with Enter; what the kernel refuses becomes what it was. */
@@ -204,6 +204,7 @@ function Bar({ app }) {
       onClick=${() => set({ [name]: page.defaults[name] })}>${said[name]?.() ?? `${name}: ${state[name]}`} \u00d7</button>`)}
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
+    <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "doctor" })} />
     <${Button} label=${state.playing ? "Pause" : "Play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} text=${page.code} label="Copy history" title=${page.code} />
     ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((one) => [one, one])]} />
@@ -294,7 +295,7 @@ function Part({ part, app }) {
 const HEADS = { added: "+", removed: "\u2212" };
 const heading = (name) => name.replace(/^(added|removed)_(files|rows|bytes)$/, (_, side, unit) => `${HEADS[side]} ${unit}`).replace(/^size_bytes$/, "size").replaceAll("_", " ");
 
-const Table = ({ columns, marked, note }) => html`<div class="sx-box" tabIndex="0" role="region" aria-label="Table"><table class="sx-table">
+const Table = ({ columns, marked, note }) => html`<div class="sx-box" tabIndex="0" role="group" aria-label="Table"><table class="sx-table">
   <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${heading(column.name)}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
     class=${[column.number && "sx-n", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
@@ -338,8 +339,8 @@ function CommitView({ app, view }) {
 function Source({ app, view, place }) {
   if (!view.code) return null;
   return html`<div class="sx-source"><code>${view.code}</code><${Copy} text=${view.code} title="Copy the line of code" />
-    ${window.jupyterapp && html`<${Button} label="Insert cell" name="Insert the line of code" title="Insert the line of code as a cell" act=${() => insert(view.code)} />`}
-    ${view.grid?.columns && app.page.choices.formats.map((name) => html`<${Button} label=${`Save ${name}`} name=${`Save the rows as ${name}`}
+    ${window.jupyterapp && html`<${Button} label="Insert cell" title="Insert the line of code as a cell" act=${() => insert(view.code)} />`}
+    ${view.grid?.columns && app.page.choices.formats.map((name) => html`<${Button} label=${`Save ${name}`}
       title=${`Save the rows of the grid, as they are filtered, as ${name}`} act=${() => app.send({ save: [place, name] })} />`)}
     <span class="sx-from">Source: ${view.source}</span></div>`;
 }

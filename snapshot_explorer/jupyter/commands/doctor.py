@@ -1,0 +1,21 @@
+"""`%snapshot doctor`: what went wrong with a table, in three sentences."""
+
+from snapshot_explorer.diagnosis import Diagnosis
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+
+
+def _doctor(invocation: Invocation) -> Diagnosis:
+    """Return what went wrong with a table."""
+    return invocation.table()[1].doctor()
+
+
+DOCTOR = Command(
+    name="doctor",
+    summary="What went wrong, in three sentences",
+    run=_doctor,
+    python="orders.doctor()",
+    examples=("%snapshot doctor", "d = %snapshot doctor -t orders"),
+    options=(TABLE,),
+    notes="A sentence each for files that are missing, numbers that jump, and health, with the command that shows the "
+    "evidence. Reads metadata and looks for every file; reads no rows.",
+)

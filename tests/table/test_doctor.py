@@ -1,0 +1,51 @@
+"""What went wrong with a table, in three sentences: each is true, and its command shows the evidence."""
+
+import shutil
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
+
+
+def sentences(table):
+    return [symptom.sentence for symptom in table.doctor().symptoms]
+
+
+def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_its_rows():
+    table = open_table(samples.path("orders"))
+
+    diagnosis = table.doctor()
+
+    readable, jumps, health = diagnosis.symptoms
+    assert readable.sentence == "No file is missing: 18 versions can be loaded."
+    assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null_rate of amount ")
+    assert jumps.command == "%snapshot diff 16..17 --rows"
+    assert health.sentence == table.health().verdict
+    assert [symptom.is_problem for symptom in diagnosis.symptoms] == [False, True, False]
+    assert repr(diagnosis).startswith("orders: 1 thing to look at\n")
+    assert "Not checked: whether rows are doubled" in repr(diagnosis)
+
+
+def test_files_that_are_missing_come_first(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    table = open_table(str(tmp_path / "payments"))
+    (tmp_path / "payments" / table.current.files()["path"][0].as_py()).unlink()
+
+    symptom = table.doctor().symptoms[0]
+
+    lost = [row["version"] for row in table.readability().to_dict() if row["readable"] != "yes"]
+    assert symptom.is_problem
+    assert symptom.sentence.startswith(f"{len(lost)} of 22 versions cannot be loaded, because files are missing: ")
+    assert str(lost[0]) in symptom.sentence
+    assert symptom.command == "%snapshot readability"
+
+
+def test_the_explorer_answers_what_went_wrong():
+    table = open_table(samples.path("orders"))
+    explorer = Explorer(table, name="orders").wait()
+
+    explorer.receive({"set": {"tab": "health", "health": "doctor"}})
+    explorer.wait()
+
+    assert all(sentence in " ".join(explorer.views["health"].text.split()) for sentence in sentences(table))
+    assert explorer.code == "orders.doctor()"
+    explorer.close()
