@@ -59,6 +59,8 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 _NAME = attrgetter("name")
+_MAX_LISTED = 32
+"""The most folders of a table that are listed one by one where a store lists a tree like a folder."""
 _AHEAD_BYTES = 64 * 2**20
 """Bytes of remote files that are fetched before the row groups are needed which they belong to, over all open files."""
 _MAX_REMOTE_CHECKS = 256
@@ -249,13 +251,20 @@ class Storage:
     def sizes(self, paths: Sequence[str]) -> dict[str, int | None]:
         """Return the size in bytes of each file that exists, by path; None if the storage does not report it.
 
-        One listing per folder, concurrently. On the local disk a check per file, which is faster.
+        One listing per folder, concurrently; of the whole table where S3, Azure or Google would list more than 32
+        folders. On the local disk a check per file, which is faster.
         """
         if self._location.protocol == LOCAL:
             checked = [(path, self._request(lambda _, address: local_size(address), path)) for path in paths]
             return {path: size for path, size in checked if size is not None}
         folders = sorted({path.rpartition("/")[0] for path in paths})
-        return {
+        listed: dict[str, int | None] = {}
+        if sum(not is_full_location(folder) for folder in folders) > _MAX_LISTED:
+            tree = self._request(lambda files, address: files.tree(address), "")
+            folders = folders if tree is None else [folder for folder in folders if is_full_location(folder)]
+            listed = tree or {}
+            log.debug("listed %s with its folders (%d files)", self.root, len(listed))
+        return listed | {
             f"{folder}/{entry.name}" if folder else entry.name: entry.size_bytes
             for folder, entries in zip(folders, self.list_many(folders), strict=True)
             for entry in entries

@@ -32,6 +32,8 @@ _WHOLE_FILE_BYTES = 1 << 20
 """A remote file of up to this size is fetched whole when opened: the round trip costs more than the bytes."""
 _SMALL_FILE_BYTES = 1 << 17
 """A local file of up to this size is read whole when opened."""
+_FLAT = frozenset({"s3", "abfs", "az", *gcs.PROTOCOLS})
+"""Protocols of stores without folders: a listing of a tree is like that of a folder."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "modified")
 """Names of the last-modified time in file systems. A creation time is not used."""
 _LOGGERS = ("adlfs", "azure", "gcsfs", "google")
@@ -89,6 +91,10 @@ class Files(Protocol):
 
     def folders(self, address: str) -> builtins.list[str]:
         """Return the names of the subfolders, in any order. Raises NotADirectoryError for a file."""
+        ...
+
+    def tree(self, address: str) -> dict[str, int | None] | None:
+        """Return the size of each file below a folder, by its path in it; None if that lists each folder."""
         ...
 
     def is_file(self, address: str) -> bool:
@@ -159,6 +165,10 @@ class LocalFiles:
             os.close(handle)
         # No memory map: if a writer truncates a mapped file, the process is killed.
         return pa.OSFile(address, mode="r")
+
+    def tree(self, address: str) -> None:  # noqa: ARG002 - it is that of remote storage
+        """Return None: the disk lists each folder."""
+        return
 
     def read_range(self, address: str, start: int, end: int) -> bytes:
         """Return a part of a file."""
@@ -301,6 +311,17 @@ class RemoteFiles:
     def folders(self, address: str) -> builtins.list[str]:
         """Return the names of the folders in a folder."""
         return [entry.name for entry in self.list(address) if entry.is_folder]
+
+    def tree(self, address: str) -> dict[str, int | None] | None:
+        """Return the size of each file below a folder of a store without folders."""
+        if self._protocol not in _FLAT:
+            return None
+        start = len(self._literal(address).strip("/")) + 1
+        return {
+            name.strip("/")[start:]: item.get("size")
+            for name, item in self._fs.find(address, detail=True).items()
+            if item["type"] == "file"
+        }
 
     def is_file(self, address: str) -> bool:
         """Return whether the file exists."""

@@ -288,3 +288,19 @@ def test_wrong_keys_are_refused_and_not_shown(s3, keys_matter):
         assert "Check the keys in storage_options, or the credentials in the environment." in str(caught.value)
         assert "PermissionError" in str(caught.value)
         assert "WRONGKEY" not in str(caught.value)
+
+
+def test_files_of_many_folders_are_found_by_one_listing_of_the_table(s3, caplog):
+    client, bucket, options = s3
+    for number in range(40):
+        client.put_object(Bucket=bucket, Key=f"t/day={number}/a b.parquet", Body=b"x" * number)
+    storage = Storage(f"s3://{bucket}/t", options)
+    paths = [f"day={number}/a b.parquet" for number in range(80)]
+
+    with caplog.at_level("DEBUG", "snapshot_explorer.storage"):
+        sizes = storage.sizes(paths)
+
+    assert [sizes.get(path) for path in paths] == [*range(40), *[None] * 40]
+    assert [record.message for record in caplog.records if record.message.startswith("listed")] == [
+        f"listed s3://{bucket}/t with its folders (40 files)"
+    ]
