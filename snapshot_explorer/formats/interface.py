@@ -487,10 +487,9 @@ class TableVersion(ABC):
         Raises:
             UnsupportedFeatureError: A version needs a feature that is not read; nothing has been read.
         """
-        first, last = (
-            version.plan(predicate).splits for version, predicate in zip((self, other), predicates, strict=True)
-        )
-        return PlannedPair(splits=(first, last), shared_files=0)
+        of_first, of_last = predicates
+        first, last = self.storage.together(lambda: self.plan(of_first), lambda: other.plan(of_last))
+        return PlannedPair(splits=(first.splits, last.splits), shared_files=0)
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
         """Return a value that is equal for splits of one file that differ at most in its deletion vector.

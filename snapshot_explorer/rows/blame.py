@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,12 +29,16 @@ from snapshot_explorer.rows.source import UNREADABLE, column_names
 from snapshot_explorer.rows.touched_versions import touched_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Gap, Split
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import Touched
+
+
+_AT_ONCE = 4
+"""Versions of a remote table that are planned and compared at the same time."""
 
 
 def blame(source: Source, request: BlameRequest, between: Sequence[int] | None = None) -> Blame:
@@ -99,28 +104,25 @@ class _Reader:
         self._called = column_names(self._source.format, starts, self._reference, self._needed)
         self._widen(starts, known[begin], known[places[-1]])
         found: list[ChangesAt] = []
-        state: _State | None = None
+        is_first = True
         gaps_before: list[Gap] = []
         unreadable: list[int] = []
         with step("Comparing versions", total=len(places)) as comparing:
-            for place in places:
+            comparisons = self._comparisons([known[place] for place in places])
+            for place, changes in zip(places, comparisons, strict=True):
                 number = known[place]
+                comparing.advance()
                 gaps = self._source.gaps(known[max(begin, place - 1) : place + 1])
-                try:
-                    following = self._state(number)
-                    changes = self._compared(state, following)
-                except UNREADABLE as error:
-                    self.reading.unreadable[number] = self._reason(number, error)
+                if isinstance(changes, Exception):
+                    self.reading.unreadable[number] = self._reason(number, changes)
                     gaps_before, unreadable = [*gaps_before, *gaps], [*unreadable, number]
                     continue
-                finally:
-                    comparing.advance()
                 self.reading.compared += 1
                 if len(changes):
                     gaps_before += gaps
                     skipped = tuple(gaps_before), tuple(unreadable)
-                    found.append(ChangesAt(number, changes, *skipped, is_first=state is None))
-                state, gaps_before, unreadable = following, [], []
+                    found.append(ChangesAt(number, changes, *skipped, is_first=is_first))
+                is_first, gaps_before, unreadable = False, [], []
         return found
 
     def _reason(self, number: int, error: Exception) -> str:
@@ -177,6 +179,42 @@ class _Reader:
             fields.append(pa.field(name, kind))
         return Aligned(schema=pa.schema(fields), names_a=there, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
 
+    def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:
+        """Yield the changed rows of each version since the last one that could be read, or why it cannot be read.
+
+        On remote storage several are compared at a time, each with the one before it: those after a version that
+        cannot be read are compared again.
+        """
+        storage = self._source.format.storage
+        at_once = 1 if storage.is_local else _AT_ONCE
+        before: _State | None = None
+        for begin in range(0, len(numbers), at_once):
+            some = numbers[begin : begin + at_once]
+            states = storage.together(*(partial(self._state_or_error, number) for number in some))
+            pairs = list(zip([before, *states[:-1]], states, strict=True))
+            results = storage.together(*(partial(self._compared_or_error, *pair) for pair in pairs))
+            for (assumed, after), changes in zip(pairs, results, strict=True):
+                found = changes if assumed is before else self._compared_or_error(before, after)
+                yield found
+                if not isinstance(found, Exception) and not isinstance(after, Exception):
+                    before = after
+
+    def _state_or_error(self, number: int) -> _State | Exception:
+        try:
+            return self._state(number)
+        except UNREADABLE as error:
+            return error
+
+    def _compared_or_error(self, before: _State | Exception | None, after: _State | Exception) -> pa.Table | Exception:
+        if isinstance(after, Exception):
+            return after
+        if isinstance(before, Exception):
+            return before
+        try:
+            return self._compared(before, after)
+        except UNREADABLE as error:
+            return error
+
     def _state(self, number: int) -> _State:
         version = self._source.format.version(number)
         columns = self._aligned(version)
@@ -199,7 +237,9 @@ class _Reader:
         if before is not None:
             changed = differing_splits(before.splits, after.splits, before.version, after.version)
             old, new = changed.before, changed.after
-        left, right = self._rows(before or after, old), self._rows(after, new)
+        left, right = after.version.storage.together(
+            lambda: self._rows(before or after, old), lambda: self._rows(after, new)
+        )
         if self._key:
             self._check_key(left, before or after)
             self._check_key(right, after)

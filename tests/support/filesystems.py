@@ -12,7 +12,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
-SETTLED = 0.1
+SETTLED = 0.15
 """Seconds without a request after which a round is complete."""
 WRITES = (
     "_rm",
@@ -88,7 +88,7 @@ class CountedFile(AbstractBufferedFile):
 def counting(protocol="counted", *, latency=0.0, in_rounds=False):
     """Return a file system class over memory:// whose `requests` says what was asked, as an object store counts it.
 
-    With `in_rounds` it answers only when no further request comes for a tenth of a second, all at once. So `rounds`
+    With `in_rounds` it answers only when no further request comes for a while, all at once. So `rounds`
     counts requests of which each needs the answer of the one before, whatever the machine does besides.
     """
 

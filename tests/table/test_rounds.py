@@ -1,13 +1,16 @@
 """How often calls wait for an object store: rounds of requests that depend on each other, and how many requests."""
 
+import io
 import random
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
 from tests.support import filesystems
-from tests.support.delta.table_builder import DeltaTable
+from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -65,6 +68,14 @@ CALLS = {
     "count": lambda table: table.current.count(),
     "row_changes": lambda table: table.row_changes("latest~1", "latest"),
     "compare": lambda table: repr(table.compare("latest~2", "latest")),
+    "diff_rows": lambda table: table.diff_rows("latest~2", "latest").to_arrow(),
+    "blame": lambda table: table.blame("id = 5", columns=["id"]),
+    "bisect": lambda table: table.bisect(f"count(*) > {5 * ROWS}"),
+    "profile_over": lambda table: table.profile_over(),
+    "lifetimes": lambda table: table.lifetimes(),
+    "readability": lambda table: table.readability(),
+    "health": lambda table: table.health(),
+    "sql": lambda table: table.sql("select max(id) from this where id < 1000"),
 }
 MOST = {
     "delta": {
@@ -79,10 +90,18 @@ MOST = {
         "count": (0, 0),
         "row_changes": (5, 5),
         "compare": (5, 15),
+        "diff_rows": (5, 11),
+        "blame": (27, 54),
+        "bisect": (17, 51),
+        "profile_over": (9, 22),
+        "lifetimes": (7, 19),
+        "readability": (10, 28),
+        "health": (2, 3),
+        "sql": (3, 8),
     },
     "paimon": {
         "open": (3, 4),
-        "update": (2, 3),
+        "update": (1, 3),
         "history": (5, 23),
         "files": (2, FILES + 4),
         "rows": (5, 3 * FILES + 4),
@@ -90,21 +109,37 @@ MOST = {
         "condition": (5, 2 * FILES + 5),
         "preview": (5, FILES + 6),
         "count": (3, FILES + 4),
-        "row_changes": (10, 14),
-        "compare": (12, 48),
+        "row_changes": (9, 14),
+        "compare": (11, 48),
+        "diff_rows": (10, 35),
+        "blame": (27, 95),
+        "bisect": (29, 97),
+        "profile_over": (12, 39),
+        "lifetimes": (7, 32),
+        "readability": (14, 54),
+        "health": (6, 15),
+        "sql": (8, 28),
     },
     "iceberg": {
         "open": (5, 10),
         "update": (1, 7),
         "history": (1, 7),
-        "files": (2, FILES + 1),
-        "rows": (4, 3 * FILES + 1),
-        "one column": (4, 3 * FILES + 1),
-        "condition": (4, 2 * FILES + 2),
-        "preview": (4, FILES + 3),
-        "count": (2, FILES + 1),
+        "files": (1, FILES),
+        "rows": (3, 3 * FILES),
+        "one column": (3, 3 * FILES),
+        "condition": (3, 2 * FILES + 1),
+        "preview": (3, FILES + 2),
+        "count": (1, FILES),
         "row_changes": (6, 18),
-        "compare": (4, 37),
+        "compare": (4, 36),
+        "diff_rows": (6, 36),
+        "blame": (18, 87),
+        "bisect": (17, 83),
+        "profile_over": (8, 46),
+        "lifetimes": (4, 26),
+        "readability": (8, 41),
+        "health": (2, 13),
+        "sql": (5, 26),
     },
 }
 """The most rounds and requests of each call, after the table was opened."""
@@ -124,3 +159,26 @@ def test_a_call_waits_for_the_store_no_more_often_than_it_must(tables, register,
     cost = counted.rounds, len(counted.requests)
     assert cost[0] <= MOST[name][call][0], cost
     assert cost[1] <= MOST[name][call][1], cost
+
+
+def test_sql_fetches_only_the_columns_and_row_groups_that_it_needs(register, memory_root):
+    counted = register(filesystems.counting())
+    filesystem, root = memory_root
+    noise = pa.array(TEXTS * 6)
+    table = pa.table({"id": pa.array(range(6 * ROWS)), "first": noise, "second": noise, "third": noise})
+    written = DeltaTable(
+        filesystem, root, fields=[(name, "long" if name == "id" else "string") for name in table.column_names]
+    )
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=ROWS, use_dictionary=False)
+    written.write("wide.parquet", out.getvalue())
+    written.commit(add("wide.parquet", size=len(out.getvalue()), rows=6 * ROWS))
+    orders = open_table(f"counted://{root}")
+    counted.requests.clear()
+
+    answer = orders.sql(f"select max(second) from this where id < {ROWS}")
+
+    fetched = sum(one.bytes for one in counted.requests if one.path.endswith(".parquet"))
+    chunk = pq.ParquetFile(out).metadata.row_group(0).column(2).total_compressed_size
+    assert answer.iloc[0, 0] == max(TEXTS)
+    assert fetched < 2 * chunk + 131_072 < len(out.getvalue()) / 5

@@ -152,7 +152,9 @@ class DeltaVersion(TableVersion):
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
         """Return the splits of two versions, without the files that both read in the same way."""
-        states = [version._log.state(version._number) for version in (self, other)]  # noqa: SLF001 - its own
+        states = self._storage.together(
+            *(partial(version._log.state, version._number) for version in (self, other))  # noqa: SLF001 - its own
+        )
         return planning.plan_pair(self._storage, states, predicates)
 
     def changelog(self) -> RowChanges:

@@ -69,7 +69,7 @@ class IcebergVersion(TableVersion):
             metadata_log=(),
             current_snapshot_id=None,
         )
-        return IcebergVersion, (replace(self._source, metadata=metadata), self._snapshot, self._number)
+        return IcebergVersion, (replace(self._source, metadata=metadata, manifests={}), self._snapshot, self._number)
 
     @property
     def storage(self) -> Storage:

@@ -94,7 +94,7 @@ class PaimonVersion(TableVersion):
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
-        return self._schemas.with_newest(self._snapshot.schema_id)[0]  # whose options are needed next
+        return self._schemas.of_version(self._snapshot.schema_id)
 
     @cached_property
     def schema(self) -> TableSchema:

@@ -179,7 +179,7 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     """Return the row diff of a plan. Reads both sides once."""
     limit = _bytes_held(memory_limit)
     for side in (plan.a, plan.b):
-        if side.unreadable is not None:
+        if side.version.storage.is_local:  # of others, a request each; reading a missing file raises the same
             check_files(side.version, side.splits)
     check_key(plan)
     found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.model import Gap, Split
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
     """One of the two versions of a row diff, and what is read of it."""
 
@@ -37,8 +38,18 @@ class Side:
     splits: tuple[Split, ...]
     branch: str | None = None
     """Its branch, where the other version is on another one; otherwise None."""
-    unreadable: str | None = None
-    """Why it cannot be read: a data file does not exist. None also where files are many and remote: not checked."""
+
+    @cached_property
+    def unreadable(self) -> str | None:
+        """Why it cannot be read: a data file does not exist. None also where files are many and remote: not checked.
+
+        A request for each remote file.
+        """
+        try:
+            check_files(self.version, self.splits)
+        except (CorruptTableError, SnapshotNotFoundError) as error:
+            return f"Version {self.number} cannot be read: {error}"
+        return None
 
     @property
     def number(self) -> int | None:
@@ -218,6 +229,7 @@ def plan_diff(
     """
     if a.number is None or b.number is None:
         raise SnapshotNotFoundError(f"{path} has no version yet: nothing has been committed to it.")
+    a.storage.together(lambda: a.arrow_schema, lambda: b.arrow_schema)  # which both keep
     names = b.arrow_schema.names
     key = (request.key,) if isinstance(request.key, str) else request.key
     wanted = checked_names(request.columns, names, "columns")
@@ -230,21 +242,26 @@ def plan_diff(
     _check_key(chosen_key, columns, a)
     compared = frozenset(names if wanted is None else (*wanted, *chosen_key))
     read = [name for name in names if name in compared or (where is not None and name in where.columns)]
-    found = changed_splits(
-        a,
-        b,
-        where_a=_predicate(where, columns, a, of_a=True),
-        where_b=_predicate(where, columns, b, of_a=False),
-        columns=[(columns.names_a.get(name), name) for name in read],
+    numbers = a.number, b.number
+    time_a, time_b, gaps, found = a.storage.together(
+        lambda: time_of(parted.format_a if parted else table_format, numbers[0]),
+        lambda: time_of(table_format, numbers[1]),
+        lambda: () if parted else table_format.listing(0).gaps_between(*sorted(numbers)),
+        lambda: changed_splits(
+            a,
+            b,
+            where_a=_predicate(where, columns, a, of_a=True),
+            where_b=_predicate(where, columns, b, of_a=False),
+            columns=[(columns.names_a.get(name), name) for name in read],
+        ),
     )
-    times = [time_of(parted.format_a if parted else table_format, a.number), time_of(table_format, b.number)]
     branches = (parted.name_a, parted.name_b) if parted else (None, None)
     plan = RowDiffPlan(
         path=path,
         name=request.name,
         format=table_format.name,
-        a=_side(a, times[0], found.before, branches[0]),
-        b=_side(b, times[1], found.after, branches[1]),
+        a=_side(a, time_a, found.before, branches[0]),
+        b=_side(b, time_b, found.after, branches[1]),
         key=tuple(name for name in names if name in chosen_key),
         columns=tuple(name for name in names if name in compared),
         columns_only_a=columns.only_a if wanted is None else (),
@@ -254,18 +271,13 @@ def plan_diff(
         aligned=columns,
         condition=where,
         is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
-        gaps=() if parted else table_format.listing(0).gaps_between(*sorted((a.number, b.number))),
+        gaps=gaps,
     )
     return replace(plan, call=_call(plan, request))
 
 
 def _side(version: TableVersion, committed_at: datetime | None, splits: Sequence[Split], branch: str | None) -> Side:
-    unreadable = None
-    try:
-        check_files(version, splits)
-    except (CorruptTableError, SnapshotNotFoundError) as error:
-        unreadable = f"Version {version.number} cannot be read: {error}"
-    return Side(version=version, committed_at=committed_at, splits=tuple(splits), branch=branch, unreadable=unreadable)
+    return Side(version=version, committed_at=committed_at, splits=tuple(splits), branch=branch)
 
 
 def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:

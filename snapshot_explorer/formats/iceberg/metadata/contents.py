@@ -1,7 +1,7 @@
 """The contents of snapshots: manifests, live files, and the files that each snapshot changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -27,14 +27,26 @@ class Source:
     metadata: TableMetadata
     locations: Locations
     """Maps its recorded paths."""
+    manifests: dict[int, pa.Table] = field(default_factory=dict, compare=False, repr=False)
+    """The MANIFEST_FILES of the snapshot that was read last, by its id."""
 
 
 def manifests_of(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
-    """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently."""
+    """Return the MANIFEST_FILES of snapshots, in their order. Reads their manifest lists concurrently.
+
+    The list of a single snapshot is kept until that of another one is read.
+    """
+    known = source.manifests.get(snapshots[0].id) if len(snapshots) == 1 else None
+    if known is not None:
+        return known
     try:
-        return read_manifest_lists(source.storage, source.locations, snapshots)
+        found = read_manifest_lists(source.storage, source.locations, snapshots)
     except MissingFileError as error:
         raise _missing(source, error) from error
+    if len(snapshots) == 1:
+        source.manifests.clear()
+        source.manifests[snapshots[0].id] = found
+    return found
 
 
 def entries_of(

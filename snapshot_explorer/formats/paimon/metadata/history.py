@@ -87,7 +87,8 @@ class PaimonHistory:
     def newest(self) -> Listing:
         """Return a listing of only the newest version, by the hint where it is valid.
 
-        Three requests, and one more listing where the hint is missing or wrong.
+        Three requests, and one more listing where the hint is missing or wrong. All at once where the version that was
+        the newest before still is.
 
         Source: paimon SnapshotManager.latestSnapshotId, HintFileUtils; in addition, the hinted file must exist.
         """
@@ -105,15 +106,22 @@ class PaimonHistory:
         raise self._unstable_error()
 
     def _newest_listing(self) -> Listing:
-        hint = self._hint()
+        before = self._newest
+        guessed = [] if before is None else [before.id, before.id + 1]
+        hinted, *guesses = self._storage.read_present(
+            [self._layout.hint("snapshot", "LATEST"), *map(self._path, guessed)]
+        )
+        hint = parse_hint(hinted)
         if hint is None:
             return self._list_and_read(hint)
-        before = self._newest
         requested = [hint, hint + 1]
         if before is not None and before.id not in requested:
             requested.append(before.id)
+        read = dict(zip(guessed, guesses, strict=True))
+        rest = [version for version in requested if version not in read]
+        read |= zip(rest, self._storage.read_present([self._path(version) for version in rest]), strict=True)
         paths = [self._path(version) for version in requested]
-        contents = self._storage.read_present(paths)
+        contents = [read[version] for version in requested]
         if contents[0] is None or contents[1] is not None:
             return self._list_and_read(hint)
         newest = reparse(self._storage, paths[:1], contents[:1])[0]

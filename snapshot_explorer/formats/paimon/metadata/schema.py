@@ -252,6 +252,12 @@ class Schemas:
         found, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
         return found, self._with_number(newest)
 
+    def of_version(self, number: int) -> PaimonSchema:
+        """Return a schema by id. If it has to be read, the newest one is read too, whose options are needed next."""
+        with self._lock:
+            known = self._known.get(number)
+        return known or self.with_newest(number)[0]
+
     def _newest_number(self) -> int:
         with self._lock:
             read = max(self._known, default=0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +86,7 @@ def scan(
 
 def scan_pair(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> PlannedPair:
     """Return the splits of two versions of a branch, without groups of equal files."""
-    first, last = (_scanned(storage, schemas, snapshot, None) for snapshot in snapshots)
+    first, last = storage.together(*(partial(_scanned, storage, schemas, snapshot, None) for snapshot in snapshots))
     shared = shared_groups(first.files, first.state.indexes, last.files, last.state.indexes)
     splits = []
     for scanned, is_shared, snapshot in zip((first, last), shared, snapshots, strict=True):
