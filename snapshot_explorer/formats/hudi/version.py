@@ -20,7 +20,12 @@ from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_fra
 from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
-from snapshot_explorer.formats.hudi.metadata.schema import field_ids, table_schema, version_schema
+from snapshot_explorer.formats.hudi.metadata.schema import (
+    field_ids,
+    has_one_type_per_column,
+    table_schema,
+    version_schema,
+)
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan import planning
 from snapshot_explorer.formats.hudi.scan import read as rows
@@ -163,6 +168,7 @@ class HudiVersion(TableVersion):
             files=() if number is None else state.at(number, self._storage.root),
             committed_before=state.start if state.is_cut else None,
             schema_on_read=self._definition.schema_on_read,
+            has_one_type_per_column=has_one_type_per_column(self._source, self._definition.fields),
         )
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:

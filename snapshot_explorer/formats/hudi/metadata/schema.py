@@ -59,6 +59,23 @@ def _recorded(source: HudiSource, version: int | None) -> tuple[str | None, bool
     return None, False
 
 
+def has_one_type_per_column(source: HudiSource, fields: Sequence[HudiField]) -> bool:
+    """Return whether these columns had the same types in the schemas of all commits, so that all files have them.
+
+    False if commits are not known. Hudi widens floats in its own way, which other readers of the files do not.
+    """
+    state = source.state
+    if state.is_cut:
+        return False
+    commits = source.commits(source.versions)
+    types = {field.name: field.type for field in fields}
+    for text in {commit.schema for commit in commits.values()} - {None}:
+        for field in parse_fields(str(text), "the metadata of a commit"):
+            if types.get(field.name, field.type) != field.type:
+                return False
+    return True
+
+
 def _of_file(source: HudiSource, version: int) -> str | None:
     """Return the schema in a base file of a version; None if it has none. Reads its footer."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time

@@ -32,7 +32,7 @@ def split_by_file(split: Split) -> Sequence[Split]:
 def native_files(storage: Storage, split: Split) -> NativeRows | None:
     """Return the files of a split for other readers; None if they would return other rows."""
     plan = split.detail
-    if not isinstance(plan, HudiPlan) or plan.merge is not None or plan.null_texts:
+    if not split.raw or not isinstance(plan, HudiPlan):
         return None
     constants = dict(plan.partition)
     fields = [field for field in plan.fields if field.name not in constants]

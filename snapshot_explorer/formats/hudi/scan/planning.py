@@ -42,6 +42,8 @@ class VersionFiles:
     """Blocks of instants before this one count too; None if all commits are known."""
     schema_on_read: bool
     """Whether columns are found by ids."""
+    has_one_type_per_column: bool
+    """Whether all files have the types of these columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +205,7 @@ def _split(
     rows = sum(known) if len(known) == len(counts) else None
     return Split(
         files=tuple(file.path for file in files),
-        raw=not logs and not partition.null_texts,
+        raw=not logs and not partition.null_texts and source.has_one_type_per_column,
         partition=partition.texts,
         bucket=None,
         rows=rows,
