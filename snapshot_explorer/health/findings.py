@@ -298,7 +298,7 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
 
 def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) -> Finding:
     watch, act = (max(number, times * settings.metadata_limit) for number, times in _COMMITS)
-    checkpoint = "no checkpoint"
+    checkpoint = "no checkpoint that can be read"
     if len(base):
         bytes_known = base["size_bytes"].drop_null().to_numpy()
         parts = f" in {len(base):,} files" if len(base) > 1 else ""

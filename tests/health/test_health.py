@@ -1,5 +1,6 @@
 """How well a version is kept: numbers against plain Python, findings against thresholds, and how it is drawn."""
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -248,6 +249,19 @@ def test_commits_since_the_checkpoint_are_counted():
 
     assert [(one["value"], one["state"]) for one in states] == [(99, "ok"), (100, "watch"), (1000, "act")]
     assert states[0]["found"].startswith("99, and the checkpoint of 2.0 kB in 2 files: 101 files to read at opening")
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_said_to_be_absent(tmp_path):
+    shutil.copytree(DATA / "delta" / "checkpoint_v2_json", tmp_path / "t")
+    for sidecar in (tmp_path / "t" / "_delta_log" / "_sidecars").iterdir():
+        sidecar.write_bytes(b"")
+
+    health = open_table(tmp_path / "t").health()
+
+    assert (
+        "9, and no checkpoint that can be read: 9 files to read at opening"
+        in health.findings.to_arrow()["found"].to_pylist()
+    )
 
 
 def test_a_version_without_files_has_nothing_to_be_done(memory_root):
