@@ -1,16 +1,19 @@
-"""What reading from an object store costs: ours against deltalake and polars, at several delays per request.
+"""What reading from an object store costs: ours against deltalake, polars, pyiceberg and pypaimon.
 
-    python tests/benchmarks/store.py [--peers PYTHON] [--delays 0 50 200] [--runs 3] [--works WORK ...]
+    python tests/benchmarks/store.py [delta paimon iceberg] [--peers PYTHON] [--delays 0 50 200] [--runs 3]
+        [--works WORK ...] [--only LIBRARY ...]
 
 A small S3 server on the loopback interface answers each request after a fixed delay. Every measurement has a process of
 its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
-requests of which each begins after the one before has ended. DuckDB is left out: its httpfs is not a Python package.
+requests of which each begins after the one before has ended. A table has 110 commits of a file of 40,000 rows, that
+of Delta a checkpoint too. DuckDB is left out: its httpfs is not a Python package. So are peers that are not installed.
 """
 
 # ruff: noqa: T201 - it prints what it measured
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import statistics
 import subprocess
@@ -27,10 +30,14 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
 
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
+from tests.support.iceberg.table_builder import IcebergTable
+from tests.support.paimon.avro_schemas import newest_manifest
+from tests.support.paimon.table_builder import PaimonTable, avro
 
 FILES, ROWS, RUNS = 110, 40_000, 3
 SLOW = 200
@@ -213,6 +220,64 @@ def _checkpoint(log: Path, number: int, metadata: dict[str, Any], adds: list[dic
     (log / "_last_checkpoint").write_text(json.dumps({"version": number, "size": len(rows)}))
 
 
+def write_iceberg(folder: Path) -> None:
+    """Write 110 snapshots of a file each, with a manifest for each."""
+    table = _Iceberg(LocalFileSystem(auto_mkdir=True), str(folder), location=f"s3://lake/{folder.name}")
+    rng = np.random.default_rng(1)
+    for number in range(FILES):
+        table.commit(_rows(rng, number))
+
+
+class _Iceberg(IcebergTable):
+    """A table with the columns of the benchmark."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = {"id": "long", "amount": "double", "price": "double", "name": "string"}
+        fields = [
+            {"id": number, "name": name, "required": False, "type": dtype}
+            for number, (name, dtype) in enumerate(names.items(), 1)
+        ]
+        self.metadata["schemas"] = [{"type": "struct", "schema-id": 0, "fields": fields}]
+        self.metadata["last-column-id"] = len(fields)
+
+    def data_file(self, name: str, rows: pa.Table) -> dict[str, Any]:
+        schema = [field.with_metadata({"PARQUET:field_id": str(id_)}) for id_, field in enumerate(rows.schema, 1)]
+        out = io.BytesIO()
+        pq.write_table(rows.cast(pa.schema(schema)), out)
+        return {
+            "content": 0, "file_path": self.path(f"data/{name}"), "file_format": "PARQUET", "partition": {},
+            "record_count": len(rows), "file_size_in_bytes": self.write(f"data/{name}", out.getvalue()),
+        }  # fmt: skip
+
+
+class _Paimon(PaimonTable):
+    """A table whose manifests have all columns that pypaimon reads."""
+
+    def _manifest(self, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        record: dict[str, Any] = super()._manifest(name, entries)
+        content = avro(newest_manifest(), entries)
+        self.write(f"manifest/{name}", content)
+        return record | {"_FILE_SIZE": len(content)}
+
+
+def write_paimon(folder: Path) -> None:
+    """Write 110 snapshots of a file each, with a manifest for each, as an append table."""
+    table = _Paimon(LocalFileSystem(auto_mkdir=True), str(folder))
+    schema = json.loads((folder / "schema" / "schema-0").read_text())
+    names = {"id": "BIGINT", "amount": "DOUBLE", "price": "DOUBLE", "name": "STRING"}
+    schema["fields"] = [
+        {"id": number, "name": name, "type": dtype} for number, (name, dtype) in enumerate(names.items())
+    ]
+    schema["highestFieldId"] = len(names) - 1
+    table.write("schema/schema-0", json.dumps(schema).encode())
+    rng = np.random.default_rng(1)
+    for number in range(FILES):
+        out = io.BytesIO()
+        pq.write_table(_rows(rng, number), out)
+        table.commit([(None, None)] * ROWS, content=out.getvalue())
+
+
 def _rows(rng: np.random.Generator, number: int) -> pa.Table:
     return pa.table(
         {
@@ -225,6 +290,9 @@ def _rows(rng: np.random.Generator, number: int) -> pa.Table:
 
 
 WORKS = ("open", "history of 20", "all rows", "two columns", "where id < 1000", "preview of 200 rows")
+TABLES = {"delta": write_delta, "paimon": write_paimon, "iceberg": write_iceberg}
+NAMES = {"delta": "delta", "paimon": "shop.db/paimon", "iceberg": "iceberg"}
+"""The folder of each table below the bucket."""
 OURS = """
 from snapshot_explorer import open_table
 import pyarrow, pyarrow.parquet, duckdb, s3fs
@@ -261,6 +329,33 @@ def run(work):
     if work == "preview of 200 rows": rows = rows.head(200)
     return len(rows.collect())
 """
+PYICEBERG = """
+from pyiceberg.table import StaticTable
+import pyarrow.dataset
+options = {"s3.endpoint": url, "s3.access-key-id": "k", "s3.secret-access-key": "s", "s3.region": "us-east-1"}
+def run(work):
+    table = StaticTable.from_metadata(f"s3://lake/{name}/metadata/v110.metadata.json", options)
+    if work == "history of 20": return len(table.inspect.snapshots())
+    if work == "all rows": return table.scan().to_arrow().num_rows
+    if work == "two columns": return table.scan(selected_fields=("id", "amount")).to_arrow().num_rows
+    if work == "where id < 1000": return table.scan("id < 1000").to_arrow().num_rows
+    if work == "preview of 200 rows": return table.scan(limit=200).to_arrow().num_rows
+"""
+PYPAIMON = """
+from pypaimon import CatalogFactory
+options = {"warehouse": "s3://lake", "s3.endpoint": url, "s3.access-key": "k", "s3.secret-key": "s",
+           "s3.region": "us-east-1", "s3.path.style.access": "true"}
+COLUMNS = ["id", "amount"]
+def run(work):
+    table = CatalogFactory.create(options).get_table("shop.paimon")
+    if work == "open": return
+    if work == "history of 20": raise NotImplementedError
+    builder = table.new_read_builder()
+    if work == "two columns": builder = builder.with_projection(COLUMNS)
+    if work == "where id < 1000": builder = builder.with_filter(builder.new_predicate_builder().less_than("id", 1000))
+    if work == "preview of 200 rows": builder = builder.with_limit(200)
+    return builder.new_read().to_arrow(builder.new_scan().plan().splits()).num_rows
+"""
 TIMED = """
 import time
 sys.stdin.readline()
@@ -268,7 +363,12 @@ start = time.perf_counter()
 found = run(work)
 print(json.dumps([time.perf_counter() - start, found]))
 """
-CODES = {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS}
+CODES = {
+    "delta": {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS},
+    "iceberg": {"ours": OURS, "pyiceberg": PYICEBERG},
+    "paimon": {"ours": OURS, "pypaimon": PYPAIMON},
+}
+"""What each library does, by the format."""
 
 
 def measure(server: Server, python: str, code: str, name: str, work: str) -> tuple[float, int, int] | None:
@@ -291,36 +391,47 @@ def measure(server: Server, python: str, code: str, name: str, work: str) -> tup
 def main() -> None:
     """Measure each work with each library at each delay, in turns, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", default=sys.executable, help="an interpreter that has deltalake and polars")
+    parser.add_argument("formats", nargs="*", default=list(TABLES))
+    parser.add_argument("--peers", default=sys.executable, help="an interpreter that has the peers of the formats")
     parser.add_argument("--delays", type=int, nargs="*", default=[0, 50, SLOW], help="milliseconds per request")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--works", nargs="*", default=WORKS)
-    parser.add_argument("--only", nargs="*", default=list(CODES))
+    parser.add_argument("--only", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        write_delta(Path(root) / "delta")
         server = Server(Path(root))
-        for delay in arguments.delays:
-            server.delay = delay / 1000
-            for work in arguments.works:
-                runs: dict[str, list[tuple[float, int, int]]] = {}
-                for _ in range(arguments.runs):
-                    for library in arguments.only:
-                        python = sys.executable if library == "ours" else arguments.peers
-                        measured = measure(server, python, CODES[library], "delta", work)
-                        if measured is not None:
-                            runs.setdefault(library, []).append(measured)
-                medians = {library: statistics.median(run[0] for run in found) for library, found in runs.items()}
-                for library, found in runs.items():
-                    _, requests, rounds = found[-1]
-                    print(
-                        f"{delay:4} ms  {work:20} {library:10} {medians[library]:6.2f} s {requests:5} requests "
-                        f"{rounds:4} rounds",
-                        flush=True,
-                    )
-                ours = medians.pop("ours", None)
-                if ours is not None and delay:
-                    record(f"Delta on S3, {delay} ms per request: {work}", ours, medians)
+        for table in arguments.formats:
+            TABLES[table](Path(root) / NAMES[table])
+            for delay in arguments.delays:
+                server.delay = delay / 1000
+                for work in arguments.works:
+                    compare(server, table, work, arguments)
+
+
+def compare(server: Server, table: str, work: str, arguments: argparse.Namespace) -> None:
+    """Measure a work with each library, in turns; print the medians, and record them for the guide's page."""
+    delay = round(server.delay * 1000)
+    runs: dict[str, list[tuple[float, int, int]]] = {}
+    for _ in range(arguments.runs):
+        for library in arguments.only or CODES[table]:
+            python = sys.executable if library == "ours" else arguments.peers
+            measured = measure(server, python, CODES[table][library], NAMES[table], work)
+            if measured is not None:
+                runs.setdefault(library, []).append(measured)
+    medians = {library: statistics.median(run[0] for run in found) for library, found in runs.items()}
+    costs = {library: found[-1][1:] for library, found in runs.items()}
+    for library, (requests, rounds) in costs.items():
+        print(
+            f"{delay:4} ms  {table:8} {work:20} {library:10} {medians[library]:6.2f} s {requests:5} requests "
+            f"{rounds:4} rounds",
+            flush=True,
+        )
+    ours = medians.pop("ours", None)
+    if ours is not None and delay:
+        note = "; ".join(
+            f"{library}: {requests} requests in {rounds} rounds" for library, (requests, rounds) in costs.items()
+        )
+        record(f"{table.capitalize()} on S3, {delay} ms per request: {work}", ours, medians, note=note)
 
 
 if __name__ == "__main__":
