@@ -5,57 +5,25 @@ Never "yes", "in good order", "none", "nothing changed" or 0; see ARCHITECTURE, 
 
 import copy
 import re
+from pathlib import Path
 
-import pandas as pd
-import pyarrow as pa
 import pytest
 
-from snapshot_explorer import open_table
+import snapshot_explorer
+from snapshot_explorer import Snapshot, Table, open_table
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import Commit
+from tests.support import not_checked, public_calls
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.iceberg import table_builder
-from tests.support.public_calls import PARTS, Drawn, arguments_for, calls, drawings, notebook_calls
+from tests.support.not_checked import is_called, more_calls, tables_in, texts_of, unfounded
+from tests.support.public_calls import arguments_for, calls, drawings, notebook_calls
 from tests.support.scenarios import SCENARIOS, played
-
-UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
-"""What no text may say of files that nobody looked for."""
-LOOKING = {"readability", "%snapshot readability", "doctor", "%snapshot doctor"}
-"""The calls that look for files."""
-
-
-def tables_in(value):
-    """Yield the Arrow tables that a public result consists of."""
-    if isinstance(value, Frame):
-        yield value.to_arrow()
-    elif isinstance(value, pa.Table):
-        yield value
-    elif isinstance(value, Commit):
-        yield pa.table({"readable": pa.array([value.readable], pa.string())})
-    elif parts := PARTS.get(type(value)):
-        yield from tables_in(parts(value))
-    elif isinstance(value, dict):
-        yield from tables_in(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from tables_in(part)
-
-
-def texts_of(value):
-    """Yield what a public result looks like."""
-    if isinstance(value, Drawn):
-        yield value.text
-    elif not isinstance(value, pa.Table | pd.DataFrame):
-        yield repr(value)
-        if hasattr(value, "_repr_mimebundle_"):
-            yield from (text for text in value._repr_mimebundle_().values() if isinstance(text, str))
 
 
 def results(url):
     """Yield every public call by name, with its result on a newly opened table; nothing of calls that fail."""
     given = arguments_for(open_table(url))
-    for name, call in (calls(given) | drawings(given) | notebook_calls(given)).items():
+    for name, call in (calls(given) | drawings(given) | notebook_calls(given) | more_calls(given)).items():
         try:
             yield name, call(open_table(url))
         except SnapshotExplorerError:
@@ -81,14 +49,27 @@ def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenar
 
     for name, result in results(scenario.url):
         seen.add(name)
-        if name in LOOKING:
-            continue
-        for rows in tables_in(result):
-            if "readable" in rows.column_names:
-                assert "yes" not in rows["readable"].to_pylist(), name
-        for text in texts_of(result):
-            assert not UNFOUNDED.search(text), name
-    assert {"history", "commit", "health", "compare", "%snapshot log", "explorer", "readability"} <= seen
+        assert unfounded(name, result) == []
+    assert {"history", "commit", "health", "compare", "%snapshot log", "explorer", "readability", "find_tables"} <= seen
+
+
+NO_RESULTS = {
+    *("Limits", "load_ipython_extension", "samples", "show_progress", "show_versions", "unload_ipython_extension"),
+    *("cached_format_version", "cached_partition_values", "renamed_column", "time_note", "uncache"),
+    *("at_each", "drawing", "on_branch", "read_overview"),
+}
+"""Public names that return nothing about the files of versions, or what other names return too."""
+ON_SPARK = {"to_spark"}
+"""Those whose DataFrames are compared with the results of the local engine in tests/spark."""
+
+
+def test_every_public_name_is_among_the_calls():
+    sources = [Path(module.__file__).read_text(encoding="utf-8") for module in (public_calls, not_checked)]
+    names = {name for owner in (Table, Snapshot) for name in vars(owner) if not name.startswith("_")}
+
+    called = {name for name in {*names, *snapshot_explorer.__all__} if is_called(name, *sources)}
+
+    assert {*names, *snapshot_explorer.__all__} - called - NO_RESULTS == ON_SPARK
 
 
 def test_a_lost_file_of_the_newest_version_is_found_by_readability_and_then_known_everywhere(scenario):

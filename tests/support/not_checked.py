@@ -1,0 +1,78 @@
+"""The rule that a result says no more than was looked at, as a check of any public result.
+
+See ARCHITECTURE, "What a result may say".
+"""
+
+import re
+
+import pandas as pd
+import pyarrow as pa
+
+import snapshot_explorer
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import Commit
+from tests.support.public_calls import PARTS, Drawn
+
+UNFOUNDED = re.compile(r"[Ii]n good order|readable\W+yes\b|readable(?s:.)*?\d\dZ .*\byes *$", re.MULTILINE)
+"""What no text may say of files that nobody looked for."""
+LOOKING = {"readability", "%snapshot readability", "doctor", "%snapshot doctor"}
+"""The calls that look for files."""
+
+
+def tables_in(value):
+    """Yield the Arrow tables that a public result consists of."""
+    if isinstance(value, Frame):
+        yield value.to_arrow()
+    elif isinstance(value, pa.Table):
+        yield value
+    elif isinstance(value, Commit):
+        yield pa.table({"readable": pa.array([value.readable], pa.string())})
+    elif parts := PARTS.get(type(value)):
+        yield from tables_in(parts(value))
+    elif isinstance(value, dict):
+        yield from tables_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from tables_in(part)
+
+
+def texts_of(value):
+    """Yield what a public result looks like."""
+    if isinstance(value, Drawn):
+        yield value.text
+    elif not isinstance(value, pa.Table | pd.DataFrame):
+        yield repr(value)
+        if hasattr(value, "_repr_mimebundle_"):
+            yield from (text for text in value._repr_mimebundle_().values() if isinstance(text, str))
+
+
+def unfounded(name, result):
+    """Return what a public result says of files that nobody looked for; nothing of the calls that look for them."""
+    if name in LOOKING:
+        return []
+    readable = [rows["readable"].to_pylist() for rows in tables_in(result) if "readable" in rows.column_names]
+    said = [f"{name}: readable is yes" for values in readable if "yes" in values]
+    found = (UNFOUNDED.search(text) for text in texts_of(result))
+    return said + [f"{name}: {match.group()}" for match in found if match]
+
+
+def more_calls(given):
+    """Return public calls by name that no other suite needs: those that only read names, and those over folders."""
+    found = {
+        "find_tables": lambda t: snapshot_explorer.find_tables(given.path),
+        "find_tables without sizes": lambda t: snapshot_explorer.find_tables(given.path, sizes=False),
+        "find_tables of a folder": lambda t: snapshot_explorer.find_tables(given.path.rpartition("/")[0]),
+        "branch_names": lambda t: t.branch_names(),
+        "live_files": lambda t: t.current.live_files(),
+        "label": lambda t: (t.current.label, str(t.current.ref)),
+        "known readability": lambda t: t.current.known_readability(),
+        "cached files": lambda t: (t.current.cached_files(), t.current.cached_schema()),
+    }
+    if given.versions:
+        found["version_of"] = lambda t: t.version_of("latest~1")
+    return found
+
+
+def is_called(name, *sources):
+    """Return whether the source of tests calls a public name."""
+    return any(re.search(rf"\b{name}\b", source) for source in sources)
