@@ -4,9 +4,10 @@
     python -m tests.environments --all
 
 Each environment is a file of constraints in this folder; its comments name the Python release and, for some, another
-package that is installed beside. The command makes the environment, installs what is pinned and then the wheel under
-the constraints. It fails if a version moved or `pip check` reports a conflict. Then it runs the contract of all
-formats, the tables in `tests/data`, the explorer, and the notebooks 01, 02, 03 and 07 without comparing their outputs.
+package that is installed beside. The command makes the environment with uv, installs what is pinned and then the wheel
+under the constraints. It fails if a version moved or `uv pip check` reports a conflict. Then it runs the contract of
+all formats, the tables in `tests/data`, SQL and conditions, the explorer, and the notebooks 01, 02, 03 and 07 without
+comparing their outputs.
 With `--keep`, `notebooks/guide/environments.json` keeps the results, from which the table in `notebooks/guide/where.md`
 is written. A Python release is looked for in pyenv, then as `pythonX.Y`.
 """
@@ -99,22 +100,23 @@ def run(image: Image, folder: Path) -> dict[str, object]:
     """
     start = time.monotonic()
     python = folder / image.name / "bin" / "python"
-    _check([_python(image.python), "-m", "venv", str(python.parents[1])])
-    constraints = ["--constraint", str(FOLDER / f"{image.name}.txt")]
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
+    uv = _uv()
+    _check([uv, "venv", "-q", "--python", _python(image.python), str(python.parents[1])])
+    target = ["--python", str(python)]
+    install = [uv, "pip", "install", "-q", *target, "--constraint", str(FOLDER / f"{image.name}.txt")]
     first = [f"{name}=={version}" for name, version in image.pins.items()] + ([image.beside] if image.beside else [])
     if first:
-        _check([*pip, "install", "-q", *constraints, *first])
-    before = _versions(pip)
-    _check([*pip, "install", "-q", *constraints, str(_wheel(folder)), *TOOLS])
-    after = _versions(pip)
+        _check([*install, *first])
+    before = _versions(uv, target)
+    _check([*install, str(_wheel(uv, folder)), *TOOLS])
+    after = _versions(uv, target)
     moved = [f"{name} {before[name]} to {after.get(name)}" for name in before if after.get(name) != before[name]]
     if moved and image.pins:
         raise FailedError(f"installed versions moved: {', '.join(moved)}")
     wrong = [name for name, version in image.pins.items() if after[name.lower()] != version]
     if wrong:
         raise FailedError(f"not at the pinned version: {', '.join(wrong)}")
-    _check([*pip, "check"])
+    _check([uv, "pip", "check", *target])
     tests = _tests(python, folder / image.name)
     return {
         "image": image.name,
@@ -138,15 +140,22 @@ def _python(release: str) -> str:
     return command
 
 
-def _wheel(folder: Path) -> Path:
-    """Return the wheel of this clone, which is built once."""
-    if not list(folder.glob("*.whl")):
-        _check([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)])
+def _uv() -> str:
+    """Return the program of uv, which installs in seconds what takes pip minutes."""
+    command = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if command is None:
+        raise FailedError("uv is not installed. Run: pip install uv")
+    return command
+
+
+def _wheel(uv: str, folder: Path) -> Path:
+    """Return the wheel of this clone."""
+    _check([uv, "build", "-q", "--wheel", "--out-dir", str(folder), str(ROOT)])
     return next(folder.glob("*.whl"))
 
 
-def _versions(pip: list[str]) -> dict[str, str]:
-    listed = json.loads(_check([*pip, "list", "--format", "json"]))
+def _versions(uv: str, target: list[str]) -> dict[str, str]:
+    listed = json.loads(_check([uv, "pip", "list", *target, "--format", "json"]))
     return {one["name"].lower(): one["version"] for one in listed}
 
 
