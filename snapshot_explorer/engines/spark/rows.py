@@ -18,6 +18,7 @@ from snapshot_explorer.engines.spark import native
 from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session
 from snapshot_explorer.engines.spark.tasks import on_executors, packs
+from snapshot_explorer.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,11 +92,18 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
 
 def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
     """Return the rows with the collations of columns of text, by which Spark then compares them."""
-    from pyspark.sql.functions import col, collate
-
     named = {field.name: collation_of(field) for field in wanted if pa.types.is_string(field.type)}
-    columns = {name: collate(col(quoted(name)), found.rpartition(".")[2]) for name, found in named.items() if found}
-    return rows.withColumns(columns) if columns else rows
+    collations = {name: collation.rpartition(".")[2] for name, collation in named.items() if collation}
+    if not collations:
+        return rows
+    try:
+        from pyspark.sql.functions import col, collate
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"The column {next(iter(collations))!r} has a collation, which needs Spark 4.0 or newer. Read the other "
+            "columns with to_spark(columns=[...]), or run: pip install 'pyspark>=4.0'"
+        ) from error
+    return rows.withColumns({name: collate(col(quoted(name)), collation) for name, collation in collations.items()})
 
 
 def _plain(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
