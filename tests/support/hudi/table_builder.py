@@ -83,7 +83,7 @@ class HudiTable:
     """A table of table version 9 without partitions, whose file groups are called data-1, data-2, ..."""
 
     def __init__(self, filesystem, root, *, properties=()):
-        self._filesystem = filesystem
+        self.filesystem = filesystem
         self.root = root
         self.number = 0
         known = {
@@ -99,8 +99,8 @@ class HudiTable:
     def write(self, path, content):
         """Write a file of the table."""
         full = f"{self.root}/{path}"
-        self._filesystem.makedirs(full.rpartition("/")[0], exist_ok=True)
-        self._filesystem.pipe_file(full, content.encode() if isinstance(content, str) else content)
+        self.filesystem.makedirs(full.rpartition("/")[0], exist_ok=True)
+        self.filesystem.pipe_file(full, content.encode() if isinstance(content, str) else content)
 
     def insert(self, rows, *, replaced=(), operation="INSERT", action="commit"):
         """Commit rows as a new file group, which replaces others."""
