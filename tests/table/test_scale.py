@@ -16,7 +16,7 @@ def test_the_benchmark_of_scale_makes_every_call_on_its_tables(name, tmp_path):
 
     costs = [scale.call(name, called, str(folder)) for called in ("open", *scale.TABLES[name])]
 
-    assert len(open_table(str(folder)).versions) >= 1
+    assert len(open_table(str(folder)).versions()) >= 1
     assert all(cost.keys() == {"processor", "clock", "peak"} for cost in costs)
 
 
