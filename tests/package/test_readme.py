@@ -8,6 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from snapshot_explorer import errors
+from snapshot_explorer.jupyter.explorer.explorer import Explorer
 
 README = Path(__file__).parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def test_the_tour_runs_and_both_spellings_find_the_same(shell):
     in_python["explorer"].close()
 
     assert len(TOUR.splitlines()) == 10
-    assert type(shown) is type(in_python["explorer"])
+    assert isinstance(shown, Explorer) and isinstance(in_python["explorer"], Explorer)
     assert shell.user_ns["bad"].equals(in_python["bad"])
     assert (len(in_python["bad"]), len(in_python["changed"])) == (14, 16)
 
