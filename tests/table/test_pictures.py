@@ -92,7 +92,7 @@ def test_long_work_tells_how_far_it_has_come(orders, monkeypatch):
         ("Reading the changes of versions", 1, 4),
         ("Reading the changes of versions", 4, 4),
         None,
-        ("Reading the files of two versions", 1, 2),
+        ("Reading the files of two versions", 2, 2),
         None,
         ("Reading the changes between", 3, 3),
         None,
