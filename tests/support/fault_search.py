@@ -61,7 +61,7 @@ _SAYS = re.compile(
 """What a picture says of a part that could not be read."""
 _STATES = re.compile(
     r"another size than recorded|are missing or have another size|cannot be (?:read|loaded)|are unknown: |"
-    r"%snapshot readability"
+    r"it is unknown whether |%snapshot readability"
 )
 """What an answer states of files that are damaged."""
 _SKIPPING = ("blame", "bisect rows", "profile exact")
