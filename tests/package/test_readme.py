@@ -61,7 +61,8 @@ def test_the_tour_runs_and_both_spellings_find_the_same(shell):
     in_python["explorer"].close()
 
     assert len(TOUR.splitlines()) == 10
-    assert isinstance(shown, Explorer) and isinstance(in_python["explorer"], Explorer)
+    assert isinstance(shown, Explorer)
+    assert isinstance(in_python["explorer"], Explorer)
     assert shell.user_ns["bad"].equals(in_python["bad"])
     assert (len(in_python["bad"]), len(in_python["changed"])) == (14, 16)
 
