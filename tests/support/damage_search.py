@@ -29,6 +29,7 @@ import time
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support import fault_search
 from tests.support.faults import registered
+from tests.support.not_checked import unfounded
 from tests.support.public_calls import comparable, opened
 
 KINDS = ("another of its size", "another", "emptied", "removed")
@@ -77,7 +78,7 @@ class Finding:
     call: str
     damage: Damage
     outcome: str
-    """wrong, foreign or hangs."""
+    """wrong, unfounded (it says yes of files that nobody looked for), foreign or hangs."""
     detail: str
 
     def __str__(self):
@@ -139,12 +140,15 @@ class DamagedTables:
             with self.damaged(damage), fault_search._at_most(fault_search.SECONDS):
                 try:
                     answer = self.bench.run(call, opened(self.store))
+                    said = [] if answer == truth else unfounded(call, self.bench.result)
                 except SnapshotExplorerError:
                     return None
         except fault_search.Hangs:
             return Finding(self.name, call, damage, "hangs", "")
         except Exception as error:  # noqa: BLE001 - it is what is searched for
             return Finding(self.name, call, damage, "foreign", fault_search._spot(error))
+        if said:
+            return Finding(self.name, call, damage, "unfounded", said[0])
         if is_right(answer, truth, call) or (damage.kind == "removed" and self._lacks_only(answer, truth, call)):
             return None
         return Finding(self.name, call, damage, "wrong", fault_search._difference(truth, answer))

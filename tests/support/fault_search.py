@@ -150,9 +150,14 @@ class Bench:
         return self._truths[key]
 
     def run(self, call, table):
-        if call == "open":
-            return answer(lambda: self.calls[call](opened(self.store)))
-        return answer(self.calls[call], table)
+        """Return the answer of a call in a form to be compared; `result` keeps it as it is, None after an error."""
+        self.result = None
+
+        def kept():
+            self.result = self.calls[call](opened(self.store) if call == "open" else table)
+            return self.result
+
+        return answer(kept)
 
     def cases(self, choice=None):
         """Yield all cases, or those of a choice."""
