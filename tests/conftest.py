@@ -6,12 +6,14 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import uuid
 from collections import Counter
 
 import fsspec
 import hypothesis
 import jupyter_client
+import nbval.kernel
 import pytest
 from fsspec.registry import _registry
 
@@ -99,9 +101,17 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
-    """Record refusals. Kernels of notebooks use sockets in files, because another process may take a port first."""
-    jupyter_client.KernelManager.class_traits()["transport"].default_value = "ipc"
+    """Record refusals, and start the kernels of notebooks on sockets of their own."""
+    nbval.kernel.KernelManager = SocketKernelManager
     config.pluginmanager.register(RefusalRecorder())
+
+
+class SocketKernelManager(jupyter_client.KernelManager):
+    """Starts a kernel on sockets in a folder of its own: another process may take a port that was chosen for it."""
+
+    def __init__(self, **options):
+        self.folder = tempfile.TemporaryDirectory(prefix="kernel-")
+        super().__init__(transport="ipc", ip=f"{self.folder.name}/socket", **options)
 
 
 @pytest.hookimpl(wrapper=True)
