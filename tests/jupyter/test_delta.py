@@ -132,8 +132,8 @@ def test_a_table_that_was_copied_says_that_its_commit_times_are_those_of_the_cop
     explorer.wait()
     assert seconds(explorer.state.shown["committed_at"])[:2] == [1_765_000_000, 1_766_000_000]
     assert "2025-12-06 05:46:40.000Z" in repr(explorer.drawing())
-    assert "copied.history(recorded_times=True)" in explorer._line.value
-    assert explorer._controls.recorded_times.layout.display != "none"
+    assert explorer.state.history_call == "history(recorded_times=True)"
+    assert explorer.page["isCopied"]
     explorer.state.reset_filters()
     assert seconds(explorer.state.shown["committed_at"])[:2] == seconds(files["committed_at"])[:2]
     explorer.close()
