@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle, text
 from snapshot_explorer.render.cells import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
@@ -23,10 +24,10 @@ _NOT_CHECKED = "Not checked: whether rows are doubled, and whether values are ri
 class Symptom:
     """One sentence of a diagnosis."""
 
-    is_problem: bool
-    """Whether something should be looked at."""
+    is_problem: bool | None
+    """Whether something should be looked at; None if that was not checked."""
     sentence: str
-    """What was found."""
+    """What was found, or why it was not checked."""
     command: str
     """The command that shows the evidence."""
 
@@ -42,8 +43,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, object]:
         """Return the name, and a list of dicts for the symptoms."""
-        names = ("is_problem", "sentence", "command")
-        return {"name": self.name, "symptoms": [{name: getattr(one, name) for name in names} for one in self.symptoms]}
+        return {"name": self.name, "symptoms": [asdict(symptom) for symptom in self.symptoms]}
 
     def __repr__(self) -> str:
         return text(self.drawing())
@@ -53,12 +53,26 @@ class Diagnosis:
 
     def drawing(self) -> Drawing:
         """Return the drawing: each sentence, with the command that shows the evidence."""
-        problems = sum(symptom.is_problem for symptom in self.symptoms)
+        problems = sum(symptom.is_problem is True for symptom in self.symptoms)
+        is_whole = all(symptom.is_problem is not None for symptom in self.symptoms)
         parts: list[Part] = []
         for symptom in self.symptoms:
             parts += [Line(symptom.sentence), Code(symptom.command)]
-        answer = f"{counted(problems, 'thing')} to look at" if problems else "nothing to look at"
+        if problems:
+            answer = f"{counted(problems, 'thing')} to look at"
+        else:
+            answer = "nothing to look at" if is_whole else "nothing to look at in what was checked"
         return Drawing(title=f"{self.name}: {answer}", parts=(*parts, Line(_NOT_CHECKED, is_faint=True)))
+
+
+def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
+    """Return what `read` returns, or a symptom that tells why it cannot: one damaged file must not hide the rest."""
+    try:
+        return read()
+    except (CorruptTableError, MissingFileError) as error:
+        return Symptom(is_problem=True, sentence=str(error), command=command)
+    except (UnsupportedFeatureError, LimitError) as error:
+        return Symptom(is_problem=None, sentence=f"Not checked: {error}", command=command)
 
 
 def readability_symptom(readability: pa.Table) -> Symptom:
@@ -72,16 +86,16 @@ def readability_symptom(readability: pa.Table) -> Symptom:
     unknown = sum(row["readable"] is None for row in rows)
     if lost:
         ends = f"version {lost[0]}" if len(lost) == 1 else f"versions between {lost[-1]} and {lost[0]}"
-        sentence = (
-            f"{len(lost):,} of {counted(len(rows), 'version')} cannot be loaded, because files are missing: {ends}."
-        )
+        part = f"{len(lost):,} of {counted(len(rows), 'version')}"
+        sentence = f"{part} cannot be loaded, because files are missing or damaged: {ends}."
     elif unknown:
         sentence = (
             f"Of {counted(unknown, 'version')} it is unknown whether all files exist; no file is known to be missing."
         )
     else:
         sentence = f"No file is missing: {counted(len(rows), 'version')} can be loaded."
-    return Symptom(is_problem=bool(lost), sentence=sentence, command="%snapshot readability")
+    is_problem = bool(lost) if lost or not unknown else None
+    return Symptom(is_problem=is_problem, sentence=sentence, command="%snapshot readability")
 
 
 def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int]) -> Symptom:
@@ -93,10 +107,17 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int]) -> Symptom:
     """
     rows = anomalies.select(["version", "kind", "rule"]).to_pylist()
     if not rows:
-        return Symptom(is_problem=False, sentence="No number jumps.", command="%snapshot anomalies")
+        return Symptom(
+            is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot anomalies"
+        )
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
     place = versions.index(newest["version"]) if newest["version"] in versions else 0
     command = f"%snapshot diff {versions[place - 1]}..{newest['version']} --rows" if place else "%snapshot anomalies"
     sentence = f"Numbers jump at {counted(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
     return Symptom(is_problem=True, sentence=sentence, command=command)
+
+
+def health_symptom(verdict: str, states: Sequence[object]) -> Symptom:
+    """Return the verdict of `health`: a problem if the state of a finding is `act`."""
+    return Symptom(is_problem="act" in states, sentence=verdict, command="%snapshot health")

@@ -21,7 +21,14 @@ from snapshot_explorer.branch_refs import (
     version_in_history,
 )
 from snapshot_explorer.compare import Comparison
-from snapshot_explorer.diagnosis import Diagnosis, Symptom, anomaly_symptom, readability_symptom
+from snapshot_explorer.diagnosis import (
+    Diagnosis,
+    Symptom,
+    anomaly_symptom,
+    health_symptom,
+    readability_symptom,
+    symptom_of,
+)
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
@@ -450,18 +457,23 @@ class Table:
     def doctor(self) -> Diagnosis:
         """Return what went wrong with the table, in a sentence each for missing files, numbers that jump, and health.
 
-        Each sentence has the command that shows its evidence. Reads metadata, and looks for every file; no rows.
+        Each sentence has the command that shows its evidence. A file that cannot be read is a problem and named; what
+        is not supported is not checked. Reads metadata, and looks for every file; no rows.
         """
-        readability, health = self.readability().to_arrow(), self.health()
-        urgent = [row for row in health.findings.to_dict() if row["state"] == "act"]
         return Diagnosis(
             name=self.name,
             symptoms=(
-                readability_symptom(readability),
-                anomaly_symptom(self.anomalies().to_arrow(), self.versions()),
-                Symptom(is_problem=bool(urgent), sentence=health.verdict, command="%snapshot health"),
+                symptom_of(lambda: readability_symptom(self.readability().to_arrow()), "%snapshot readability"),
+                symptom_of(
+                    lambda: anomaly_symptom(self.anomalies().to_arrow(), self.versions()), "%snapshot anomalies"
+                ),
+                symptom_of(self._health_symptom, "%snapshot health"),
             ),
         )
+
+    def _health_symptom(self) -> Symptom:
+        health = self.health()
+        return health_symptom(health.verdict, health.findings.to_arrow()["state"].to_pylist())
 
     def health_history(self, between: str | None = None) -> Frame:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.

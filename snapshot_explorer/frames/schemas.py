@@ -66,7 +66,7 @@ keeps the value above.
 Row counts are of files, less the rows that deletion vectors delete: a commit that deletes with vectors has
 `removed_rows`. If the writer did not record the number of these rows, or an Iceberg version has position deletes, the
 affected counts are null. Rows that readers merge by their primary key (Paimon), and those that equality deletes remove
-(Iceberg), are counted."""
+(Iceberg), are counted. For Hudi, counts of rows that log files may change are null."""
 
 MANIFESTS = pa.schema(
     [

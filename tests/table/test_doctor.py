@@ -3,7 +3,11 @@
 import shutil
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.diagnosis import Symptom
+from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.jupyter.explorer import Explorer
+
+NO_JUMP = Symptom(is_problem=False, sentence="No number that metadata records jumps.", command="%snapshot anomalies")
 
 
 def sentences(table):
@@ -34,9 +38,43 @@ def test_files_that_are_missing_come_first(tmp_path):
 
     lost = [row["version"] for row in table.readability().to_dict() if row["readable"] != "yes"]
     assert symptom.is_problem
-    assert symptom.sentence.startswith(f"{len(lost)} of 22 versions cannot be loaded, because files are missing: ")
+    assert symptom.sentence.startswith(
+        f"{len(lost)} of 22 versions cannot be loaded, because files are missing or damaged: "
+    )
     assert str(lost[0]) in symptom.sentence
     assert symptom.command == "%snapshot readability"
+
+
+def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
+    shutil.copytree(samples.path("orders"), tmp_path / "orders")
+    manifest = min((tmp_path / "orders" / "manifest").glob("manifest-[!l]*"))
+    manifest.write_bytes(b"not a manifest")
+
+    diagnosis = open_table(str(tmp_path / "orders")).doctor()
+
+    damaged = [symptom for symptom in diagnosis.symptoms if manifest.name in symptom.sentence]
+    assert damaged
+    assert all(symptom.is_problem for symptom in damaged)
+    assert [symptom.command for symptom in diagnosis.symptoms] == [
+        "%snapshot readability",
+        "%snapshot anomalies",
+        "%snapshot health",
+    ]
+
+
+def test_what_is_not_supported_is_not_checked(monkeypatch):
+    table = open_table(samples.path("orders"))
+
+    def unsupported(*_: object, **__: object):
+        raise UnsupportedFeatureError("The health of this table is not supported.")
+
+    monkeypatch.setattr("snapshot_explorer.table.read_health", unsupported)
+    monkeypatch.setattr("snapshot_explorer.table.anomaly_symptom", lambda *_: NO_JUMP)
+    diagnosis = table.doctor()
+
+    assert diagnosis.symptoms[2].is_problem is None
+    assert diagnosis.symptoms[2].sentence == "Not checked: The health of this table is not supported."
+    assert repr(diagnosis).startswith("orders: nothing to look at in what was checked\n")
 
 
 def test_the_explorer_answers_what_went_wrong():

@@ -56,7 +56,7 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
                 "added_files": len(added),
                 "removed_files": len(removed),
                 "added_rows": _rows(added),
-                "removed_rows": _rows(removed),
+                "removed_rows": _removed_rows(added, removed),
                 "added_bytes": _bytes(added),
                 "removed_bytes": _bytes(removed),
                 "total_rows": totals[version] if is_known else None,
@@ -87,6 +87,11 @@ def _rows(files: Sequence[StoredFile]) -> int | None:
     counts = [file.rows for file in files]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
+
+
+def _removed_rows(added: Sequence[StoredFile], removed: Sequence[StoredFile]) -> int | None:
+    """Return the rows of the removed files; None where an added log file may delete rows of files that stay."""
+    return None if any(file.rows is None for file in added) else _rows(removed)
 
 
 def _bytes(files: Sequence[StoredFile]) -> int | None:
