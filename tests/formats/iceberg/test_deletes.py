@@ -3,9 +3,7 @@
 import struct
 import zlib
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -350,20 +348,6 @@ def test_rows_are_deleted_as_if_each_were_compared_with_each(data):
 
     gone = {row for some, at in zip(files, numbers, strict=True) if at > number for row in some}
     assert found.tolist() == [row in gone for row in rows[start:]]
-
-
-@pytest.mark.parametrize("width", [None, 8, 11, 20])
-@pytest.mark.parametrize("with_nulls", [False, True])
-def test_texts_of_many_rows_are_found_as_arrow_finds_them(width, with_nulls):
-    numbers = np.random.default_rng(1).integers(0, 60_000, 40_000)
-    texts = [f"{number:0{width}}" if width else "x" * (number % 9) + str(number) for number in numbers.tolist()]
-    rows = pa.array([None if with_nulls and one % 11 == 0 else text for one, text in enumerate(texts)])
-    gone = pa.chunked_array([rows[:900], rows[2_000:2_100]])
-
-    found = DeletedRows([[gone]], [2]).contains([rows], 1)
-
-    assert found.tolist() == pc.is_in(rows, gone.combine_chunks()).to_pylist()
-    assert 0 < found.sum() < len(rows)
 
 
 @pytest.mark.parametrize("text", ["", "gone", "gone, with more than sixteen bytes"])
