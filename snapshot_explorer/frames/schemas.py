@@ -94,7 +94,7 @@ _FILE = [
     _column("schema_id", pa.int64(), "the schema of the file's writer"),
     _column("deletion_vector", pa.string(), "the location of its deletion vector; null if it has none"),
     _column("deleted_rows", pa.int64(), "rows that its deletion vector removes", "rows"),
-    _column("data_change", pa.bool_(), "false if the file only rearranges rows"),
+    _column("data_change", pa.bool_(), "false if the file only rearranges rows; null if unknown"),
 ]
 
 CHANGES = pa.schema(

@@ -143,3 +143,20 @@ def test_each_jump_of_a_column_states_its_own_numbers():
         (13, "max of amount changed by -7,126.93"),
         (11, "max of amount changed by +7,126.93"),
     ]
+
+
+def test_infinite_values_and_the_largest_ones_print_no_warning():
+    largest = 1.7976931348623157e308
+    values = [1.0, -largest, largest, float("inf"), float("-inf"), float("inf"), largest, -largest] * 3
+    column = pa.table(
+        {
+            "version": pa.array(range(len(values)), pa.int64()),
+            "committed_at": pa.nulls(len(values), frames.UTC_MILLIS),
+            "null_rate": pa.array([0.0] * len(values), pa.float64()),
+            "min": pa.array(values, pa.float64()),
+            "max": pa.array(values[::-1], pa.float64()),
+        }
+    )
+
+    # Warnings are errors in these tests.
+    assert jumps({}, {"amount": column}).schema == frames.ANOMALIES

@@ -61,6 +61,8 @@ _SAYS = re.compile(
 """What a picture says of a part that could not be read."""
 _STATES = re.compile(
     r"another size than recorded|are missing or have another size|cannot be (?:read|loaded)|are unknown: |"
+    r"is not readable metadata|is not a readable |is damaged: |"
+    r"no checkpoint that can be read|a part of its log is missing|"
     r"it is unknown whether |%snapshot readability"
 )
 """What an answer states of files that are damaged."""
@@ -321,7 +323,7 @@ def _lacks_counts_only(found, truth):
     if found == truth or found in (None, "None"):
         return True
     if _is_text(found) and _is_text(truth):
-        return set(_words(found)) <= {*_words(truth), "-"}
+        return set(_words(found)) <= {*_words(truth), "-", "no"}
     if not all(isinstance(answer, list | tuple) for answer in (found, truth)) or len(found) != len(truth):
         return False
     return all(_lacks_counts_only(*parts) for parts in zip(found, truth, strict=True))

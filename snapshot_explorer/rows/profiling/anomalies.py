@@ -105,8 +105,9 @@ def jumps(
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
     found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
-    for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
-        found += _marked(some, rules)
+    with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
+        for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
+            found += _marked(some, rules)
     return _with_gaps(pa.concat_tables(found).sort_by([("version", "ascending")]), gaps)
 
 
@@ -214,8 +215,7 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
     sizes = np.abs(changes)
     usual = _usual_before(sizes, rules)
     least = np.stack([series.share * series.scale[:-1] for series in batch])
-    with np.errstate(invalid="ignore"):
-        is_jump = (sizes > rules.factor * usual) & (sizes >= least) & (sizes > 0)
+    is_jump = (sizes > rules.factor * usual) & (sizes >= least) & (sizes > 0)
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         places = np.flatnonzero(is_jump[number])
         rule = [
@@ -261,7 +261,7 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
     known = np.count_nonzero(~np.isnan(windows), axis=2)  # NaN are sorted to the end
     places = (np.maximum(known - 1 + shift, 0)[:, :, None] // 2 for shift in (0, 1))
     low, high = (np.take_along_axis(windows, place, axis=2)[:, :, 0] for place in places)
-    return known, (low + high) / 2
+    return known, low / 2 + high / 2
 
 
 def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, least: float) -> str:

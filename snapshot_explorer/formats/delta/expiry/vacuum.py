@@ -230,7 +230,7 @@ class Vacuum:
         for place, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
             outcome, because = "kept", "no file that it needs would be deleted"
             if version not in whole:
-                outcome, because = "gone", "its log was cleaned away"
+                outcome, because = "gone", "a part of its log is missing, or was cleaned away"
             elif gone[place]:
                 outcome, because = "gone", f"{gone[place]:,} of its files do not exist"
             elif lost[place]:

@@ -16,8 +16,8 @@ from snapshot_explorer.formats.delta.metadata.records import Actions
 def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
     """Return the FILES frame of live files, in the order of the log.
 
-    `added_version` is the version since which a file is live, null where a checkpoint lacks it. `data_change` is
-    the flag of the add: in a checkpoint it is mostly false.
+    `added_version` is the version since which a file is live. It and `data_change` are null for files of a checkpoint,
+    where the protocol has every `dataChange` be false.
 
     Args:
         adds: ADDS of the live files.
@@ -25,6 +25,7 @@ def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.T
         rows: The rows of each file before deletions; null where its statistics omit them.
     """
     columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
+    columns["data_change"] = pc.if_else(adds.column("version").is_valid(), adds.column("data_change"), None)
     return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
 
 

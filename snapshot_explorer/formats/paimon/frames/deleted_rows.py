@@ -191,7 +191,8 @@ def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
 def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[int | None, int | None]:
     """Return the numbers of restored and deleted rows in files that a commit neither added nor removed.
 
-    Without the previous state, no rows were restored: writers only add to the vectors of a file that they keep.
+    Writers only add to the vectors of a file that they keep: a file that has a vector now has no restored rows, whether
+    or not the number of its deleted rows is recorded.
 
     Source: paimon BucketedDvMaintainer.notifyNewDeletion, mergeNewDeletion.
     """
@@ -205,8 +206,8 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
     for file in was.keys() | now.keys():
         rows, new_rows = was.get(file, 0), now.get(file, 0)
         known = _UNKNOWN not in (rows, new_rows)
-        # A file without a previous vector has no restored rows; a file without a vector now has no deleted rows.
-        back.append(max(rows - new_rows, 0) if known else None if file in was else 0)
+        # A file without a vector now has no deleted rows.
+        back.append(max(rows - new_rows, 0) if known else 0 if file in now else None)
         lost.append(max(new_rows - rows, 0) if known else None if file in now else 0)
     return _total(back), _total(lost)
 
