@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import Positions
 
+_BATCH_ROWS = 65_536
 _FEW = 8
 """If at most one row in this many is removed, columns are copied run by run, which is faster then."""
 _FLAT = (
@@ -77,3 +78,8 @@ def _without_validity(values: pa.Array) -> pa.Array:
 def bare(rows: int) -> pa.RecordBatch:
     """Return rows without columns."""
     return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+
+
+def bare_batches(rows: int, size: int = _BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Yield rows without columns, at most `size` at once."""
+    return (bare(min(size, rows - start)) for start in range(0, rows, size))

@@ -1,6 +1,12 @@
 """Errors for files that cannot be decoded or are not as recorded, and the advice for a missing one."""
 
-from snapshot_explorer.errors import CorruptTableError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
 from snapshot_explorer.formats.features import (
     DISTANT_TIMES_IN_FILES,
     ENCRYPTED_FILES,
@@ -17,7 +23,24 @@ LOADABLE = "table.readability() lists the versions that can be loaded"
 """What to do where a file is missing: whether newer or older versions need it, only a listing shows."""
 
 
-def unreadable(path: str, file_format: str, error: Exception) -> Exception:
+@contextmanager
+def named_in_errors(path: str, file_format: str, missing: Callable[[], Exception]) -> Iterator[None]:
+    """Translate the errors of readers into errors that name the data file.
+
+    Args:
+        missing: Returns the error for a file that does not exist.
+    """
+    try:
+        yield
+    except MissingFileError as error:
+        raise missing() from error
+    except SnapshotExplorerError:
+        raise
+    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
+        raise _unreadable(path, file_format, error) from error
+
+
+def _unreadable(path: str, file_format: str, error: Exception) -> Exception:
     """Return our error for a reader's error about a data file."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if "crypt" in text.lower():

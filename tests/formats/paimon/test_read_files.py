@@ -165,6 +165,17 @@ def test_a_timestamp_that_nanoseconds_can_not_hold_is_refused_and_not_wrapped():
         read(content, "far.parquet", 1, [field("ts9", "TIMESTAMP(9)")])
 
 
+def test_orc_times_that_nanoseconds_cannot_hold_are_read_as_microseconds():
+    times = pa.array([-62_135_596_800_000_000, None, 253_402_300_799_999_999], pa.timestamp("us"))  # years 1 and 9999
+    content = orc_file(pa.table({"t": times, "n": pa.array([1, 2, 3], pa.int32())}))
+
+    table = read(content, "f.orc", 3, [field("n", "INT"), field("t", "TIMESTAMP(6)")])
+
+    assert table.column("t").to_pylist() == times.to_pylist()
+    with pytest.raises(UnsupportedFeatureError, match="f.orc contains a timestamp outside the years 1677 to 2262"):
+        read(content, "f.orc", 3, [field("t", "TIMESTAMP(9)")])
+
+
 def test_orc_times_by_another_clock_are_given_as_in_utc_and_warned_of(caplog):
     content = (PROBES / "shanghai.orc").read_bytes()
 
@@ -374,7 +385,7 @@ def test_bytes_in_an_orc_file_that_are_not_text_are_damage():
     assert content.count(b"MARKED") >= 1
     damaged = content.replace(b"MARKED", b"MA\xff\xfeED")
 
-    with pytest.raises(CorruptTableError, match=r"column 't' of the data file f\.orc cannot be read as STRING"):
+    with pytest.raises(CorruptTableError, match=r"file f\.orc cannot be read as orc: the column 't' is not valid"):
         read(damaged, "f.orc", 3, [field("t", "STRING")])
     assert read(damaged, "f.orc", 3, [field("n", "BIGINT")]).to_pydict() == {"n": [1, 2, 3]}
 

@@ -75,7 +75,7 @@ class Dice(random.Random):
     """A source of random values."""
 
     far = False
-    """Whether moments lie beyond the years 1677 to 2262 as well, which are not read from ORC."""
+    """Whether moments lie beyond the years 1677 to 2262 as well, which are not read from ORC in nanoseconds."""
 
 
 def root(kind: Any) -> str:

@@ -1,43 +1,35 @@
 """Data files as Arrow: parquet files, with their columns mapped and cast to the table's."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96, parquet_batches
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import (
     CorruptTableError,
-    MissingFileError,
-    SnapshotExplorerError,
     UnsupportedFeatureError,
 )
 from snapshot_explorer.formats import row_groups
-from snapshot_explorer.formats.corrupt_files import check_size, unreadable
+from snapshot_explorer.formats.corrupt_files import check_size, named_in_errors
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
 from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
+from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
 from snapshot_explorer.model import Predicate
-from snapshot_explorer.storage import Storage, load_of
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 log = logger_of(__name__)
 
-_BATCH_ROWS = 65_536
 _SPARK = b"org.apache.spark."
+"""The start of keys in the footers of files by Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +55,9 @@ class DeltaOpenFile:
     """An open data file."""
 
     file: DeltaDataFile
-    reader: "pq.ParquetFile"
+    parquet: ParquetFile
     schema: pa.Schema
     rows: int
-    another: "Callable[[], pq.ParquetFile] | None"
-    """Returns another reader, for another thread; None for a remote file."""
-    load: "parquet_batches.Load | None"
-    """Fetches ranges of a remote file before they are read; None for a local one."""
     origin: Origin
     """How to read its columns."""
 
@@ -83,43 +71,23 @@ def opened(
     Args:
         removals: Called if the file does not exist.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
-    with _translated(file, removals), storage.open(file.path, size_bytes=file.size_bytes) as source:
+    missing = partial(missing_file_error, f"the data file {file.path}", file.path, removals)
+    with (
+        named_in_errors(file.path, "parquet", missing),
+        storage.open(file.path, size_bytes=file.size_bytes) as source,
+    ):
         # Early releases of delta-rs recorded 0 for each file. Source: delta-io/delta-rs pull request 625.
         check_size(f"The data file {file.path}", source.size(), file.size_bytes or None, by="its action in the log")
-        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
-        reader = open_reader()
-        metadata = reader.metadata
+        parquet = columns.opener.opened(source, coerced_key=_SPARK)
+        metadata = parquet.reader.metadata
         rows = int(metadata.num_rows)
         if file.rows is not None and rows != file.rows:
             raise CorruptTableError(
                 f"The data file {file.path} has {rows} rows, but {file.rows} by its statistics in the log. It may "
                 "have been overwritten; compare it with a copy of the table."
             )
-        keys = metadata.metadata or {}
-        schema = reader.schema_arrow
-        if columns.might_have_int96(schema) and _has_int96(reader):
-            if any(key.startswith(_SPARK) for key in keys):
-                open_reader = partial(open_reader, coerce_int96_timestamp_unit="us")
-            else:
-                # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
-                metadata = int96.bytes_metadata(source)
-            reader = open_reader(metadata=metadata)
-            schema = reader.schema_arrow
-        origin = Origin(path=file.path, mode=mode, calendar=calendar_of(keys))
-        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=metadata)
-        yield DeltaOpenFile(
-            file=file, reader=reader, another=another, load=load_of(source), schema=schema, rows=rows, origin=origin
-        )
-
-
-def _might_have_int96(schema: pa.Schema) -> bool:
-    return any(pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns") for kind in schema.types)
-
-
-def _has_int96(reader: "pq.ParquetFile") -> bool:
-    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
+        origin = Origin(path=file.path, mode=mode, calendar=calendar_of(metadata.metadata or {}))
+        yield DeltaOpenFile(file=file, parquet=parquet, schema=parquet.reader.schema_arrow, rows=rows, origin=origin)
 
 
 class DeltaColumns:
@@ -127,17 +95,10 @@ class DeltaColumns:
 
     def __init__(self, fields: Sequence[DeltaField]) -> None:
         self.fields = fields
+        self.opener = ParquetOpener()
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
         self._found: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
-        self._times: tuple[pa.Schema, bool] | None = None
-
-    def might_have_int96(self, schema: pa.Schema) -> bool:
-        """Return whether a column of a file of this schema might be INT96, which pyarrow reads as nanoseconds."""
-        last = self._times
-        if last is None or not schema.equals(last[0]):
-            last = self._times = schema, _might_have_int96(schema)
-        return last[1]
 
     def of(self, opened_file: DeltaOpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
         """Return the file's column of each column, and the schema of its batches if they need no conversion."""
@@ -191,10 +152,10 @@ def batches(
         for stored, field in (zip(there, fields, strict=True) if predicate is not None else ())
         if stored is not None and is_exact(stored, field, opened_file.origin)
     }
-    metadata = opened_file.reader.metadata
+    metadata = opened_file.parquet.reader.metadata
     for groups, start, rows in row_groups.runs(metadata, keep, row_groups.matching(metadata, as_stored, predicate)):
         at = start
-        for batch in _stored(opened_file, groups, names, rows):
+        for batch in opened_file.parquet.batches(names, groups, rows):
             if are_exact:
                 ordered = batch if batch.schema.names == names else batch.select(names)
                 yield at, under(columns.schema, ordered)
@@ -206,14 +167,6 @@ def batches(
                 f"The data file {opened_file.file.path} returned {at - start} rows of row groups {groups}, but {rows} "
                 f"by its footer. It is damaged; compare it with a copy of the table."
             )
-
-
-def _stored(opened_file: DeltaOpenFile, groups: list[int], names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-    if names:
-        return parquet_batches.batches(
-            opened_file.reader, names, groups, another=opened_file.another, load=opened_file.load
-        )
-    return (bare(min(_BATCH_ROWS, rows - start)) for start in range(0, rows, _BATCH_ROWS))
 
 
 def _conformed(
@@ -245,16 +198,3 @@ def _column(values: pa.Array, field: DeltaField, opened_file: DeltaOpenFile) -> 
         raise CorruptTableError(
             f"The column {field.name!r} of the data file {path} cannot be read as {type_text(field.type)}: {error}."
         ) from error
-
-
-@contextmanager
-def _translated(file: DeltaDataFile, removals: Removals | None) -> Iterator[None]:
-    """Translate pyarrow's errors into errors that name the file."""
-    try:
-        yield
-    except MissingFileError as error:
-        raise missing_file_error(f"the data file {file.path}", file.path, removals) from error
-    except SnapshotExplorerError:
-        raise
-    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
-        raise unreadable(file.path, "parquet", error) from error

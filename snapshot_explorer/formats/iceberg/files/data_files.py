@@ -1,32 +1,30 @@
 """Data files and delete files as Arrow: opened, with their columns and ids, and read in file order."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches
+from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import Container, read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
+from snapshot_explorer.formats.files.orc_file import OrcFile
+from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage, load_of
 from snapshot_explorer.visible import logger_of
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
-    from pyarrow import orc
 
 log = logger_of(__name__)
 
@@ -68,12 +66,10 @@ class IcebergOpenFile:
     file: File
     rows: int
     fields: tuple[FileField, ...]
-    reader: "pq.ParquetFile | orc.ORCFile | Container"
+    reader: ParquetFile | OrcFile | Container
     source: pa.NativeFile
     layouts: "Layouts"
     """The columns of files with the same schema."""
-    another: "Callable[[], pq.ParquetFile] | None" = None
-    """Returns another reader of a parquet file, for another thread; None for a remote one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +97,8 @@ class Layouts:
     """
 
     def __init__(self) -> None:
+        self.opener = ParquetOpener()
         self._last: tuple[pa.Schema, IdRules, tuple[FileField, ...]] | None = None
-        self._times: tuple[pa.Schema, bool] | None = None
         self._projection: tuple[Sequence[IcebergField], tuple[FileField, ...], Projection] | None = None
 
     def fields(self, schema: pa.Schema, rules: IdRules, path: str) -> tuple[FileField, ...]:
@@ -113,13 +109,6 @@ class Layouts:
         found = file_fields(schema, rules, path, by_position=True)
         self._last = schema, rules, found
         return found
-
-    def might_have_int96(self, schema: pa.Schema) -> bool:
-        """Return whether a column of a parquet file might be INT96, which pyarrow reads as nanoseconds."""
-        last = self._times
-        if last is None or not schema.equals(last[0]):
-            last = self._times = schema, _might_have_int96(schema)
-        return last[1]
 
     def projection(
         self, fields: Sequence[IcebergField], there: tuple[FileField, ...], constants: Constants, path: str
@@ -150,7 +139,7 @@ def opened(
         dictionary: Columns of a parquet file that are not decoded where they are stored as a dictionary.
     """
     read_head = partial(_head, storage, file, rules, dictionary, layouts or Layouts())
-    with _translated(file), ExitStack() as stack:
+    with named_in_errors(file.location, file.format, partial(_missing, file)), ExitStack() as stack:
         source = stack.enter_context(storage.open(file.location, size_bytes=file.size_bytes))
         try:
             found = read_head(source)
@@ -169,6 +158,13 @@ def opened(
                 "overwritten; compare it with a copy of the table."
             )
         yield found
+
+
+def _missing(file: File) -> CorruptTableError:
+    return CorruptTableError(
+        f"The file {file.location} does not exist. The version may have expired while it was read, or the file was "
+        f"removed by hand. {LOADABLE}; if the table was copied, see that its data files were, too."
+    )
 
 
 def _head(
@@ -200,7 +196,7 @@ def _is_imported(opened_file: IcebergOpenFile) -> bool:
     reader, constants = opened_file.reader, opened_file.file.constants
     if isinstance(reader, Container):
         return False
-    schema = reader.schema_arrow if opened_file.file.format == "parquet" else reader.schema
+    schema = reader.reader.schema_arrow if isinstance(reader, ParquetFile) else reader.schema
     return not stores_ids(schema) or (
         bool(constants) and constants.isdisjoint(field.id for field in opened_file.fields)
     )
@@ -214,55 +210,31 @@ def _is_overstated(opened_file: IcebergOpenFile, size_bytes: int) -> bool:
     Source: apache/iceberg #882, #1980 and #2001.
     """
     reader, recorded = opened_file.reader, opened_file.file.size_bytes or 0
-    if isinstance(reader, Container) or opened_file.file.format != "parquet" or recorded < size_bytes:
+    if not isinstance(reader, ParquetFile) or recorded < size_bytes:
         return False
-    footer = reader.metadata
+    footer = reader.reader.metadata
     return b"iceberg.schema" in (footer.metadata or {}) and bool(_OVERSTATING.match(footer.created_by or ""))
 
 
 def _parquet(
     file: File, source: pa.NativeFile, rules: IdRules, dictionary: Sequence[str], layouts: Layouts
 ) -> IcebergOpenFile:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
     buffer_size = _READ_BYTES if isinstance(source, pa.OSFile) else 0
-    open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, buffer_size=buffer_size)
-    reader = open_reader(read_dictionary=list(dictionary) or None)
-    schema = reader.schema_arrow
-    if layouts.might_have_int96(schema) and _has_int96(reader):
-        reader = open_reader(metadata=int96.bytes_metadata(source))
-        schema = reader.schema_arrow
-    fields = layouts.fields(schema, rules, file.location)
-    rows = int(reader.metadata.num_rows)
-    is_shared = not dictionary and not isinstance(source, pa.PythonFile)
+    parquet = layouts.opener.opened(source, dictionary=dictionary, buffer_size=buffer_size)
     return IcebergOpenFile(
         file=file,
-        rows=rows,
-        fields=fields,
-        reader=reader,
-        another=partial(open_reader, metadata=reader.metadata) if is_shared else None,
+        rows=int(parquet.reader.metadata.num_rows),
+        fields=layouts.fields(parquet.reader.schema_arrow, rules, file.location),
+        reader=parquet,
         source=source,
         layouts=layouts,
     )
 
 
-def _might_have_int96(schema: pa.Schema) -> bool:
-    return any(pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns") for kind in schema.types)
-
-
-def _has_int96(reader: "pq.ParquetFile") -> bool:
-    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
-
-
 def _orc(file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> IcebergOpenFile:
-    from pyarrow import orc  # noqa: PLC0415 - likewise
-
-    orc_tail.check_types(source)
-    reader = orc.ORCFile(source)
+    reader = OrcFile(source)
     fields = file_fields(reader.schema, rules, file.location, by_position=False)
-    return IcebergOpenFile(
-        file=file, rows=int(reader.nrows), fields=fields, reader=reader, source=source, layouts=layouts
-    )
+    return IcebergOpenFile(file=file, rows=reader.rows, fields=fields, reader=reader, source=source, layouts=layouts)
 
 
 def _avro(storage: Storage, file: File, source: pa.NativeFile, rules: IdRules, layouts: Layouts) -> IcebergOpenFile:
@@ -315,10 +287,10 @@ def _runs(
     """Yield row groups to read together: their numbers, None for all; the position of the first row; the row count."""
     reader = open_file.reader
     is_whole = keep is None and predicate is None
-    if is_whole or open_file.file.format != "parquet" or isinstance(reader, Container):
+    if is_whole or not isinstance(reader, ParquetFile):
         yield None, 0, open_file.rows
         return
-    metadata = reader.metadata
+    metadata = reader.reader.metadata
     as_stored = {
         field.name: pa.field(stored.name, stored.type)
         for field, stored in how.targets
@@ -338,90 +310,28 @@ def batches(
     """
     names, reader = how.names, open_file.reader
     if not names:
-        most = size or BATCH_ROWS
-        yield from (bare(min(most, rows - start)) for start in range(0, rows, most))
+        yield from bare_batches(rows, size or BATCH_ROWS)
+    elif isinstance(reader, OrcFile):
+        yield from reader.batches(names, _micros(how))
     elif isinstance(reader, Container):
         from snapshot_explorer.formats.iceberg.files import avro_rows  # noqa: PLC0415 - for fastavro
 
         yield from avro_rows.batches(reader, size or BATCH_ROWS)
-    elif open_file.file.format == "parquet":
-        load = load_of(open_file.source)
-        if size is None:
-            yield from parquet_batches.batches(reader, names, groups, another=open_file.another, load=load)
-        elif (
-            reader.num_row_groups if groups is None else groups
-        ):  # pyarrow before 19 fails without any; for few rows, threads cost more than they save
-            if load is not None:
-                every = range(reader.num_row_groups) if groups is None else groups
-                load(parquet_batches.ranges(reader.metadata, names, every))
-            yield from reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
+    elif size is None:
+        parquet = reader.reader
+        yield from reader.batches(names, range(parquet.num_row_groups) if groups is None else groups, rows)
     else:
-        yield from _stripes(reader, open_file.source, how)
+        every = list(range(reader.reader.num_row_groups)) if groups is None else groups
+        if (load := load_of(reader.source)) is not None:
+            load(parquet_batches.ranges(reader.reader.metadata, names, every))
+        if every:  # pyarrow before 19 fails without any; for few rows, threads cost more than they save
+            yield from reader.reader.iter_batches(size, row_groups=groups, columns=names, use_threads=rows > BATCH_ROWS)
 
 
-def _stripes(reader: "orc.ORCFile", source: pa.NativeFile, how: Projection) -> Iterator[pa.RecordBatch]:
-    # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
-    wanted = None if any("." in name for name in how.names) else how.names
-    orc_tail.check_stripes(source)
-    for index in range(reader.nstripes):
-        try:
-            batch = orc_timestamps.as_java_reads(reader.read_stripe(index, columns=wanted), source, index)
-        except pa.ArrowInvalid as error:
-            batch = _stripe_of_distant_times(reader, source, how, index, error)
-        for name in how.names:
-            if has_text(batch.schema.field(name).type):
-                batch.column(name).validate(full=True)  # the ORC reader does not check that text is UTF-8
-        yield batch
-
-
-def _stripe_of_distant_times(
-    reader: "orc.ORCFile", source: pa.NativeFile, how: Projection, index: int, error: pa.ArrowInvalid
-) -> pa.RecordBatch:
-    """Return a stripe with timestamps that pyarrow's nanoseconds do not represent, in microseconds.
-
-    Raises:
-        pyarrow.ArrowInvalid: The given error, where that is not the reason for it, or the column is in another one.
-    """
-    if "out of range" not in str(error) or any("." in name for name in how.names):
-        raise error
-    found: dict[str, pa.Array] = {}
-    for field, stored in how.targets:
-        if (
-            stored is not None
-            and pa.types.is_timestamp(stored.type)
-            and field.type.root in ("timestamp", "timestamptz")
-        ):
-            times = orc_timestamps.timestamps(source, index, stored.name)
-            if times is None:
-                raise error
-            found[stored.name] = times
-    rest = [name for name in how.names if name not in found]
-    if rest:
-        batch = reader.read_stripe(index, columns=rest)
-        found |= {name: batch.column(name) for name in rest}
-    return pa.RecordBatch.from_arrays([found[name] for name in how.names], names=how.names)
-
-
-def has_text(kind: pa.DataType) -> bool:
-    """Return whether a type is text or contains text."""
-    if pa.types.is_map(kind):
-        return has_text(kind.key_type) or has_text(kind.item_type)
-    if pa.types.is_struct(kind):
-        return any(has_text(field.type) for field in kind)
-    return pa.types.is_string(kind) or (pa.types.is_list(kind) and has_text(kind.value_type))
-
-
-@contextmanager
-def _translated(file: File) -> Iterator[None]:
-    """Translate errors of readers into errors that name the file."""
-    try:
-        yield
-    except MissingFileError as error:
-        raise CorruptTableError(
-            f"The file {file.location} does not exist. The version may have expired while it was read, or the file was "
-            f"removed by hand. {LOADABLE}; if the table was copied, see that its data files were, too."
-        ) from error
-    except SnapshotExplorerError:
-        raise
-    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
-        raise unreadable(file.location, file.format, error) from error
+def _micros(how: Projection) -> frozenset[str]:
+    """Return the columns of a file whose times are in microseconds in the table."""
+    return frozenset(
+        stored.name
+        for field, stored in how.targets
+        if stored is not None and field.type.root in ("timestamp", "timestamptz")
+    )

@@ -4,29 +4,25 @@ Whatever the file's physical types, each column has exactly the Arrow type of it
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, parquet_batches, variants
+from snapshot_explorer.arrow import int96, orc_tail, orc_timestamps, variants
 from snapshot_explorer.arrow.chunks import under
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
-from snapshot_explorer.arrow.positions import bare
+from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import (
-    CorruptTableError,
-    MissingFileError,
-    SnapshotExplorerError,
-)
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.avro.container import read_container
-from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, unreadable
+from snapshot_explorer.formats.corrupt_files import LOADABLE, check_size, named_in_errors
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.files.orc_file import OrcFile
+from snapshot_explorer.formats.files.parquet_file import ParquetOpener
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.metadata.schema import (
@@ -37,7 +33,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import (
     type_text,
 )
 from snapshot_explorer.model import Predicate
-from snapshot_explorer.storage import Storage, load_of
+from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -46,6 +42,7 @@ if TYPE_CHECKING:
 log = logger_of(__name__)
 
 _BATCH_ROWS = 65_536
+_MICROS_OR_COARSER = frozenset(pa.timestamp(unit, zone) for unit in ("s", "ms", "us") for zone in (None, "UTC"))
 
 
 class PaimonDataFile(NamedTuple):
@@ -103,16 +100,15 @@ class PaimonColumns:
         self.fields = fields
         self.names = [field.name for field in fields]
         self.schema = pa.schema([_nullable(field) for field in fields]) if schema is None else schema
-        self._parquet: tuple[pa.Schema, bool] | None = None
+        self.opener = ParquetOpener()
+        self._parquet: pa.Schema | None = None
         self._batch: tuple[pa.Schema, bool] | None = None
 
-    def check_parquet(self, file: PaimonDataFile, schema: pa.Schema) -> bool:
-        """Return whether a column of a Parquet file might be INT96."""
-        last = self._parquet
-        if last is None or not schema.equals(last[0]):
+    def check_names(self, file: PaimonDataFile, schema: pa.Schema) -> None:
+        """Check that a Parquet file with a schema has the columns."""
+        if self._parquet is None or not schema.equals(self._parquet):
             _check_names(file, schema.names, self.fields)
-            last = self._parquet = schema, _might_have_int96(schema)
-        return last[1]
+            self._parquet = schema
 
     def conformed(self, batch: pa.RecordBatch, file: PaimonDataFile) -> pa.RecordBatch:
         """Return a batch with exactly these columns, each in the Arrow type of its Paimon type."""
@@ -190,15 +186,13 @@ def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[Paimon
 
 def _names(storage: Storage, file: PaimonDataFile) -> Sequence[str]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-    from pyarrow import orc  # noqa: PLC0415 - likewise
 
     with opened(storage, file) as source:
         if file.format == "parquet":
             names: Sequence[str] = pq.ParquetFile(source).schema_arrow.names
             return names
         if file.format == "orc":
-            orc_tail.check_types(source)
-            return [str(name) for name in orc.ORCFile(source).schema.names]
+            return [str(name) for name in OrcFile(source).schema.names]
         container = read_container(source.read(), file.path, {})
     from snapshot_explorer.formats.paimon.files import avro_rows  # noqa: PLC0415 - likewise, for fastavro
 
@@ -213,20 +207,16 @@ def opened(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
         yield source
 
 
-@contextmanager
-def _translated(file: PaimonDataFile) -> Iterator[None]:
+def _translated(file: PaimonDataFile) -> AbstractContextManager[None]:
     """Convert errors of pyarrow and Avro to errors that name the file."""
-    try:
-        yield
-    except MissingFileError as error:
-        raise CorruptTableError(
+    return named_in_errors(
+        file.path,
+        file.format,
+        lambda: CorruptTableError(
             f"The data file {file.path} does not exist. The version may have expired during the read, or the file "
             f"was removed by hand. {LOADABLE}."
-        ) from error
-    except SnapshotExplorerError:
-        raise
-    except (pa.ArrowException, CorruptBytesError, OSError, ValueError, LookupError, OverflowError) as error:
-        raise unreadable(file.path, file.format, error) from error
+        ),
+    )
 
 
 def _check_rows(file: PaimonDataFile, rows: int) -> None:
@@ -246,43 +236,18 @@ def _check_names(file: PaimonDataFile, there: Sequence[str], fields: Sequence[Pa
             )
 
 
-def _bare_batches(rows: int) -> Iterator[pa.RecordBatch]:
-    for start in range(0, rows, _BATCH_ROWS):
-        yield bare(min(_BATCH_ROWS, rows - start))
-
-
 def _parquet(
     storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: Chosen | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
-
     with opened(storage, file) as source:
-        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True)
-        reader = open_reader()
-        _check_rows(file, reader.metadata.num_rows)
-        might_have_int96 = columns.check_parquet(file, reader.schema_arrow)
+        parquet = columns.opener.opened(source)
+        _check_rows(file, parquet.reader.metadata.num_rows)
+        columns.check_names(file, parquet.reader.schema_arrow)
         if not columns.fields:
-            yield from _placed(_bare_batches(file.rows), file)
+            yield from _placed(bare_batches(file.rows), file)
             return
-        if might_have_int96 and _has_int96(reader):
-            reader = open_reader(metadata=int96.bytes_metadata(source))
-        another = None if isinstance(source, pa.PythonFile) else partial(open_reader, metadata=reader.metadata)
-        for groups, start, rows in _runs(reader, columns, chosen):
-            read = parquet_batches.batches(reader, columns.names, groups, another=another, load=load_of(source))
-            yield from _placed(read, file, start, start + rows)
-
-
-def _might_have_int96(schema: pa.Schema) -> bool:
-    return any(
-        isinstance(kind, pa.BaseExtensionType)
-        or pa.types.is_nested(kind)
-        or (pa.types.is_timestamp(kind) and kind.unit == "ns")
-        for kind in schema.types
-    )
-
-
-def _has_int96(reader: "pq.ParquetFile") -> bool:
-    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
+        for groups, start, rows in _runs(parquet.reader, columns, chosen):
+            yield from _placed(parquet.batches(columns.names, groups, rows), file, start, start + rows)
 
 
 def _runs(reader: "pq.ParquetFile", columns: PaimonColumns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
@@ -299,32 +264,14 @@ def _runs(reader: "pq.ParquetFile", columns: PaimonColumns, chosen: Chosen | Non
 def _orc(
     storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField], *, legacy_zones: bool
 ) -> Iterator[pa.RecordBatch]:
-    from pyarrow import orc  # noqa: PLC0415 - likewise
-
     with opened(storage, file) as source:
-        orc_tail.check_types(source)
-        reader = orc.ORCFile(source)
-        _check_rows(file, reader.nrows)
+        reader = OrcFile(source)
+        _check_rows(file, reader.rows)
         _check_names(file, reader.schema.names, fields)
-        if not fields:
-            yield from _bare_batches(file.rows)
-            return
         if legacy_zones and any(_has_zone(field.type) for field in fields):
             _warn_of_zone(storage, file)
-        # pyarrow parses a dot in a name as a path into a struct: read all columns then.
-        names = [field.name for field in fields]
-        wanted = None if any("." in name for name in names) else names
-        for index in range(reader.nstripes):
-            try:
-                orc_tail.check_stripes(source)
-                batch = reader.read_stripe(index, columns=wanted)
-            except pa.ArrowException as error:
-                in_utc = orc_tail.in_utc(source) if "Time zone file" in str(error) else None
-                if in_utc is None:
-                    raise
-                reader = orc.ORCFile(in_utc)
-                batch = reader.read_stripe(index, columns=wanted)
-            yield orc_timestamps.as_java_reads(batch, source, index)
+        micros = {field.name for field in fields if arrow_type(field.type) in _MICROS_OR_COARSER}
+        yield from reader.batches([field.name for field in fields], micros)
 
 
 def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
@@ -362,7 +309,7 @@ def _avro(
     if fields:
         yield from avro_rows.batches(container, fields, _BATCH_ROWS)
     else:
-        yield from _bare_batches(file.rows)
+        yield from bare_batches(file.rows)
 
 
 def _conformed(batch: pa.RecordBatch, file: PaimonDataFile, fields: Sequence[PaimonField]) -> list[pa.Array]:
@@ -414,8 +361,6 @@ def conform(values: pa.Array, kind: PaimonDataType, *, is_orc: bool = False) -> 
         return _conform_timestamp(values, wanted)
     if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
         return values.view(wanted)
-    if is_orc and kind.root in ("CHAR", "VARCHAR"):
-        values.validate(full=True)  # the ORC reader does not check that text is UTF-8
     if is_orc and kind.root == "CHAR":
         values = pc.utf8_rtrim(values, " ")
     return values if values.type == wanted else values.cast(wanted)

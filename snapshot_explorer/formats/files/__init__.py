@@ -1,0 +1,1 @@
+"""Data files of parquet and ORC as Arrow. The formats supply the columns, their conversions and what is recorded."""

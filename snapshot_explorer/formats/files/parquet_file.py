@@ -1,0 +1,84 @@
+"""Parquet files, opened so that their times and checksums are read as the formats define them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import int96, parquet_batches
+from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.storage import load_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """An open parquet file."""
+
+    reader: "pq.ParquetFile"
+    source: pa.NativeFile
+    another: "Callable[[], pq.ParquetFile] | None"
+    """Returns another reader, for another thread; None for a remote file."""
+
+    def batches(self, names: Sequence[str], groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of row groups in order, with these columns; without names, rows without columns."""
+        if not names:
+            return bare_batches(rows)
+        load = load_of(self.source)
+        return parquet_batches.batches(self.reader, names, groups, another=self.another, load=load)
+
+
+class ParquetOpener:
+    """Opens parquet files one after another. What follows from their columns is computed once for equal schemas.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[pa.Schema, bool] | None = None
+
+    def opened(
+        self, source: pa.NativeFile, *, coerced_key: bytes | None = None, dictionary: Sequence[str] = (), **options: Any
+    ) -> ParquetFile:
+        """Return a parquet file, opened. INT96 columns have the type of 12 bytes (`int96.timestamps`).
+
+        Args:
+            source: The file.
+            coerced_key: The start of a key in the metadata of files whose INT96 columns are timestamps in microseconds.
+            dictionary: Columns that are not decoded where they are stored as a dictionary.
+            options: Arguments of `pyarrow.parquet.ParquetFile`.
+        """
+        import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
+
+        open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, **options)
+        reader = open_reader(read_dictionary=list(dictionary) or None)
+        metadata = reader.metadata
+        if self._might_have_int96(reader.schema_arrow) and _has_int96(reader):
+            if coerced_key is not None and any(key.startswith(coerced_key) for key in metadata.metadata or ()):
+                open_reader = partial(open_reader, coerce_int96_timestamp_unit="us")
+            else:
+                # pyarrow assumes that the nanoseconds of a day are not negative, which holds for files of Spark.
+                metadata = int96.bytes_metadata(source)
+            reader = open_reader(metadata=metadata)
+        is_shared = not dictionary and not isinstance(source, pa.PythonFile | pa.BufferReader)
+        return ParquetFile(reader, source, partial(open_reader, metadata=metadata) if is_shared else None)
+
+    def _might_have_int96(self, schema: pa.Schema) -> bool:
+        """Return whether a column might be INT96, which pyarrow reads as nanoseconds."""
+        last = self._last
+        if last is None or not schema.equals(last[0]):
+            last = self._last = schema, any(map(_might_be_int96, schema.types))
+        return last[1]
+
+
+def _might_be_int96(dtype: pa.DataType) -> bool:
+    is_nested = pa.types.is_nested(dtype) or isinstance(dtype, pa.BaseExtensionType)
+    return is_nested or (pa.types.is_timestamp(dtype) and dtype.unit == "ns")
+
+
+def _has_int96(reader: "pq.ParquetFile") -> bool:
+    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))
