@@ -102,7 +102,7 @@ ENCRYPTED_FILES = refused(
 )
 DISTANT_TIMES_IN_FILES = refused(
     "timestamps in ORC files outside the years 1677 to 2262",
-    "a file contains such a timestamp, and its reader returns nanoseconds",
+    "a column of nanoseconds or a nested one contains such a timestamp, or the writer's clock was not in UTC",
     area="data files",
     message=(
         "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
