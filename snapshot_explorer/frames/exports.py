@@ -56,6 +56,12 @@ def flat(rows: pa.Table) -> pa.Table:
     return rows
 
 
+def indented_json(rows: pa.Table) -> str:
+    """Return the first value of rows with one column as JSON in indented lines."""
+    (value,) = with_dicts(rows.column(0).slice(0, 1), "lossy")
+    return value if isinstance(value, str) else _dumped(value, orjson.OPT_INDENT_2)
+
+
 def _is_binary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
@@ -64,8 +70,8 @@ def _flat_text(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else _dumped(value)
 
 
-def _dumped(value: object) -> str:
-    return orjson.dumps(value, option=_OPTIONS, default=_json_value).decode()
+def _dumped(value: object, more: int = 0) -> str:
+    return orjson.dumps(value, option=_OPTIONS | more, default=_json_value).decode()
 
 
 def _json_value(value: object) -> str:

@@ -92,7 +92,7 @@ _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
-    *("key", "blame", "health", "engine", "types", "columns", "where", "limit", "load_limit", "variable", "partition"),
+    *("key", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
@@ -408,6 +408,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             "window": self._set_window,
             "commits": self._send_commits,
             "grid": self._receive_grid,
+            "columns": self._show_columns,
             "turn": self._turn,
             "open": self._open_manifest,
             "save": self._save,
@@ -463,13 +464,41 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _receive_grid(self, request: object) -> None:
         place = request.get("place") if isinstance(request, dict) else None
         view = self.views.get(place) if isinstance(place, str) else None
-        if view is None:
+        if view is None or not isinstance(request, dict):
             return
-        rows = view.grid.receive(request)
-        if rows is not None:
-            self.send({"grid": place, "page": rows})
+        reader = view.grid.reader(request)
+        if reader is not None:
+            job = Job(run=reader, done=lambda _: self._answer_grid(view, request), failed=self._fail_rows)
+            self._work.start("rows", job)
+        elif place == "data" and isinstance(request.get("arrange"), dict):
+            self._sort_rows(request["arrange"])
+        else:
+            self._answer_grid(view, request)
+
+    def _answer_grid(self, view: View, request: dict[str, Any]) -> None:
+        answer = view.grid.receive(request)
+        if answer is not None:
+            self.send({"grid": request["place"], **answer})
         else:
             self._send_view()
+
+    def _sort_rows(self, how: dict[str, Any]) -> None:
+        """Sort the rows of B by a column of the grid; by none without a place."""
+        result, place = self.views["data"].result, how.get("sort")
+        names = [] if result is None or result.grid is None else result.grid.rows.column_names
+        with self.state.hold_trait_notifications():
+            self.state.sort = names[place] if type(place) is int and 0 <= place < len(names) else ""
+            self.state.sort_descending = how.get("descending") is True
+
+    def _show_columns(self, places: object) -> None:
+        """Show the columns at these places of those that the page offers; all for none."""
+        result = self.views["data"].result
+        names = [] if result is None else [name for name, _, _ in result.columns]
+        if isinstance(places, list) and all(type(place) is int and 0 <= place < len(names) for place in places):
+            self.state.columns = [names[place] for place in places]
+
+    def _fail_rows(self, sentence: str) -> None:
+        self.state.note = sentence
 
     def _turn(self, turn: object) -> None:
         match turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from snapshot_explorer.jupyter.explorer.contents.grid_rows import (
     GridRows,
     Opens,
     arranged,
+    full_text,
     page_of,
 )
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _LONGEST_FILTER = 1_000
+_PARTS = 8
+"""Parts of rows that are kept in addition to the first."""
 _HINTS = {"blame": "A click on a row fills in Blame.", "version": "A click on a row shows its version."}
 
 
@@ -41,15 +45,19 @@ class GridView:
         self._rows: GridRows | None = None
         self._how = Arrangement()
         self._order: npt.NDArray[np.int64] | None = None
+        self._parts: dict[int, GridRows] = {}
 
     def show(self, rows: GridRows | None) -> None:
         """Show rows in place of the previous ones; the arrangement is kept if the columns are the same."""
         is_same = rows is not None and self._rows is not None and rows.rows.schema.equals(self._rows.rows.schema)
         self._rows = rows
+        self._parts = {} if rows is None else {0: rows}
         if rows is None:
             self._order, self.content = None, {}
-            return
-        self.arrange(self._how if is_same else Arrangement())
+        elif rows.read is not None:
+            self.arrange(Arrangement(sort=rows.order[0], descending=rows.order[1]))
+        else:
+            self.arrange(self._how if is_same else Arrangement())
 
     def arrange(self, how: Arrangement) -> None:
         """Sort and filter the rows; for an invalid filter, show an error and all rows."""
@@ -57,15 +65,16 @@ class GridView:
         if rows is None:
             return
         try:
-            self._order = arranged(rows, how)
+            self._order = None if rows.read is not None else arranged(rows, how)
         except InvalidArgumentError as problem:
             self._order, error = None, str(problem)
         self._how = how
-        total = len(rows.rows)
+        total = len(rows.rows) if rows.total is None else rows.total
         self.content = {
             "columns": list(rows.columns),
             "noun": rows.noun,
-            "sample": _sample_note(total, rows),
+            "sample": _sample_note(len(rows.rows), rows),
+            "isOrdered": rows.read is not None,
             "total": total,
             "count": min(total if self._order is None else len(self._order), MOST_ROWS),
             "how": asdict(how),
@@ -80,21 +89,50 @@ class GridView:
             return None
         return self._rows.rows if self._order is None else self._rows.rows.take(pa.array(self._order))
 
+    def reader(self, message: dict[str, Any]) -> Callable[[], object] | None:
+        """Return what reads the rows that a page needs; None if they are in memory."""
+        place, rows = message.get("need"), self._rows
+        if rows is None or rows.read is None or not _is_place(place) or place >= (rows.total or 0):
+            return None
+        start, parts = place - place % rows.part, self._parts
+        return None if start in parts else partial(_keep, parts, start, rows.read)
+
     def receive(self, message: object) -> dict[str, Any] | None:
-        """Handle what a page requests, and return a page of rows if it needs one; what is invalid changes nothing.
+        """Handle what a page requests, and return its answer if there is one; what is invalid changes nothing.
 
         Args:
-            message: `need` (where a page of rows starts), `arrange` (sort and filter) or `open` (a row).
+            message: `need` (where a page of rows starts), `arrange` (sort and filter), `open` (a row) or `inspect` (a
+                row and a column).
         """
         if self._rows is None or not isinstance(message, dict):
             return None
-        start, how, row = (message.get(name) for name in ("need", "arrange", "open"))
+        start, how, row, cell = (message.get(name) for name in ("need", "arrange", "open", "inspect"))
         if _is_place(start):
-            return page_of(self._rows, self._order, start)
+            part, place = self._part_of(start)
+            return {"page": page_of(part, self._order, place) | {"start": start}} if part is not None else None
         if isinstance(how, dict):
             self.arrange(self._requested(how))
         elif _is_place(row):
             self._open(row)
+        elif isinstance(cell, list):
+            return self._inspected(cell)
+        return None
+
+    def _part_of(self, row: int) -> tuple[GridRows | None, int]:
+        """Return the rows that contain one, None if they have not been read, and its place in them."""
+        rows = self._rows
+        if rows is None or rows.read is None:
+            return rows, row
+        start = row - row % rows.part
+        return self._parts.get(start), row - start
+
+    def _inspected(self, cell: list[Any]) -> dict[str, Any] | None:
+        match cell:
+            case [row, column] if _is_place(row) and _is_place(column):
+                part, place = self._part_of(row)
+                place = place if self._order is None or place >= len(self._order) else int(self._order[place])
+                if part is not None and place < len(part.rows) and column < len(part.columns):
+                    return {"value": {"row": row, "column": column, "text": full_text(part.rows, place, column)}}
         return None
 
     def _requested(self, how: dict[str, Any]) -> Arrangement:
@@ -110,20 +148,28 @@ class GridView:
         )
 
     def _open(self, row: int) -> None:
-        rows, order = self._rows, self._order
+        (rows, place), order = self._part_of(row), self._order
         if rows is None or rows.opens is None or self._opened is None:
             return
-        if row >= (len(rows.rows) if order is None else len(order)):
+        if place >= (len(rows.rows) if order is None else len(order)):
             return
-        place = row if order is None else int(order[row])
-        if place < len(rows.choices) and rows.choices[place]:
-            self._opened(rows.opens, rows.choices[place])
+        if choice := rows.choose(place if order is None else int(order[place])):
+            self._opened(rows.opens, choice)
+
+
+def _keep(parts: dict[int, GridRows], start: int, read: Callable[[int], GridRows]) -> None:
+    """Read a part of rows, and keep it with a few others."""
+    parts[start] = read(start)
+    for old in [place for place in parts if place not in (0, start)][:-_PARTS]:
+        del parts[old]
 
 
 def _sample_note(count: int, rows: GridRows) -> str:
     """Return a sentence that states what the grid sorts, filters and counts; empty if it has all rows."""
     if not rows.sample:
         return ""
+    if rows.read is not None:
+        return f"The ranges, the bars and saved files cover the first {count:,} of {rows.sample}."
     return f"Sorts, filters and counts only these {count:,} of {rows.sample}."
 
 

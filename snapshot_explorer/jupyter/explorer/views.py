@@ -25,7 +25,7 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read")),
-    "data": (rows.preview, ("b", "columns", "where", "limit", "key")),
+    "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
     "health": (version_views.health, ("b", "health", "keep", "keep_last")),
 }
@@ -101,6 +101,8 @@ class View:
             "page": self.page,
             "pages": result.pages,
             "isAnnouncement": result.is_announcement,
+            "columns": [(visible(name), visible(dtype), is_shown) for name, dtype, is_shown in result.columns],
+            "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement, arranged, grid_rows, page_of
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import Arrangement, arranged, grid_rows, page_of, with_json
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 
 LARGE = 2**63 - 1
@@ -122,7 +122,7 @@ def test_a_page_sorts_filters_scrolls_and_opens(view):
     view.receive({"arrange": {"sort": IDS, "descending": True, "column": FLAG, "text": "yes"}})
     assert (view.content["count"], view.content["total"], view.content["page"]["cells"][IDS]) == (2, 4, ["3", "1"])
 
-    assert view.receive({"need": 1})["cells"][IDS] == ["1"]
+    assert view.receive({"need": 1})["page"]["cells"][IDS] == ["1"]
     view.receive({"open": 1})
     assert view.opened == [("blame", "four")]
 
@@ -166,3 +166,24 @@ def test_a_page_is_bounded_in_rows_and_columns():
     page = page_of(grid_rows(wide, noun="rows"), None, 480)
 
     assert (len(page["cells"]), [len(one) for one in page["cells"]][:2], page["start"]) == (100, [20, 20], 480)
+
+
+def test_a_value_is_inspected_in_full_and_a_nested_one_as_json(view):
+    view.arrange(Arrangement(sort=NAME))
+
+    texts = {column: view.receive({"inspect": [0, column]})["value"]["text"] for column in (IDS, NAME, TAGS)}
+
+    assert texts == {IDS: str(LARGE), NAME: "-", TAGS: "[]"}
+    assert view.receive({"inspect": [1, NAME]})["value"] == {"row": 1, "column": NAME, "text": "B" * 100}
+    assert view.receive({"inspect": [1, TAGS]})["value"]["text"] == '[\n  "y",\n  "z"\n]'
+    for cell in ([9, 0], [0, 99], [-1, 0], [0], "0 0"):
+        assert view.receive({"inspect": cell}) is None
+
+
+def test_nested_values_are_drawn_as_json_and_large_ones_as_before():
+    rows = pa.table({"id": [1], "at": [{"lat": 2**62, "names": ["a", None]}], "many": [list(range(500_000))]})
+
+    drawn = with_json(rows)
+
+    assert drawn["at"].to_pylist() == ['{"lat":4611686018427387904,"names":["a",null]}']
+    assert drawn["many"].type == rows["many"].type

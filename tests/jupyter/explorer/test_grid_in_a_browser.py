@@ -20,7 +20,7 @@ OPEN = """async ([module, css, grid]) => {
   here.append(style, root);
   const rows = new Rows(async (content) => {
     const answer = JSON.parse(await window.kernel(JSON.stringify(content)));
-    if (answer.page) rows.keepAndDraw(answer.page);
+    if (answer.page) rows.receive(answer.page);
     if (answer.grid) rows.take(answer.grid);
   }, root);
   rows.take(JSON.parse(grid));
@@ -97,6 +97,7 @@ def test_a_grid_scrolls_by_keyboard_sorts_filters_and_opens(grid):
     page.get_by_text("3 of 1,000 rows.").wait_for()
     assert [cells(page, row)[0] for row in range(3)] == [str(2**62 + at) for at in (2, 1, 0)]
     page.locator("td", has_text=str(2**62)).last.click()
+    page.locator(".sx-inspected pre", has_text=str(2**62)).wait_for()
     type_filter(page, "= x")
     page.get_by_text("'x' is not a value of id").wait_for()
 

@@ -100,7 +100,7 @@ def test_five_hundred_columns_are_cut_and_that_is_said(memory_root):
     explorer.state.tab = "data"
     explorer.wait()
     assert len(grid_of(explorer, "data")[0]) == 50
-    assert "50 of 500 columns are shown. Name others under Columns." in all_texts(explorer.view)
+    assert "50 of 500 columns are shown. Choose others under Columns." in all_texts(explorer.view)
     assert len(str(explorer.view)) < 100_000
 
     explorer.state.tab, explorer.state.statistics = "files", True

@@ -178,7 +178,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     assert notebook.text(2) == ["(41, ['order_id', 'customer'])"]
     command_of_the_card_is_copied(notebook, 3)
     page.get_by_role("button", name="Insert cell").locator("visible=true").click()
-    page.locator(".jp-Cell .cm-content", has_text="orders.at(6).to_arrow(limit=200)").wait_for()
+    page.locator(".jp-Cell .cm-content", has_text="orders.at(6).to_arrow()").wait_for()
 
 
 def test_it_is_used_by_keyboard_alone_in_the_dark(notebook):

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.cost import Limits
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.contents import view_requests
+from snapshot_explorer.jupyter.explorer.contents import version_rows, view_requests
 from snapshot_explorer.jupyter.explorer.page.static_view import static_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Grid
@@ -211,29 +212,96 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
     explorer.close()
 
 
-def sample_of(explorer):
-    return explorer.views["data"].grid.content["sample"]
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    """An explorer of 3,000 rows in three files, more than are held: it reads parts of 960."""
+    monkeypatch.setattr(version_rows, "_HELD_VALUES", 1_000)
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("name", "string"), ("amount", "double")])
+    for file in range(3):
+        values = [(at, [None, "-", "b", "c"][at % 4], at / 2) for at in range(file * 1_000, file * 1_000 + 1_000)]
+        table.commit(table.data(f"{file}.parquet", values))
+    made = Explorer(open_table(str(tmp_path)), name="many").wait()
+    made.answers = []
+    made.send = lambda content, _=None: made.answers.append(content)
+    made.state.tab = "data"
+    yield made.wait()
+    made.close()
 
 
-def test_a_grid_with_only_some_rows_states_that_it_sorts_filters_and_counts_only_those(memory_root):
-    table = PaimonTable(*memory_root)
-    table.commit([(key, "a") for key in range(300)])
-    explorer = Explorer(open_table(f"memory://{table.root}")).wait()
-    state = explorer.state
-    state.tab = "data"
-    samples = []
+def scrolled(explorer, start, column=0):
+    """Return the first two texts of a column, at a place to which the page scrolls."""
+    explorer.receive({"grid": {"place": "data", "need": start}})
+    explorer.wait()
+    page = explorer.answers[-1]["page"]
+    assert page["start"] == start
+    return page["cells"][column][:2]
 
-    for state.where, state.limit in (("", 200), ("id < 250", 200), ("id < 200", 200), ("", 300)):
-        explorer.wait()
-        samples.append(sample_of(explorer))
 
-    assert samples == [
-        "Sorts, filters and counts only these 200 of 300 rows in 1 file.",
-        "Sorts, filters and counts only these 200 of more rows that match.",
-        "",
-        "",
-    ]
-    explorer.close()
+def test_a_page_scrolls_through_all_rows_of_a_version(many):
+    grid = many.view["grid"]
+
+    assert many.view["title"] == "All 3,000 rows of version 3"
+    assert (grid["total"], grid["count"]) == (3_000, 3_000)
+    assert grid["sample"] == "The ranges, the bars and saved files cover the first 960 of 3,000 rows."
+    assert scrolled(many, 60) == ["60", "61"]
+    assert scrolled(many, 2_940) == ["2940", "2941"]
+    assert many.code == "many.at(3).to_arrow()"
+
+
+def test_rows_are_sorted_and_filtered_over_all_of_them(many):
+    many.receive({"grid": {"place": "data", "arrange": {"sort": 2, "descending": True}}})
+    many.wait()
+
+    assert many.view["grid"]["how"]["sort"] == 2
+    assert grid_of(many, "data")[1][0][0] == "2999"
+    assert scrolled(many, 1_980) == ["1019", "1018"]
+    assert many.code == "many.at(3).to_arrow().sort_by([('amount', 'descending')])"
+
+    typed(many, where="name = 'b'")
+    assert many.view["title"] == "750 of 3,000 rows match at version 3"
+    assert grid_of(many, "data")[1][0][0] == "2998"
+
+    many.receive({"grid": {"place": "data", "arrange": {"sort": None}}})
+    many.wait()
+    assert many.state.sort == ""
+    assert grid_of(many, "data")[1][0][0] == "2"
+
+
+def test_equal_values_and_nulls_are_read_in_parts_in_the_order_of_the_scan(many):
+    for descending, starts in ((False, ["1", "5"]), (True, ["3", "7"])):
+        many.receive({"grid": {"place": "data", "arrange": {"sort": 1, "descending": descending}}})
+        many.wait()
+
+        assert [row[0] for row in grid_of(many, "data")[1][:2]] == starts
+        assert scrolled(many, 2_280) == ["120", "124"]  # nulls are last: the first is place 2,250
+
+
+def test_columns_are_chosen_by_their_places(many):
+    many.receive({"columns": [2, 0]})
+    many.wait()
+
+    assert grid_of(many, "data")[0] == ["amount", "id"]
+    assert [is_shown for _, _, is_shown in many.view["columns"]] == [True, False, True]
+    for places in ([7], [True], "id", [-1]):
+        many.receive({"columns": places})
+    assert many.state.columns == ["amount", "id"]
+    many.receive({"columns": []})
+    assert many.state.columns == []
+
+
+def test_what_is_too_large_is_neither_counted_nor_sorted(many, monkeypatch):
+    monkeypatch.setattr(version_rows, "_COUNTED", Limits(rows=100, size_bytes=10))
+
+    typed(many, where="amount >= 0")
+    assert many.view["title"] == "The first 960 rows that match at version 3"
+    assert many.view["grid"]["sample"].endswith("cover the first 960 of more rows.")
+
+    typed(many, sort="amount")
+    assert many.state.sort == ""  # a page sorts by a place
+    many.state.sort = "amount"
+    many.wait()
+    assert many.view["error"].startswith("Sorting by amount reads the column in 3,000 rows in 3 files, ")
+    assert many.view["grid"]["count"] == 960  # the rows before, which the page dims
 
 
 def test_of_many_updated_rows_those_that_decide_what_is_hidden_are_named(tmp_path):
@@ -418,7 +486,9 @@ def test_values_that_look_alike_are_drawn_apart_and_in_one_way_everywhere(ambigu
         zip(*([cell.text for cell in column.cells] for column in shown_columns(blame, 10)[-3:]), strict=True)
     )
 
-    assert shown == changed == [list(row[1:]) for row in blamed] == [list(texts) for texts in DRAWN]
+    assert changed == [list(row[1:]) for row in blamed] == [list(texts) for texts in DRAWN]
+    json = ["[]", '["-"]', "-", '["a","b"]', "[]"]
+    assert shown == [[name, tags] for (name, _), tags in zip(DRAWN, json, strict=True)]
 
 
 def test_the_grid_has_the_types_of_the_schema(ambiguous):

@@ -147,8 +147,7 @@ def test_rows_of_a_grid_are_saved_as_they_are_filtered(explorer, orders, file_fo
     explorer.wait()
     sent = []
     explorer.send = lambda *message: sent.append(message)
-    column = grid_of(explorer, "data")[0].index("amount")
-    explorer.receive({"grid": {"place": "data", "arrange": {"column": column, "text": "> 250"}}})
+    typed(explorer, where="amount > 250")
 
     for what in (["data", file_format], ["data", "exe"], ["nothing", "csv"], ["health", "csv"], "data csv", 3):
         explorer.receive({"save": what})
@@ -198,8 +197,9 @@ def test_rows_are_previewed_as_asked(explorer, orders):
 
     said = shown_text(explorer, "data")
 
-    assert "The cost of reading all rows: 41 rows in 2 files, 4.9 kB." in said
-    assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250', limit=200)"
+    assert "Files that can match: 2 of 2 files." in said
+    assert explorer.view["title"] == "6 of 41 rows match at version 18"
+    assert explorer.code == "orders.at(18).to_arrow(columns=['order_id', 'amount'], where='amount > 250')"
     assert len(grid_of(explorer, "data")[1]) == eval(explorer.code).num_rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -9,12 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.render.cells import NULL, cell, cut, unit_of
+from snapshot_explorer.arrow.variant_texts import with_texts
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.frames.exports import flat, indented_json
+from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.render.figures import legible
 from snapshot_explorer.render.grid import shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +32,8 @@ MOST_ROWS = 1_000_000
 _WIDEST = 80
 _LONGEST = 1_000
 """Characters of a value whose cell shows less of it."""
+_LARGEST_VALUES, _LARGEST_TEXT = 2_000_000, 100_000
+"""The most bytes of nested values that are formatted as JSON, and characters of a value in full."""
 _BINS = 16
 _SLOW_ROWS = 200_000
 """The most rows whose nested values are sorted and filtered: each is formatted as text for that."""
@@ -61,8 +67,16 @@ class GridRows:
     """The columns: name, type, whether they are numbers, nulls, least and greatest value, a histogram."""
     opens: Opens | None = None
     """What a row opens: its condition under Blame, or its version as B."""
-    choices: tuple[str, ...] = ()
-    """The condition or the version of each row; empty text where there is none."""
+    choose: Callable[[int], str] = lambda _: ""
+    """Returns the condition or the version of a row; empty text where there is none."""
+    total: int | None = None
+    """The number of all rows if `rows` is only the first part of them; the order is theirs already."""
+    part: int = 0
+    """The number of rows of a part."""
+    read: Callable[[int], GridRows] | None = None
+    """Reads the part that begins at a place."""
+    order: tuple[int | None, bool] = (None, False)
+    """The column that such rows are sorted by, and whether the greatest values come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +114,7 @@ def grid_rows(
         draw=draw,
         columns=tuple(_described(rows, types or {})),
         opens=opens,
-        choices=tuple(choices),
+        choose=lambda row: choices[row] if row < len(choices) else "",
     )
 
 
@@ -177,6 +191,29 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
                 full.append([row, column, cut(exact, _LONGEST)])
         cells.append(texts)
     return {"start": start, "cells": cells, "full": full, "marked": sorted(marked)}
+
+
+def with_json(rows: pa.Table) -> pa.Table:
+    """Return rows with nested values as JSON; a column of values that are very large or damaged stays as it is."""
+    for place, item in enumerate(rows.schema):
+        column = rows.select([place])
+        if pa.types.is_nested(item.type) and column.nbytes <= _LARGEST_VALUES:
+            with suppress(CorruptTableError):
+                texts = flat(with_texts(column)).column(0)
+                rows = rows.set_column(place, pa.field(item.name, pa.string(), metadata=DRAWN), texts)
+    return rows
+
+
+def full_text(rows: pa.Table, row: int, column: int) -> str:
+    """Return a value in full, but for very large ones; a nested one as JSON in lines."""
+    value = rows.select([column]).slice(row, 1).combine_chunks()
+    is_nested = pa.types.is_nested(value.schema.field(0).type)
+    text = cell(value.column(0)[0]).text
+    if value.take([0]).nbytes <= _LARGEST_VALUES:
+        with suppress(CorruptTableError):
+            found = indented_json(with_texts(value)) if is_nested else flat(value).column(0)[0].as_py()
+            text = found if isinstance(found, str) else text
+    return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -34,10 +34,21 @@ def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = Fa
     return texts if keep_places else [text for text in texts if text]
 
 
-def _equals(name: str, scalar: pa.Scalar) -> str | None:
+def quoted(name: str) -> str:
+    """Return the name of a column as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def comparison(name: str, sign: str, scalar: pa.Scalar) -> str | None:
+    """Return the condition that a column is `sign` a value; for null that it is null, None where that is not exact."""
+    if not scalar.is_valid:
+        return f"{quoted(name)} is null"
     literal = _literal(scalar)
-    column = '"' + name.replace('"', '""') + '"'
-    return None if literal is None else f"{column} = {literal}"
+    return None if literal is None else f"{quoted(name)} {sign} {literal}"
+
+
+def _equals(name: str, scalar: pa.Scalar) -> str | None:
+    return comparison(name, "=", scalar) if scalar.is_valid else None
 
 
 def _literal(scalar: pa.Scalar) -> str | None:

@@ -2,72 +2,107 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
-from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
+from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows, with_json
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
+from snapshot_explorer.jupyter.explorer.contents.version_rows import PART, VersionRows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.render.cells import counted
 
 if TYPE_CHECKING:
+    from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
 
 _MOST_COLUMNS = 50
+_MOST_NAMES = 2_000
+"""Columns that a page offers to choose from."""
 _DRAWN = 20
 """Rows that are drawn without a grid."""
+_LIVE = Limits(rows=1_000_000, size_bytes=100_000_000)
+"""What is filtered while a condition is typed."""
 
 
 def preview(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return some rows of B."""
-    version, columns, where, limit = (request[name] for name in ("b", "columns", "where", "limit"))
+    """Return the rows of B that match the condition, in their order; a page reads those that it scrolls to."""
+    version, columns, where, sort, descending = (
+        request[name] for name in ("b", "columns", "where", "sort", "sort_descending")
+    )
     snapshot = cache.at(version)
-    names = [column.name for column in snapshot.schema.columns]
-    shown = list(columns) or names
-    # One row more shows whether there are more.
-    rows = snapshot.to_arrow(columns=shown[:_MOST_COLUMNS], where=where or None, limit=limit + 1)
-    has_more, rows = len(rows) > limit, rows.slice(0, limit)
-    cost = cost_of(snapshot, where or None)
-    notes = [Line(f"The cost of reading all rows: {cost}.", is_faint=True)]
-    if len(shown) > _MOST_COLUMNS:
-        notes.append(Line(f"{_MOST_COLUMNS} of {len(shown):,} columns are shown. Name others under Columns."))
-    drawing = Drawing(title=f"Some rows of version {version}", parts=(*notes, Grid(rows, noun="rows", limit=_DRAWN)))
-    key = request["key"] or snapshot.schema.primary_keys
-    conditions = row_conditions(rows.slice(0, PAGE), key)
-    choices = row_conditions(rows, key, keep_places=True)
+    types = {column.name: column.type for column in snapshot.schema.columns}
+    shown = (list(columns) or list(types))[:_MOST_COLUMNS]
+    rows = VersionRows(snapshot, shown, where or None, sort=sort or None, descending=descending)
+    key = tuple(request["key"]) or snapshot.schema.primary_keys
+    all_cost = cost_of(snapshot, None) if where else rows.cost
+    first, of_columns = rows.part(0), len(columns) or len(types)
+    notes = [Line(_facts(rows, all_cost, request), is_faint=True)]
+    if len(shown) < of_columns:
+        notes.append(Line(f"{len(shown)} of {of_columns:,} columns are shown. Choose others under Columns."))
+    drawing = Drawing(title=f"Rows of version {version}", parts=(*notes, Grid(first, noun="rows", limit=_DRAWN)))
+    conditions = row_conditions(first.slice(0, PAGE), key)
+
+    def grid(part: pa.Table) -> GridRows:
+        found = grid_rows(
+            part,
+            noun="rows",
+            sample=_all_rows(rows) if len(first) != rows.total else "",
+            types=types,
+            draw=lambda places: (with_json(part.take(pa.array(places, pa.int64()))), frozenset()),
+            opens="blame" if conditions else None,
+        )
+        return replace(found, choose=lambda row: "".join(row_conditions(part.slice(row, 1), key)))
+
+    found = replace(
+        grid(first),
+        total=len(first) if rows.total is None else rows.total,
+        read=lambda start: grid(rows.part(start)),
+        part=len(first) if rows.is_held else PART,
+        order=(shown.index(sort) if sort in shown else None, descending),
+    )
     return ViewResult(
         drawing=drawing,
-        answer=_answer(len(rows), cost, where, version, has_more=has_more),
-        code=_call(request, engine="arrow", limit=limit),
+        answer=_answer(rows, None if all_cost.exceeds(_LIVE) else cache.row_count(version), where, version),
+        code=_call(request, engine="arrow", limit=0) + _sorted_call(sort, descending=descending),
         source=cache.cited(version),
-        choices=tuple((one, one) for one in conditions),
-        grid=grid_rows(
-            rows,
-            noun="rows",
-            sample=_all_rows(cost, where) if has_more else "",
-            types={column.name: column.type for column in snapshot.schema.columns},
-            opens="blame" if choices else None,
-            choices=choices,
-        ),
+        choices=tuple((text, text) for text in conditions),
+        grid=found,
+        columns=tuple((name, types[name], name in shown) for name in [*types][:_MOST_NAMES]),
+        is_live=not all_cost.exceeds(_LIVE),
     )
 
 
-def _answer(count: int, cost: Cost, where: str, version: int, *, has_more: bool) -> str:
-    """Return how many rows are shown, of how many."""
+def _answer(rows: VersionRows, count: int | None, where: str, version: int) -> str:
+    """Return how many rows match, of how many."""
+    if rows.total is None:
+        return f"The first {PART:,} rows{' that match' if where else ''} at version {version}"
     if where:
-        match = f"The first {count:,} rows that match" if has_more else f"{counted(count, 'row')} match"
-        return f"{match} at version {version}"
-    if has_more and cost.rows is not None:
-        return f"{count:,} of {counted(cost.rows, 'row')} of version {version}"
-    return f"{'The first' if has_more else 'All'} {counted(count, 'row')} of version {version}"
+        found = counted(rows.total, "row") if count is None else f"{rows.total:,} of {counted(count, 'row')}"
+        return f"{found} match at version {version}"
+    return f"All {counted(rows.total, 'row')} of version {version}"
 
 
-def _all_rows(cost: Cost, where: str) -> str:
-    """Return a phrase for all rows that a preview is a part of. How many match is unknown until all are read."""
-    if where:
-        return "more rows that match"
-    return f"{counted(cost.rows, 'row')} in {counted(cost.files, 'file')}"
+def _facts(rows: VersionRows, all_cost: Cost, request: ViewRequest) -> str:
+    """Return in what order the rows are, and what of the version was looked at."""
+    sort, way = request["sort"], "descending" if request["sort_descending"] else "ascending"
+    order = f"Sorted by {sort}, {way}, over all of them. " if sort else ""
+    uncounted = "" if rows.total is not None else "How many match was not counted: that reads much. "
+    if not request["where"]:
+        return f"{order}{uncounted}The cost of reading all rows: {rows.cost}."
+    return f"{order}{uncounted}Files that can match: {rows.cost.files:,} of {counted(all_cost.files, 'file')}."
+
+
+def _all_rows(rows: VersionRows) -> str:
+    """Return a phrase for all rows that a part belongs to."""
+    return "more rows" if rows.total is None else counted(rows.total, "row")
+
+
+def _sorted_call(sort: str, *, descending: bool) -> str:
+    return f".sort_by({[(sort, 'descending' if descending else 'ascending')]!r})" if sort else ""
 
 
 def load(cache: SnapshotCache, request: ViewRequest, limits: Limits | None) -> tuple[Cost, Any]:

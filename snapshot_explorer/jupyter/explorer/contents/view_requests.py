@@ -70,6 +70,10 @@ class ViewResult:
     """What can be selected for details, a manifest or a row: its label and its value."""
     grid: GridRows | None = None
     """The rows of its grid, where a page can scroll, sort and filter them."""
+    columns: tuple[tuple[str, str, bool], ...] = ()
+    """The columns to choose from: name, type, whether it is shown."""
+    is_live: bool = False
+    """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False
     """Whether it only announces how much would be read: a button reads it."""
     pages: int = 1
@@ -102,6 +106,11 @@ class SnapshotCache:
         checked = id(self.table.cached.readability)
         made: Health = self._keep(("health", version, checked), lambda: self.table.health(version))
         return made
+
+    def row_count(self, version: int) -> int:
+        """Return the number of rows of a version; reads them if they are merged."""
+        count: int = self._keep(("rows", version), self.at(version).count)
+        return count
 
     def diff_plan(self, a: int, b: int, key: tuple[str, ...]) -> RowDiffPlan:
         """Return what a row diff of two versions reads; without a key by the primary key."""

@@ -35,7 +35,9 @@ export class Rows {
     window.addEventListener("keydown", this.keys, true);
     this.said = element("div", "sx-said");
     this.said.setAttribute("role", "status");
-    root.append(this.ask, this.scroll, this.said);
+    this.inspected = element("div", "sx-inspected");
+    this.inspected.hidden = true;
+    root.append(this.ask, this.scroll, this.inspected, this.said);
     this.column.addEventListener("change", () => this.text.value && this.filter());
     this.text.addEventListener("change", () => this.filter());
     // The cross of the field empties it without a change. In JupyterLab, chromium fires neither event at Enter.
@@ -70,6 +72,10 @@ export class Rows {
     this.column.replaceChildren(new Option("any column", ""), ...grid.columns.map(({ name }, at) => new Option(name, at)));
     this.column.value = grid.how.column ?? "";
     this.text.value = grid.how.text;
+    // Where filters rows that the engine reads in parts.
+    for (const one of [this.column, this.text]) one.hidden = grid.isOrdered;
+    this.ask.firstChild.textContent = grid.isOrdered ? "" : "Filter ";
+    this.inspected.hidden = true;
     this.sample.textContent = grid.sample;
     this.error.textContent = grid.error;
     const some = grid.count < grid.total ? ` of ${grid.total.toLocaleString("en-US")}` : "";
@@ -85,12 +91,32 @@ export class Rows {
     for (const [row, column, text] of full) rows[row][column].full = text;
     for (const [row, column] of marked) if (rows[row]?.[column]) rows[row][column].changed = true;
     rows.forEach((row, at) => this.pages.set(start + at, row));
-    this.asked.delete(start);
+    // A newer request ends one that reads: what is still missing is requested again.
+    this.asked.clear();
   }
 
-  keepAndDraw(page) {
+  /** Take an answer: a page of rows, or a value in full. */
+  receive({ page, value }) {
+    if (value && String([value.row, value.column]) === String(this.here)) this.inspect(value.text);
+    if (!page) return;
     this.keep(page);
     this.draw();
+  }
+
+  /** Show the value of the cell where the keys are; one that is nested or cut in full, once the kernel has sent it. */
+  inspect(text) {
+    const [row, place] = this.here, cell = this.pages.get(row)?.[place], column = this.grid.columns[place];
+    if (!cell) return;
+    const isNull = cell.text === "-", name = element("b", "", column.name), type = element("span", "sx-faint", column.type);
+    const value = element("pre", isNull ? "sx-null" : "", isNull ? "null" : text ?? cell.full ?? cell.text);
+    const copy = element("button", "sx-btn", "Copy value");
+    copy.type = "button";
+    copy.addEventListener("click", () => navigator.clipboard?.writeText(value.textContent));
+    value.tabIndex = 0;
+    value.setAttribute("aria-label", `${column.name} of row ${row + 1}`);
+    this.inspected.replaceChildren(name, type, copy, value);
+    this.inspected.hidden = false;
+    if (text === undefined && !isNull) this.send({ inspect: [row, place] });
   }
 
   table() {
@@ -100,7 +126,7 @@ export class Rows {
     const shown = [...this.pages.values()];
     let widths = 0;
     columns.forEach((column, at) => {
-      const cell = element("th");
+      const cell = element("th", column.number ? "sx-n" : "");
       const isOne = column.least === column.greatest;
       const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
       const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
@@ -235,6 +261,7 @@ export class Rows {
     if (!cell) return;
     this.here = cell.dataset.at.split(" ").map(Number);
     this.mark();
+    this.inspect();
     if (this.grid.opens && !String(getSelection())) this.send({ open: this.here[0] });
   }
 
@@ -247,7 +274,9 @@ export class Rows {
       if (cell) navigator.clipboard?.writeText(cell.full ?? cell.text);
       return;
     }
+    if (event.key === "Enter") this.inspect();
     if (event.key === "Enter" && opens) this.send({ open: row });
+    if (event.key === "Escape") this.inspected.hidden = true;
     const moves = {
       ArrowUp: [row - 1, place], ArrowDown: [row + 1, place], ArrowLeft: [row, place - 1], ArrowRight: [row, place + 1],
       PageUp: [row - ROWS, place], PageDown: [row + ROWS, place],
@@ -257,6 +286,7 @@ export class Rows {
     if (!to) return;
     this.here = [Math.max(0, Math.min(count - 1, to[0])), Math.max(0, Math.min(columns.length - 1, to[1]))];
     this.reveal();
+    if (!this.inspected.hidden) this.inspect();
     event.preventDefault();
     event.stopPropagation();
   }

@@ -7,6 +7,7 @@ import { Rows } from "./grid.js";
 const { html, render: draw, useEffect, useLayoutEffect, useReducer, useRef, useState } = preact;
 const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
+const TYPED = 350;  // milliseconds after which what is typed counts
 const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
 const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", doctor: "what went wrong" };
 const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
@@ -72,10 +73,15 @@ function Copy({ text, label = "Copy", title }) {
   return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} />`;
 }
 
-/** A field whose text counts once it is left, or with Enter; what the kernel refuses becomes what it was. */
-function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden }) {
+/** A field whose text counts once it is left, or with Enter, or while it is typed; what the kernel refuses becomes what it was. */
+function Field({ app, label, value, put, hint = "", css = "", list, number: isNumber, isHidden, isLive }) {
   const [draft, setDraft] = useState(null), known = String(value ?? "");
-  useEffect(() => setDraft(null), [known, app.page.answers]);
+  useEffect(() => setDraft((draft) => isLive && draft !== known ? draft : null), [known, app.page.answers]);
+  useEffect(() => {
+    if (!isLive || draft === null || draft === known) return undefined;
+    const later = setTimeout(finish, TYPED);
+    return () => clearTimeout(later);
+  }, [draft]);
   const finish = () => {
     if (draft === null || draft === known) return setDraft(null);
     put(isNumber ? Number(draft) : draft);
@@ -94,6 +100,19 @@ const Text = ({ app, name, label = capital(word(name)), ...more }) => html`<${Fi
 
 const Names = ({ app, name, ...more }) => html`<${Field} app=${app} label=${capital(word(name))} value=${app.state[name].join(",")}
   put=${(text) => app.set({ [name]: text.split(",").map((one) => one.trim()).filter(Boolean) })} ...${more} />`;
+
+/** Which columns are shown: a list to search and to tick. */
+function Columns({ app }) {
+  const [isOpen, setOpen] = useState(false), [text, setText] = useState(""), columns = app.view.columns ?? [];
+  const shown = columns.flatMap(([, , isShown], at) => isShown ? [at] : []);
+  const toggle = (at) => app.send({ columns: shown.includes(at) ? shown.filter((one) => one !== at) : [...shown, at].sort((one, other) => one - other) });
+  const found = columns.map((column, at) => [...column, at]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase())).slice(0, 200);
+  return html`<button type="button" class="sx-btn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Columns ${number(shown.length)} of ${number(columns.length)}</button>
+    ${isOpen && html`<div class="sx-menu" role="group" aria-label="Columns"><div class="sx-row"><input type="search" aria-label="Find a column" placeholder="Find a column"
+      value=${text} onInput=${(event) => setText(event.target.value)} /><${Button} label="All columns" title="Show all columns" act=${() => app.send({ columns: [] })} /></div>
+      <div class="sx-ticks">${found.map(([name, type, isShown, at]) => html`<label class="sx-check" key=${at}><input type="checkbox" checked=${isShown} onChange=${() => toggle(at)} />${name}
+        <span class="sx-faint">${type}</span></label>`)}</div></div>`}`;
+}
 
 const Check = ({ app, name, label, title }) => html`<label class="sx-check" title=${title}><input type="checkbox"
   checked=${app.state[name]} onChange=${(event) => app.set({ [name]: event.target.checked })} />${label}</label>`;
@@ -315,7 +334,7 @@ function Grid({ app, place, grid }) {
   const root = useRef(), rows = useRef();
   useLayoutEffect(() => {
     rows.current = new Rows((message) => app.send({ grid: { place, ...message } }), root.current);
-    const forget = app.listen("grid", (message) => message.grid === place && rows.current.keepAndDraw(message.page));
+    const forget = app.listen("grid", (message) => message.grid === place && rows.current.receive(message));
     return () => { forget(); rows.current.end(); };
   }, [place]);
   useLayoutEffect(() => rows.current.take(grid), [grid, place]);
@@ -383,8 +402,7 @@ const TABS = {
     ${app.state.compared === "rows" && html`<div class="sx-row"><${Segments} app=${app} name="row_kind" label="Rows" /><${Names} app=${app} name="key" hint="primary key, or a,b" />
       <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}`,
     app.state.compared === "rows" && html`<${Blame} app=${app} />`],
-  data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" /><${Names} app=${app} name="columns" hint="all, or a,b" />
-      <${Text} app=${app} name="limit" label="Rows" number css="sx-short" />
+  data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
       <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
     <${Outcome} app=${app} place="bisect" outcome=${app.view.bisected} />`,
     html`<${Blame} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
