@@ -1,4 +1,7 @@
-"""`python -m snapshot_explorer PATH`: a table's card and log in a terminal, or the tables below a folder."""
+"""`python -m snapshot_explorer PATH`: a table's card and log in a terminal, or the tables below a folder.
+
+`python -m snapshot_explorer COMMAND PATH ...` runs a command of `%snapshot`.
+"""
 
 import argparse
 import io
@@ -32,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     If the folder is not a table, prints the tables below it. Text is as wide as the terminal, at most 120 columns.
     """
-    given = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status, shown = _read(given)
+        status, shown = _run(words) if _is_command(words) else _read(_parser().parse_args(words))
         stream = sys.stderr if status else sys.stdout
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for terminals that lack the letters of a name
@@ -48,25 +51,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _is_command(words: Sequence[str]) -> bool:
+    """Return whether the first word is a command, and not a folder."""
+    return bool(words) and words[0].isidentifier() and not os.path.exists(words[0])  # noqa: PTH110 - any text
+
+
+def _run(words: Sequence[str]) -> tuple[int, str]:
+    from snapshot_explorer.jupyter import terminal  # noqa: PLC0415 - IPython is needed for commands alone
+
+    return terminal.run(words, room=_room())
+
+
+def _room() -> int:
+    """Return the width of text: that of the terminal, within bounds."""
+    least, most = _WIDTHS
+    return max(least, min(most, shutil.get_terminal_size((most, 0)).columns))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m snapshot_explorer",
         description="Show what a Paimon, Delta, Iceberg or Hudi table is and what its newest commits did, "
         "or which tables are below a folder. Only reads.",
+        epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %%snapshot: log, diff, blame, bisect, "
+        "profile, anomalies, doctor, health, retention, readability, sql, load, show, schema, files and others; "
+        "COMMAND --help says more.",
     )
     parser.add_argument(
         "path", metavar="PATH", help="the table's folder, one above it, or a URL such as s3://lake/shop.db"
     )
     parser.add_argument("--branch", metavar="B", help="the branch; the main one without it")
-    parser.add_argument("--format", metavar="F", help="paimon, delta or iceberg; detected without it")
+    parser.add_argument("--format", metavar="F", help="paimon, delta, iceberg or hudi; detected without it")
     parser.add_argument("-n", "--limit", metavar="N", type=int, default=_DRAWN, help="the most commits (20)")
     parser.add_argument("--version", action="version", version=f"snapshot-explorer {__version__}")
     return parser
 
 
 def _read(given: argparse.Namespace) -> tuple[int, str]:
-    least, most = _WIDTHS
-    room = max(least, min(most, shutil.get_terminal_size((most, 0)).columns))
+    room = _room()
     try:
         table = open_table(given.path, branch=given.branch, format=given.format)
         table.read_overview()

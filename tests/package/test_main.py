@@ -1,8 +1,10 @@
 """`python -m snapshot_explorer` prints a table in a terminal."""
 
+import json
 import os
 import re
 import runpy
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import __version__, samples
+from snapshot_explorer import __version__, open_table, samples
 from snapshot_explorer.__main__ import main
 from tests.support.delta.table_builder import DeltaTable, add
 
@@ -118,3 +120,84 @@ def test_the_version_is_printed(capsys):
         main(["--version"])
 
     assert capsys.readouterr().out == f"snapshot-explorer {__version__}\n"
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory):
+    return shutil.copytree(samples.path("orders"), tmp_path_factory.mktemp("lake") / "orders")
+
+
+def printed(capsys, *words):
+    status = main([str(word) for word in words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_command_of_the_magic_runs_in_a_terminal():
+    answer = run("log", samples.path("orders"), "-n", "3")
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("History of orders\n")
+    assert "3 of 18 versions" in answer.stdout
+
+
+@pytest.mark.parametrize("name", ["status", "log", "doctor", "health", "retention", "readability", "tags", "plan"])
+def test_commands_print_text_and_json(capsys, orders, name):
+    status, shown, _ = printed(capsys, name, orders)
+    assert (status, shown.strip() != "") == (0, True)
+    assert "%snapshot" not in shown
+
+    status, shown, _ = printed(capsys, name, orders, "--json")
+    assert status == 0
+    assert isinstance(json.loads(shown), list | dict)
+
+
+def test_rows_are_printed_as_json(capsys, orders):
+    _, shown, _ = printed(capsys, "sql", orders, "select count(*) as n from orders", "--json")
+    assert json.loads(shown) == [{"n": 41}]
+
+    _, shown, said = printed(capsys, "load", orders, 17, "--limit", 3, "--columns", "order_id", "--json")
+    assert [set(row) for row in json.loads(shown)] == [{"order_id"}] * 3
+    assert "reading" in said
+
+
+def test_an_answer_is_printed_with_its_facts(capsys, orders):
+    _, shown, _ = printed(capsys, "bisect", orders, "count(*) > 10", "--json")
+
+    answer = json.loads(shown)
+    assert answer["first"] == str(open_table(str(orders)).bisect("count(*) > 10").first)
+    assert answer["condition"] == "count(*) > 10"
+
+
+def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
+    for words, said in (
+        (["blame", orders], f"python -m snapshot_explorer blame {orders} needs CONDITION"),
+        (["blame"], "blame needs the path of a table: python -m snapshot_explorer blame PATH."),
+        (["diff", orders, "17..99"], "Version 99 does not exist."),
+        (["log", orders, "-o", "x"], "--out is for notebooks."),
+        (["logs", orders], "There is no command logs. Did you mean log?"),
+        (["log", orders, "--options", orders / "none.json"], "--options: "),
+    ):
+        status, shown, error = printed(capsys, *words)
+        assert (status, shown, error.count("\n")) == (2, "", 1)
+        assert error.startswith(said)
+
+
+def test_storage_options_come_from_a_file_whose_content_is_in_no_message(capsys, tmp_path, orders):
+    file = tmp_path / "options.json"
+    file.write_text('{"key": "hunter2"')
+    status, _, error = printed(capsys, "log", orders, "--options", file)
+    assert status == 2
+    assert "is not a JSON object" in error
+    assert "hunter2" not in error
+
+    file.write_text("{}")
+    assert printed(capsys, "log", orders, "--options", file, "-n", 1)[0] == 0
+
+
+def test_help_is_about_the_terminal(capsys):
+    status, shown, _ = printed(capsys, "log", "--help")
+
+    assert status == 0
+    assert shown.startswith("python -m snapshot_explorer log PATH ")
+    assert "--json" in shown
