@@ -20,7 +20,7 @@ from snapshot_explorer.history import copied_note, missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
-from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, overview
+from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
@@ -589,7 +589,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         columns = timeline_columns(shown, y=state.measure, facts=facts)
         self.facts = {name: columns.pop(name) for name in ("total", "line", "jumps")}
         self.commits = columns
-        self.listed = {"count": len(shown), **commit_rows(shown, 0, state.measure), "measure": state.measure}
+        first, most = commit_rows(shown, 0, state.measure), most_changed(shown, state.measure)
+        self.listed = {"count": len(shown), **first, "measure": state.measure, "most": most}
         if state.versions and state.window is not None:
             self.strip = {
                 **overview(state.commits, state.versions, state.measure),

@@ -102,6 +102,7 @@ class View:
             "pages": result.pages,
             "isAnnouncement": result.is_announcement,
             "columns": [(visible(name), visible(dtype), is_shown) for name, dtype, is_shown in result.columns],
+            "tiles": list(result.tiles),
             "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }

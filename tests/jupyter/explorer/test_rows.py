@@ -61,6 +61,7 @@ def test_few_rows_are_compared_at_once_with_changed_cells_marked(compared, order
     marked = compared.views["compare"].grid.content["page"]["marked"]
     assert [" → " in rows[row][column] for row, column in marked] == [True] * said.count(" → ")
     assert not compared.view["isAnnouncement"]
+    assert [tile["name"] for tile in compared.view["tiles"] if tile["moved"]] == ["updated_at", "amount"]
 
 
 def test_the_line_of_code_gives_the_rows_that_are_shown_and_the_source_is_cited(compared, orders):

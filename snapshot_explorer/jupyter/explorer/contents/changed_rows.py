@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from snapshot_explorer.jupyter.cost import Cost, Limits
+from snapshot_explorer.jupyter.explorer.contents.distributions import distributions
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
 from snapshot_explorer.jupyter.explorer.contents.row_conditions import row_conditions
@@ -30,6 +31,8 @@ _SMALL = Limits(rows=100_000, size_bytes=10_000_000)
 _KINDS = {"updated": AFTER, "inserted": INSERTED, "deleted": DELETED}
 """The kinds in the order in which their rows are shown."""
 _MOST_COLUMNS = 50
+_MOST_ROWS = 200_000
+"""Changed rows whose distributions are compared."""
 
 
 def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
@@ -70,7 +73,16 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         source=source,
         choices=tuple((text, text) for texts in conditions for text in texts),
         grid=grid,
+        tiles=_tiles(diff),
     )
+
+
+def _tiles(diff: RowDiff) -> list[dict[str, Any]]:
+    """Return how the values of the columns moved from the changed rows as they were to those rows as they are."""
+    if not 0 < sum(diff.counts.values()) <= _MOST_ROWS:
+        return []
+    names = [name for name in diff.plan.key_first if name not in diff.plan.key]
+    return distributions(diff.before, diff.after, names)
 
 
 def _grid(

@@ -29,6 +29,12 @@ def commit_rows(commits: pa.Table, start: int, measure: str) -> dict[str, Any]:
     return {"start": start, "rows": [commit_row(row, measure) for row in commits.slice(start, PAGE).to_pylist()]}
 
 
+def most_changed(commits: pa.Table, measure: str) -> int:
+    """Return the most that a commit of the list added and removed."""
+    changed = sum(numbers(commits[f"{side}_{measure}"]) for side in ("added", "removed"))
+    return int(np.max(changed, initial=0))
+
+
 def commit_row(row: dict[str, Any], measure: str) -> dict[str, Any]:
     """Return what the list shows of a commit; a count is null where it is unknown, a time is in milliseconds."""
     time = row["committed_at"]

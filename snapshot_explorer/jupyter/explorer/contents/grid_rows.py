@@ -34,7 +34,8 @@ _LONGEST = 1_000
 """Characters of a value whose cell shows less of it."""
 _LARGEST_VALUES, _LARGEST_TEXT = 2_000_000, 100_000
 """The most bytes of nested values that are formatted as JSON, and characters of a value in full."""
-_BINS = 16
+BINS = 16
+"""Parts of the range of values in a histogram."""
 _SLOW_ROWS = 200_000
 """The most rows whose nested values are sorted and filtered: each is formatted as text for that."""
 _COMPARISONS = {
@@ -132,7 +133,7 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
                 "name": legible(item.name, _WIDEST),
                 "type": legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
-                "number": _is_number(item.type),
+                "number": is_number(item.type),
                 "nulls": column.null_count,
                 "least": None if least is None else cut(cell(least, unit).text, _WIDEST),
                 "greatest": None if greatest is None else cut(cell(greatest, unit).text, _WIDEST),
@@ -216,7 +217,8 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
     return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether values are numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
@@ -233,25 +235,40 @@ def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None
 
 def _histogram(column: pa.ChunkedArray) -> list[int]:
     """Return the number of values in each part of their range; empty for values that are neither numbers nor times."""
+    places = bin_places(column)
+    if places is None:
+        return []
+    counts: list[int] = np.bincount(places[places >= 0], minlength=BINS).tolist()
+    return counts
+
+
+def bin_places(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
+    """Return in which of `BINS` parts of their range values are, -1 for those that are not finite or null.
+
+    None if the values are neither numbers nor times, or are all equal.
+    """
     kind = column.type
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         column = column.cast(pa.int32() if kind.bit_width == pa.int32().bit_width else pa.int64())
-    elif not _is_number(kind):
-        return []
-    column = pc.drop_null(column)
-    if pa.types.is_integer(column.type) and len(column):
+    elif not is_number(kind):
+        return None
+    is_valid, valid = column.is_valid().to_numpy(), pc.drop_null(column)
+    if pa.types.is_integer(column.type) and len(valid):
         # Differences of large numbers are exact before they are decimals.
-        wide = column.cast(pa.uint64() if pa.types.is_uint64(column.type) else pa.int64()).to_numpy()
+        wide = valid.cast(pa.uint64() if pa.types.is_uint64(valid.type) else pa.int64()).to_numpy()
         values = (wide.view(np.uint64) - wide.min().view(np.uint64)).astype(np.float64)
     else:
-        values = column.cast(pa.float64(), safe=False).to_numpy()
-        values = values[np.isfinite(values)]
-    width = np.ptp(values) if len(values) else 0.0
+        values = valid.cast(pa.float64(), safe=False).to_numpy()
+    is_finite = np.isfinite(values)
+    finite = values[is_finite]
+    width = np.ptp(finite) if len(finite) else 0.0
     if not width or not np.isfinite(width):
-        return []
-    parts = ((values - values.min()) / width * _BINS).astype(np.int64)
-    counts: list[int] = np.bincount(np.minimum(parts, _BINS - 1), minlength=_BINS).tolist()
-    return counts
+        return None
+    found = np.full(len(values), -1)
+    found[is_finite] = np.minimum((finite - finite.min()) / width * BINS, BINS - 1)
+    places = np.full(len(column), -1)
+    places[is_valid] = found
+    return places
 
 
 def _distinct(column: pa.ChunkedArray) -> int | None:

@@ -12,7 +12,7 @@ from snapshot_explorer.render.cells import moment
 from snapshot_explorer.rows.diffs.diff import row_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -72,6 +72,8 @@ class ViewResult:
     """The rows of its grid, where a page can scroll, sort and filter them."""
     columns: tuple[tuple[str, str, bool], ...] = ()
     """The columns to choose from: name, type, whether it is shown."""
+    tiles: Sequence[Mapping[str, Any]] = ()
+    """How the values of columns moved; see `distributions`."""
     is_live: bool = False
     """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False

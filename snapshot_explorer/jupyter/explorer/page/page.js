@@ -280,6 +280,14 @@ function Commits({ app }) {
     </div></div>`;
 }
 
+/** What a commit added and removed as a bar, whose length grows with the root of the number: one large commit hides no other. */
+function Changed({ row: { added, removed }, most }) {
+  const all = (added ?? 0) + (removed ?? 0);
+  if (!all) return null;
+  return html`<span class="sx-bar-of" aria-hidden="true" style=${{ width: `${8 + 48 * Math.sqrt(all / most)}px` }}><i class="sx-added" style=${{ flexGrow: added ?? 0 }}></i>
+    <i class="sx-removed" style=${{ flexGrow: removed ?? 0 }}></i></span>`;
+}
+
 function Commit({ app, row, at }) {
   const style = { top: `${at * HIGH}px` };
   if (!row) return html`<div class="sx-commit" style=${style}><span class="sx-bone"></span></div>`;
@@ -291,6 +299,7 @@ function Commit({ app, row, at }) {
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}</span>
     <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
+    <${Changed} row=${row} most=${app.listed.most} />
     <span class="sx-by sx-faint" title=${row.user}>${[who, row.time === null ? "" : ago(row.time), ...row.tags.map((tag) => `tag ${tag}`),
       ...(row.readable === "metadata" || row.readable === "no" ? ["cannot be loaded"] : [])].filter(Boolean).join(" \u00b7 ")}</span></div>`;
 }
@@ -300,7 +309,31 @@ function Commit({ app, row, at }) {
 const Shares = ({ shares }) => html`<div class="sx-stack" aria-hidden="true">${shares.map(([name, count]) => html`<i class=${`sx-${name}`} style=${{ flexGrow: count }}></i>`)}</div>
   <p class="sx-faint">Files: ${shares.map(([name, count]) => `${number(count)} ${name}`).join(", ")}</p>`;
 
+const rate = (part) => `${part && part < 0.01 ? "<1" : Math.round(100 * part)} %`;
+
+/** How the values of columns moved from A to B, the one that moved most first. */
+function Tiles({ tiles }) {
+  const [isAll, setAll] = useState(false), shown = isAll ? tiles : tiles.slice(0, 4);
+  const one = ({ name, bars: counts, rows, nulls, moved, about }) => {
+    const bars = counts.map(([a, b]) => [a / Math.max(1, rows[0]), b / Math.max(1, rows[1])]), most = Math.max(...bars.flat()), wide = Math.max(bars.length, 1), known = nulls.filter((part) => part !== null);
+    const bar = (count, x, side) => count > 0 && html`<rect class=${`sx-of-${side}`} x=${x} width="0.42" y=${20 - 19 * count / most} height=${19 * count / most} />`;
+    return html`<div class="sx-tile ${moved > 0.05 ? "sx-moved" : ""}" key=${name} title=${[`${name}: ${about}`, ...counts.filter(([, , text]) => text).map(([a, b, text]) => `${text}: ${number(a)} \u2192 ${number(b)} rows`)].join("\n")}>
+      <b>${name}</b><span class="sx-faint">${[about, ...(known.some(Boolean) ? [`null ${[...new Set(known.map(rate))].join(" \u2192 ")}`] : [])].filter(Boolean).join(" \u00b7 ")}</span>
+      <svg viewBox="0 0 ${wide} 20" preserveAspectRatio="none" role="img" aria-label=${`${name} in A and in B: ${about}`}>${bars.map(([a, b], i) => [bar(a, i + 0.06, "a"), bar(b, i + 0.5, "b")])}</svg></div>`;
+  };
+  return html`<div class="sx-tiles">${shown.map(one)}</div>
+    <p class="sx-faint sx-row"><span>Changed rows in <i class="sx-key sx-of-a"></i> A and <i class="sx-key sx-of-b"></i> B</span>
+      ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</p>`;
+}
+
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
+
+/** Facts that follow each other are one grey line. */
+const joined = (parts) => parts.reduce((found, part) => {
+  const last = found.at(-1);
+  if (part.faint && last?.faint) return [...found.slice(0, -1), { ...last, line: `${last.line} ${part.line}` }];
+  return [...found, part];
+}, []);
 
 function Part({ part, app }) {
   if (part.line !== undefined) return html`<p class=${part.faint ? "sx-faint" : ""}>${part.line}</p>`;
@@ -374,7 +407,8 @@ function Content({ app, view, place, children }) {
     ${view.parts && html`<div class=${view.error || text ? "sx-stale" : ""}>
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
         ${view.shares.some(([, count]) => count) && html`<${Shares} shares=${view.shares} />`}
-        ${view.parts.map((part) => html`<${Part} app=${app} part=${part} />`)}`}
+        ${view.tiles.length > 0 && html`<${Tiles} tiles=${view.tiles} />`}
+        ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
       ${view.grid?.columns && html`<${Grid} app=${app} place=${place} grid=${view.grid} />`}
       ${view.pages > 1 && html`<p class="sx-row"><${Button} label="Previous page" title="Show the rows before these" disabled=${!view.page} act=${() => app.send({ turn: [place, -1] })} />
