@@ -119,7 +119,6 @@ class Delta(TableFormat):
         return hint, notes, found
 
     def version(self, number: int | None) -> DeltaVersion:
-        """Return one version; the newest for None. At most one listing."""
         segment = self._log.segment(number)
         return DeltaVersion(self._storage, segment.version, log=self._log, times=self._times)
 
@@ -137,11 +136,9 @@ class Delta(TableFormat):
         return self._history.frame(versions)
 
     def inspect(self, name: str) -> pa.Table:
-        """Return DESCRIBE HISTORY, with the columns of Delta's own."""
         return DeltaInspector(self._storage, self._log, self._times).of_table(name)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what VACUUM with a rule would delete; see `Vacuum.expiry`."""
         return self._vacuum.expiry(rule, lifetimes, newest)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists

@@ -96,7 +96,6 @@ class DeltaVersion(TableVersion):
         return versions + (f": {', '.join(features)}" if features else "")
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        """Return the names of hidden columns among these, which are only read if selected, such as `_row_id`."""
         return rows.metadata_columns(names, self._definition[1])
 
     def validate(self) -> Validation:
@@ -119,7 +118,6 @@ class DeltaVersion(TableVersion):
         return manifests_frame(segment, checkpoint, actions)
 
     def file_count(self) -> int:
-        """Return the number of live data files. Reads what `files` reads."""
         return len(self._log.state(self._number).adds)
 
     def entries(self, manifest: str) -> pa.Table:
@@ -140,7 +138,6 @@ class DeltaVersion(TableVersion):
         return settings_of(self.properties, self._storage.root)
 
     def inspect(self, name: str) -> pa.Table:
-        """Return DESCRIBE DETAIL or another metadata table of a version, with the columns of Delta's own."""
         return DeltaInspector(self._storage, self._log, self._times).of_version(name, self._number)
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
@@ -151,7 +148,6 @@ class DeltaVersion(TableVersion):
         return planning.plan(self._storage, self._log.state(self._number), predicate)
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:
-        """Return the splits of two versions, without the files that both read in the same way."""
         states = self._storage.together(
             *(partial(version._log.state, version._number) for version in (self, other))  # noqa: SLF001 - its own
         )
@@ -169,16 +165,11 @@ class DeltaVersion(TableVersion):
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as Delta defines them, with these columns in this order.
-
-        Row groups in which no row matches the predicate may be left out.
-        """
         if isinstance(split.detail, DeltaEvents):
             return read_events(self._storage, split.detail, columns, self._removals(split.detail.version))
         return rows.read(self._storage, split, columns, predicate, removals=self._removals(self._number))
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return one split per file for a split of rows; a split of changes unchanged."""
         return split_by_file(split)
 
     def native_files(self, split: Split) -> NativeRows | None:
@@ -199,7 +190,6 @@ class DeltaVersion(TableVersion):
         return vector_changes.columns_added_since(here, there)
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
         return vector_changes.rows_deleted(self._number, before, after)
 
     def _removals(self, version: int) -> Removals:

@@ -32,11 +32,7 @@ class Hudi(TableFormat):
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:
-        """Bind to a table. Reads nothing.
-
-        Raises:
-            TableNotFoundError: A branch was passed: Hudi tables have none.
-        """
+        """Bind to a table. Reads nothing."""
         if branch is not None:
             raise TableNotFoundError(
                 f"{storage.root} has no branch {branch!r}: Hudi tables have no branches. Open it without a branch."
@@ -57,11 +53,6 @@ class Hudi(TableFormat):
         """Return the versions: the completed writes of the active and of the archived timeline.
 
         Reads the properties, lists the timeline and its archive, and reads files of the archive that are new.
-
-        Raises:
-            TableNotFoundError: There are no properties.
-            UnsupportedFeatureError: The table has a version or a form that is not read.
-            CorruptTableError: A file of the archive is damaged.
         """
         source = self._history.refresh()
         return Listing(
@@ -71,24 +62,15 @@ class Hudi(TableFormat):
         )
 
     def version(self, number: int | None) -> HudiVersion:
-        """Return one version; the empty table for None. At most one listing.
-
-        Raises:
-            SnapshotNotFoundError: The version does not exist; the message names the one before it.
-        """
+        """Return one version; the empty table for None. At most one listing."""
         source = self._history.current() if number is None else self._history.having(number)
         return HudiVersion(self._storage, number, self._history, source)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was completed, or requested in layout 1; from names. The zone is that of the writer.
-
-        Raises:
-            SnapshotNotFoundError: A version does not exist.
-        """
+        """Return when each version was completed, or requested in layout 1; from names, in the writer's zone."""
         return committed_at(self._with(versions), versions)
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
-        """Return the COMMITS frame, in the order of the versions; see `commits_frame`."""
         source = self._with(versions)
         tags: dict[int, list[str]] = {}
         for name, version in self._savepoints(source).items():
@@ -101,12 +83,7 @@ class Hudi(TableFormat):
         return changes_frame(source, source.state, versions)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        """Return the rows that changed after `first` up to `last`, in the schema of `last`; see `splits_between`.
-
-        Raises:
-            InvalidArgumentError: The mode is `changelog`.
-            SnapshotNotFoundError: A version does not exist.
-        """
+        """Return the rows that changed after `first` up to `last`, in the schema of `last`; see `splits_between`."""
         if mode == "changelog":
             raise no_changelog()
         version = self.version(last)
@@ -115,7 +92,6 @@ class Hudi(TableFormat):
         return version.changes(first, mode)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - of files alone
-        """Return which base files and log files exist; see `presence_of`."""
         return presence_of(self._storage, self._history.current().config, lifetimes)
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:

@@ -114,11 +114,7 @@ class HudiVersion(TableVersion):
         return metadata_columns(names, self._definition.config)
 
     def validate(self) -> Validation:
-        """Read the metadata of the version's commit.
-
-        Raises:
-            CorruptTableError: It is damaged.
-        """
+        """Read the metadata of the version's commit."""
         if self._number is not None:
             self._source.commits([self._number])
         return Validation(table_id=None, notes=())
@@ -130,11 +126,7 @@ class HudiVersion(TableVersion):
         return manifests_frame(self._source, self._source.state, self._number)
 
     def entries(self, manifest: str) -> pa.Table:
-        """Return what a commit added and removed.
-
-        Raises:
-            InvalidArgumentError: The manifest is not the metadata of a commit up to the version.
-        """
+        """Return what a commit added and removed."""
         versions = self._source.versions if self._number is not None else ()
         commits = {manifest_path(self._source, version): version for version in versions}
         version = commits.get(manifest)
@@ -172,11 +164,6 @@ class HudiVersion(TableVersion):
         )
 
     def plan(self, predicate: Predicate | None = None) -> ReadPlan:
-        """Return the splits of the rows, and the files in partitions that the predicate rules out.
-
-        Raises:
-            UnsupportedFeatureError: The version needs a feature that is not read; no data file has been opened.
-        """
         return planning.plan(self._files(), predicate)
 
     def read(
@@ -187,15 +174,10 @@ class HudiVersion(TableVersion):
         return rows.read(self._storage, split, columns, predicate)
 
     def changelog(self) -> RowChanges:
-        """Refuse: the files with change data are not read.
-
-        Raises:
-            InvalidArgumentError: Always.
-        """
+        """Refuse: the files with change data are not read."""
         raise no_changelog()
 
     def changes(self, first: int, mode: ChangeMode) -> RowChanges:
-        """Return the rows that changed after another version up to this one, in this version's schema."""
         last = 0 if self._number is None else self._number
         return RowChanges(
             schema=self.arrow_schema,

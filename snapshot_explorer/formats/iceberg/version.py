@@ -201,10 +201,6 @@ class IcebergVersion(TableVersion):
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split as Iceberg defines them, with these columns in this order.
-
-        Row groups in which no row matches the predicate may be left out.
-        """
         if isinstance(split.detail, IcebergEvents):
             return read_events(self._reader, split.detail, columns)
         if isinstance(split.detail, Part):
@@ -212,11 +208,9 @@ class IcebergVersion(TableVersion):
         return self._reader.read(split, columns, predicate)
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return where other readers find the rows of a split; None where they would return others. Reads nothing."""
         return native_files(self._source.storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        """Return for each split the deleted positions of its file. Reads delete files and deletion vectors."""
         del rows  # the metadata has the same numbers
         return deleted_positions(self._reader, parts)
 
@@ -227,7 +221,6 @@ class IcebergVersion(TableVersion):
         return identity_in(split, [None if name in absent else name for name in columns])
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
         return rows_deleted(before, after)
 
     def _no_version(self) -> SnapshotNotFoundError:

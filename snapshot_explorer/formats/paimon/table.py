@@ -115,7 +115,6 @@ class Paimon(TableFormat):
         return found
 
     def version(self, number: int | None) -> PaimonVersion:
-        """Return one version. Reads its small file, unless it is cached."""
         snapshot = None if number is None else self._history.snapshots([number])[0]
         return PaimonVersion(self._storage, snapshot, layout=self._layout, history=self._history, schemas=self._schemas)
 
@@ -144,7 +143,6 @@ class Paimon(TableFormat):
         return with_tags(pa.concat_tables(parts), tags)
 
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        """Return version, committed_at and details of COMMITS. Reads a small file for each that is not cached."""
         return commit_details(self._history.snapshots(versions))
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
@@ -206,18 +204,15 @@ class Paimon(TableFormat):
         return read_branches(self._storage, self._history, self._layout.branch)
 
     def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches, main included, sorted. One listing."""
         return sorted({MAIN, *branch_names(self._storage)})
 
     def on_branch(self, name: str) -> "Paimon":
-        """Return the same table, bound to another branch that exists. Reads nothing."""
         return Paimon(self._storage, branch=name, listed=(name,))
 
     def shared_versions(self, other: "Paimon") -> Mapping[int, int]:
         return {number: number for number in shared_versions(self._history, other._history)}  # noqa: SLF001 - of this class
 
     def check_comparable(self, other: "Paimon", versions: tuple[int, int]) -> None:
-        """Raise if field ids of this table's version and of the other's name different columns."""
         sides = (self, versions[0]), (other, versions[1])
         schemas = [table._schemas.by_id([table._schema_id(version)]) for table, version in sides]  # noqa: SLF001 - of this class
         first, last = (next(iter(found.values())) for found in schemas)
@@ -227,11 +222,6 @@ class Paimon(TableFormat):
         return self._history.snapshots([version])[0].schema_id
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:
-        """Return what `CALL sys.expire_snapshots` with a rule would delete; see `retention.expiry`.
-
-        Reads tags and consumers, the changelogs of the expired snapshots, and concurrently the changes of the other
-        branches.
-        """
         storage = self._storage
         held, branches = storage.together(
             lambda: read_retention_state(storage, self._layout, self._history, self._schemas, newest),
@@ -258,14 +248,12 @@ class Paimon(TableFormat):
         return self._layout.branch or MAIN
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        """Return which files of versions exist; see `presence.presence`. Files of a fallback branch are unchecked."""
         checked = presence(self._storage, self._layout, self._schemas, lifetimes, self._history.snapshots(versions))
         if "another branch" not in self.row_modifiers():
             return checked
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of the whole table. Their columns are in `inspect.types`."""
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:

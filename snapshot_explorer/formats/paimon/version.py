@@ -208,7 +208,6 @@ class PaimonVersion(TableVersion):
         return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Paimon's system tables of a version. Their columns are in `inspect.types`."""
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(
             name, self._snapshot
         )
@@ -258,10 +257,6 @@ class PaimonVersion(TableVersion):
     def read(
         self, split: Split, columns: Sequence[str], predicate: Predicate | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split by Paimon's rules, with these columns in this order.
-
-        Row groups of files that need no merge may be left out if no row in them matches the predicate.
-        """
         if isinstance(split.detail, PaimonEvents | Difference):
             return read_events(self._storage, split.detail, columns)
         if isinstance(split.detail, vector_changes.PaimonVectorDifference):
@@ -286,7 +281,6 @@ class PaimonVersion(TableVersion):
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        """Return a split of the rows that are live in `before` and deleted in `after`; None if there are none."""
         return vector_changes.rows_deleted(before, after)
 
     @property

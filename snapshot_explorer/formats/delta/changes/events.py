@@ -81,9 +81,6 @@ def read_events(
     """Yield rows with these columns, in this order, streamed in file order.
 
     In addition to the schema's columns, `rowkind` (+I, -U, +U, -D) and the columns of HIDDEN are available.
-
-    Raises:
-        SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
     """
     metadata_names = [name for name in columns if name in (ROW_KIND, *HIDDEN.names) and name not in events.columns]
     names = [name for name in columns if name not in metadata_names]

@@ -50,9 +50,6 @@ def read(
             them the batches hold rows without columns.
         predicate: Row groups in which no row matches it may be left out.
         removals: Called if a file does not exist; see `Removals`.
-
-    Raises:
-        SnapshotNotFoundError: A file does not exist, and newer versions do not need it.
     """
     yield from _read(storage, split, columns, {}, predicate, removals)
 

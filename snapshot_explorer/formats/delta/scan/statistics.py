@@ -277,9 +277,6 @@ def bounds_of(adds: pa.Table, metadata: Metadata) -> Bounds:
     """Return the statistics of columns in files, as described in `with_statistics`.
 
     Columns of types that are not read are left out.
-
-    Raises:
-        CorruptTableError: The schema or a partition value is damaged.
     """
     schema = schema_of(metadata)
     fields = [field for field in schema.fields if is_known(field.type)]

@@ -67,9 +67,6 @@ def read_logs(storage: Storage, files: Sequence[LogFile], fields: Sequence[HudiF
     Args:
         files: The files, in order.
         fields: The columns. Those that a block lacks are null.
-
-    Raises:
-        SnapshotNotFoundError: A file does not exist.
     """
     items: list[tuple[str, LogItem]] = []
     shapes: dict[bytes, Shape] = {}

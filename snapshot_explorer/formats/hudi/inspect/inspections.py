@@ -80,11 +80,7 @@ _SLICES = pa.schema(
 
 
 def inspect_table(name: str, source: HudiSource) -> pa.Table:
-    """Return a metadata table of the whole table.
-
-    Raises:
-        InvalidArgumentError: The name is unknown.
-    """
+    """Return a metadata table of the whole table."""
     known: Mapping[str, tuple[pa.Schema, Callable[[HudiSource], Iterator[Mapping[str, Any]]]]] = {
         "timeline": (_TIMELINE, _timeline),
         "savepoints": (_SAVEPOINTS, _savepoints),
@@ -182,11 +178,7 @@ def _compactions(source: HudiSource) -> Iterator[Mapping[str, Any]]:
 
 
 def inspect_version(name: str, config: TableConfig, files: Sequence[StoredFile]) -> pa.Table:
-    """Return a metadata table of a version, from its files.
-
-    Raises:
-        InvalidArgumentError: The name is unknown.
-    """
+    """Return a metadata table of a version, from its files."""
     if name != "file_slices":
         raise InvalidArgumentError(f"A version of a Hudi table has no metadata table {name!r}: file_slices.")
     groups: dict[tuple[str, str], list[StoredFile]] = {}

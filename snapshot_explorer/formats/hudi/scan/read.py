@@ -28,9 +28,6 @@ def read(
             without columns.
         predicate: Row groups in which no row matches it may be left out. Not of slices with log files, whose rows the
             statistics of the base file do not describe.
-
-    Raises:
-        SnapshotNotFoundError: A file does not exist: the cleaner removed it.
     """
     plan = split.detail
     if not isinstance(plan, HudiPlan):

@@ -403,9 +403,6 @@ class PaimonHistory:
             before: The newest snapshot of the previous check.
             before_now: The current content of its file; None if the file is missing, or it is still the newest.
             versions: All listed snapshots, ascending; empty without a listing.
-
-        Raises:
-            _ShortfallError: Snapshots have disappeared without a sign of a rollback.
         """
         with self._lock:
             went_back = before is not None and newest.id < before.id
