@@ -132,16 +132,13 @@ def _part(files: pa.Table, word: str, changes: pa.Table | None, event: str, befo
         else pa.array([True] * len(files), pa.bool_())
     )
     columns = {
-        "change": pa.array([word] * len(files), pa.string()),
+        "change": word,
         "data_change": pc.if_else(is_known, data_change, pa.scalar(None, pa.bool_())),
         "version": pc.if_else(is_known, version, pa.scalar(None, pa.int64())),
-        "level_before": pa.nulls(len(files), pa.int32()) if before is None else before.column("level"),
-        "deleted_rows_before": pa.nulls(len(files), pa.int64()) if before is None else before.column("deleted_rows"),
+        "level_before": None if before is None else before.column("level"),
+        "deleted_rows_before": None if before is None else before.column("deleted_rows"),
     }
-    names = frames.COMPARED_FILES.names
-    return pa.table(
-        [columns[name] if name in columns else files.column(name) for name in names], schema=frames.COMPARED_FILES
-    )
+    return frames.table_of(frames.COMPARED_FILES, dict(zip(files.column_names, files.columns, strict=True)) | columns)
 
 
 def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.Array, pa.Array]:
@@ -180,7 +177,7 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
             columns[f"{word}_{unit}"] = _summed(values, of_rows[chosen], count)
     for unit in ("rows", "bytes"):
         columns[f"net_{unit}"] = pc.subtract(columns[f"added_{unit}"], columns[f"removed_{unit}"])
-    table = pa.table([columns[name] for name in frames.COMPARED_PARTITIONS.names], schema=frames.COMPARED_PARTITIONS)
+    table = frames.table_of(frames.COMPARED_PARTITIONS, columns)
     changed = np.bincount(of_rows[kinds < 2], minlength=count) > 0  # noqa: PLR2004 - removed or added
     changed |= np.bincount(of_rows[kinds == 2], difference.deleted[difference.of_b >= 0], count) > 0  # noqa: PLR2004
     return table.filter(pa.array(changed)).take(_in_order(files, firsts[changed]))

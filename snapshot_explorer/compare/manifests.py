@@ -38,25 +38,19 @@ def compare_manifests(
     """
     before, after = _lists(a), _lists(b)
     made = frozenset[str]() if not merges else delta_paths
-    rows, statuses = [], []
-    seen = set()
-    for manifest in [*b.to_pylist(), *a.to_pylist()]:
-        path = manifest["path"]
-        if path in seen:
-            continue
-        seen.add(path)
-        rows.append(manifest)
-        statuses.append(_plain_status(path, before, after) if backwards else _status(path, before, after, made))
-    columns: dict[str, pa.Array] = {
-        "status": pa.array(statuses, pa.string()),
-        "list_a": pa.array([before.get(row["path"]) for row in rows], pa.string()),
-        "list_b": pa.array([after.get(row["path"]) for row in rows], pa.string()),
-    }
-    plain = pa.Table.from_pylist(rows, frames.MANIFESTS)
-    names = frames.COMPARED_MANIFESTS.names
-    return pa.table(
-        [columns[name] if name in columns else plain.column(name) for name in names], schema=frames.COMPARED_MANIFESTS
-    )
+    manifests: dict[str, dict[str, object]] = {}
+    for row in (*b.to_pylist(), *a.to_pylist()):
+        manifests.setdefault(row["path"], row)
+    rows = [
+        row
+        | {
+            "status": _plain_status(path, before, after) if backwards else _status(path, before, after, made),
+            "list_a": before.get(path),
+            "list_b": after.get(path),
+        }
+        for path, row in manifests.items()
+    ]
+    return pa.Table.from_pylist(rows, frames.COMPARED_MANIFESTS)
 
 
 def _lists(manifests: pa.Table) -> Mapping[str, str]:

@@ -259,4 +259,4 @@ def freed_frame(lifetimes: pa.Table, chosen: Mask) -> pa.Table:
     rows = rows.take(pa.array(np.sort(firsts)))
     what = pa.repeat("data", len(rows))
     columns = {name: rows.column(name) for name in frames.FREED.names if name != "what"} | {"what": what}
-    return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+    return frames.table_of(frames.FREED, columns)

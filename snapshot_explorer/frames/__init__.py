@@ -32,6 +32,7 @@ from snapshot_explorer.frames.schemas import (
     RETAINED,
     SKIPPED,
     UTC_MILLIS,
+    table_of,
 )
 
 __all__ = [
@@ -72,4 +73,5 @@ __all__ = [
     "drawn_of_commits",
     "non_empty_columns",
     "rows_as_pandas",
+    "table_of",
 ]

@@ -5,10 +5,14 @@ null, never 0 or "". Null means `not checked` where `words` is `checked` or `rea
 shortened in plain text where there is `whole`.
 """
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 UTC_MILLIS = pa.timestamp("ms", tz="UTC")
 PARTITION = pa.map_(pa.string(), pa.string())
+_MANY = (pa.Array, pa.ChunkedArray, list)
+"""Types of the values of a column; others are one value."""
 
 
 def _column(
@@ -413,3 +417,21 @@ BLAME = pa.schema(
     ]
 )
 """The columns of a blame; behind them come `before` and `after`, structs with the columns of the rows."""
+
+
+def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
+    """Return a table. Columns that are left out are null, and single values are repeated.
+
+    Args:
+        columns: Arrays, lists or single values by name; at least one array or list, which has as many values as rows.
+    """
+    rows = next(len(values) for values in columns.values() if isinstance(values, _MANY))
+    arrays = []
+    for field in schema:
+        values = columns.get(field.name)
+        if values is None:
+            values = pa.nulls(rows, field.type)
+        elif not isinstance(values, _MANY):
+            values = pa.repeat(pa.scalar(values, field.type), rows)
+        arrays.append(values)
+    return pa.table(arrays, schema=schema)

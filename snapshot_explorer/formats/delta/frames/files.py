@@ -26,7 +26,7 @@ def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.T
     """
     columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
     columns["data_change"] = pc.if_else(adds.column("version").is_valid(), adds.column("data_change"), None)
-    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+    return frames.table_of(frames.FILES, columns)
 
 
 def changes_frame(
@@ -67,8 +67,8 @@ def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: p
         partitions: Their partitions, by logical name.
         rows: The rows of each file before deletions; null where its statistics omit them.
     """
-    columns = _file_columns(files, partitions, rows) | {"change": pa.repeat(change, files.num_rows)}
-    return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
+    columns = _file_columns(files, partitions, rows) | {"change": change}
+    return frames.table_of(frames.ENTRIES, columns)
 
 
 def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
@@ -123,29 +123,24 @@ def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def _changes(files: pa.Table, change: str, kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
-    count = files.num_rows
     columns = _file_columns(files, partitions, rows) | {
         "version": files.column("version"),
-        "change": pa.repeat(change, count),
-        "list": pa.repeat(kind, count),
+        "change": change,
+        "list": kind,
     }
-    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)
+    return frames.table_of(frames.CHANGES, columns)
 
 
-def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, pa.Array | pa.ChunkedArray]:
-    count = files.num_rows
+def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, object]:
     has_vectors = "deletion_vector" in files.column_names
     vectors = single_chunk(files.column("deletion_vector")) if has_vectors else None
     return {
         "path": files.column("path"),
         "partition": partitions,
-        "bucket": pa.nulls(count, pa.int32()),
-        "level": pa.nulls(count, pa.int32()),
         "rows": rows,
         "size_bytes": files.column("size_bytes"),
-        "schema_id": pa.nulls(count, pa.int64()),
-        "deletion_vector": pa.nulls(count, pa.string()) if vectors is None else vector_texts(vectors),
-        "deleted_rows": pa.nulls(count, pa.int64()) if vectors is None else pc.struct_field(vectors, ["cardinality"]),
+        "deletion_vector": None if vectors is None else vector_texts(vectors),
+        "deleted_rows": None if vectors is None else pc.struct_field(vectors, ["cardinality"]),
         "data_change": files.column("data_change"),
     }
 

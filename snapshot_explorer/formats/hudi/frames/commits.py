@@ -64,9 +64,7 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
                 "details": details(raw),
             }
         )
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in frames.COMMITS.names} for row in rows], frames.COMMITS
-    )
+    return pa.Table.from_pylist(rows, frames.COMMITS)
 
 
 def kind_of(commit: CommitMetadata, action: str) -> Kind:

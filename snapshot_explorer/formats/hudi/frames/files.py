@@ -18,9 +18,9 @@ from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
 def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) -> pa.Table:
     """Return the FILES frame. Of files from before the first known commit it is unknown which version added them."""
     columns = _file_columns(config, files, [not file.moves_rows for file in files]) | {
-        "added_version": pa.array([file.added if file.added >= start else None for file in files], pa.int64())
+        "added_version": [file.added if file.added >= start else None for file in files]
     }
-    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+    return frames.table_of(frames.FILES, columns)
 
 
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
@@ -35,11 +35,11 @@ def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]
             [*removed, *added],
             [not is_service] * len(removed) + [not file.moves_rows for file in added],
         ) | {
-            "version": pa.repeat(pa.scalar(version, pa.int64()), len(removed) + len(added)),
-            "change": pa.array(["remove"] * len(removed) + ["add"] * len(added), pa.string()),
-            "list": pa.repeat("delta", len(removed) + len(added)),
+            "version": version,
+            "change": ["remove"] * len(removed) + ["add"] * len(added),
+            "list": "delta",
         }
-        parts.append(pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES))
+        parts.append(frames.table_of(frames.CHANGES, columns))
         parts.append(_change_data(source, version))
     return pa.concat_tables(parts)
 
@@ -62,9 +62,7 @@ def _change_data(source: HudiSource, version: int) -> pa.Table:
         }
         for path, partition, size in files
     ]
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in frames.CHANGES.names} for row in rows], frames.CHANGES
-    )
+    return pa.Table.from_pylist(rows, frames.CHANGES)
 
 
 def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.Table:
@@ -76,17 +74,18 @@ def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.T
     for position, number in enumerate(source.versions[: bisect_right(source.versions, version)]):
         instant = source.instant(number)
         path = manifest_path(source, number)
-        row = {
-            "version": version,
-            "list": "delta" if number == version else "base",
-            "list_path": path if number == version else None,
-            "position": 0 if number == version else position,
-            "path": path,
-            "size_bytes": instant.size_bytes if path == instant.path else None,
-            "added_files": len(state.added.get(number, ())),
-            "removed_files": len(state.removed.get(number, ())),
-        }
-        rows.append({name: row.get(name) for name in frames.MANIFESTS.names})
+        rows.append(
+            {
+                "version": version,
+                "list": "delta" if number == version else "base",
+                "list_path": path if number == version else None,
+                "position": 0 if number == version else position,
+                "path": path,
+                "size_bytes": instant.size_bytes if path == instant.path else None,
+                "added_files": len(state.added.get(number, ())),
+                "removed_files": len(state.removed.get(number, ())),
+            }
+        )
     return pa.Table.from_pylist(rows, frames.MANIFESTS)
 
 
@@ -96,19 +95,13 @@ def manifest_path(source: HudiSource, version: int) -> str:
     return f"{instant.path}#{instant.text}" if version not in source.timeline.writes else instant.path
 
 
-def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change: Sequence[bool]) -> dict[str, pa.Array]:
-    count = len(files)
+def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change: Sequence[bool]) -> dict[str, object]:
     return {
-        "path": pa.array([file.path for file in files], pa.string()),
+        "path": [file.path for file in files],
         "partition": _partitions(config, files),
-        "bucket": pa.nulls(count, pa.int32()),
-        "level": pa.nulls(count, pa.int32()),
-        "rows": pa.array([file.rows for file in files], pa.int64()),
-        "size_bytes": pa.array([file.size_bytes for file in files], pa.int64()),
-        "schema_id": pa.nulls(count, pa.int64()),
-        "deletion_vector": pa.nulls(count, pa.string()),
-        "deleted_rows": pa.nulls(count, pa.int64()),
-        "data_change": pa.array(list(data_change), pa.bool_()),
+        "rows": [file.rows for file in files],
+        "size_bytes": [file.size_bytes for file in files],
+        "data_change": list(data_change),
     }
 
 

@@ -246,7 +246,7 @@ def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifet
         "size_bytes": rows.column("size_bytes"),
         "removed_version": removed,
     }
-    table = pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+    table = frames.table_of(frames.FREED, columns)
     return table.sort_by([("removed_version", "ascending"), ("path", "ascending")])
 
 

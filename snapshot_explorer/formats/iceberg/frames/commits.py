@@ -68,11 +68,10 @@ def commits_frame(
         "user": pc.coalesce(column(_TRINO_USER), column(_USER)),
         "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
         "schema_id": pa.array(schema_ids, pa.int64()),
-        "watermark": pa.nulls(count, frames.UTC_MILLIS),
         "tags": _tags(versions, tags),
         "details": pa.array(list(map(orjson.dumps, raws)), pa.string()),
     }
-    return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
+    return frames.table_of(frames.COMMITS, columns)
 
 
 def _times(millis: Sequence[int]) -> pa.Array:
@@ -160,19 +159,18 @@ def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: Iceb
     added, existing = manifests.column("added_files"), manifests.column("existing_files")
     minimum, maximum = _partition_bounds(metadata, manifests)
     columns = {
-        "version": pa.repeat(pa.scalar(version, pa.int64()), count),
+        "version": version,
         "list": lists,
-        "list_path": pa.repeat(pa.scalar(snapshot.manifest_list, pa.string()), count),
+        "list_path": snapshot.manifest_list,
         "position": pa.array(range(count), pa.int64()),
         "path": manifests.column("location"),
         "size_bytes": manifests.column("length"),
         "added_files": pc.if_else(own, added, pc.add(added, existing)),
         "removed_files": pc.if_else(own, manifests.column("deleted_files"), 0),
-        "schema_id": pa.nulls(count, pa.int64()),
         "partition_min": minimum,
         "partition_max": maximum,
     }
-    table = pa.table([columns[name] for name in frames.MANIFESTS.names], schema=frames.MANIFESTS)
+    table = frames.table_of(frames.MANIFESTS, columns)
     parts = [table.filter(pc.equal(table.column("list"), name)) for name in ("base", "delta", "index")]
     return pa.concat_tables(parts)
 

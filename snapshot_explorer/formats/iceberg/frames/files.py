@@ -73,20 +73,13 @@ def partitions_of(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> pa.Array:
     return pa.concat_arrays(parts).take(pa.array(offsets + numbers))
 
 
-def file_columns(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> dict[str, pa.Array | pa.ChunkedArray]:
+def file_columns(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> dict[str, object]:
     """Return the columns that FILES, CHANGES and ENTRIES share, without deletions."""
-    count = len(rows)
     return {
         "path": rows.column("location"),
         "partition": partitions_of(rows, maps),
-        "bucket": pa.nulls(count, pa.int32()),
-        "level": pa.nulls(count, pa.int32()),
         "rows": rows.column("record_count"),
         "size_bytes": rows.column("size_bytes"),
-        "schema_id": pa.nulls(count, pa.int64()),
-        "deletion_vector": pa.nulls(count, pa.string()),
-        "deleted_rows": pa.nulls(count, pa.int64()),
-        "data_change": pa.nulls(count, pa.bool_()),
     }
 
 
@@ -108,7 +101,7 @@ def files_frame(metadata: TableMetadata, live: LiveFiles) -> pa.Table:
     columns["deletion_vector"], columns["deleted_rows"] = _deletions(metadata, live)
     numbers = pc.coalesce(single_chunk(rows.column("file_sequence_number")), _numbers_of_commits(metadata, rows))
     columns["added_version"] = pc.if_else(pc.greater(numbers, 0), numbers, None)
-    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+    return frames.table_of(frames.FILES, columns)
 
 
 def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
@@ -215,7 +208,7 @@ def entries_frame(
     is_existing = pc.and_(single_chunk(pc.equal(rows.column("status"), EXISTING)), pa.scalar(is_own))
     columns["change"] = pc.if_else(is_existing, "existing", words)
     columns["data_change"] = pc.if_else(is_existing, False, _data_change(snapshot) if is_own else None)  # noqa: FBT003
-    return pa.table([columns[name] for name in frames.ENTRIES.names], schema=frames.ENTRIES)
+    return frames.table_of(frames.ENTRIES, columns)
 
 
 def _data_change(snapshot: IcebergSnapshot) -> bool:
@@ -234,7 +227,7 @@ def changes_frame(history: IcebergHistory, changed: CommitChanges) -> pa.Table:
     columns = file_columns(rows, partition_maps(history.metadata, changed.partitions.arrays())) | {
         "version": versions.take(places),
         "change": change_words(rows),
-        "list": pa.repeat("delta", len(rows)),
+        "list": "delta",
         "data_change": data_change.take(places),
     }
-    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)
+    return frames.table_of(frames.CHANGES, columns)

@@ -422,7 +422,7 @@ def _manifest_table(found: pa.Table) -> pa.Table:
         counts = found.column(f"{word}_files")
         columns[f"{word}_data_files_count"] = pc.if_else(of_data, counts, 0)
         columns[f"{word}_delete_files_count"] = pc.if_else(of_data, 0, counts)
-    return pa.table([columns[name] for name in _MANIFESTS.names], schema=_MANIFESTS)
+    return frames.table_of(_MANIFESTS, columns)
 
 
 def _entry_table(source: Source, manifests: pa.Table, snapshot: IcebergSnapshot | None) -> pa.Table:
@@ -481,7 +481,7 @@ def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
             grouped.column("time_max").is_valid(), grouped.column("snapshot_id_last"), None
         ),
     }
-    return pa.table([columns[name] for name in _PARTITIONS.names], schema=_PARTITIONS)
+    return frames.table_of(_PARTITIONS, columns)
 
 
 def _unknown(name: str) -> InvalidArgumentError:

@@ -265,8 +265,7 @@ def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonS
 def _of_changelogs(changes: pa.Table) -> pa.Table:
     rows = changes.filter(pc.equal(changes.column("change"), "add"))
     columns = {name: rows.column(name) for name in ("path", "partition", "size_bytes")}
-    columns |= {"what": pa.repeat("changelog", len(rows)), "removed_version": pa.nulls(len(rows), pa.int64())}
-    return pa.table([columns[name] for name in frames.FREED.names], schema=frames.FREED)
+    return frames.table_of(frames.FREED, columns | {"what": "changelog"})
 
 
 def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.Table:

@@ -114,7 +114,7 @@ def commits_frame(
         "watermark": [_watermark(one.watermark) for one in snapshots],
         "tags": [[] for _ in snapshots],
     }
-    return pa.table([columns[name] for name in frames.COMMITS.names], schema=frames.COMMITS)
+    return frames.table_of(frames.COMMITS, columns)
 
 
 def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
@@ -160,11 +160,11 @@ def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema
     positions = [position for count in lists.counts for position in range(count)]
     names = rows.column("name").to_pylist()
     columns = {
-        "version": [snapshot.id] * len(rows),
-        "list": pa.array(kinds.tolist(), pa.string()),
-        "list_path": pa.array(list_paths.tolist(), pa.string()),
-        "position": pa.array(positions, pa.int64()),
-        "path": pa.array([f"{MANIFESTS}/{name}" for name in names], pa.string()),
+        "version": snapshot.id,
+        "list": kinds.tolist(),
+        "list_path": list_paths.tolist(),
+        "position": positions,
+        "path": [f"{MANIFESTS}/{name}" for name in names],
         "size_bytes": rows.column("size_bytes"),
         "added_files": rows.column("added"),
         "removed_files": rows.column("deleted"),
@@ -172,7 +172,7 @@ def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema
         "partition_min": _bounds(rows.column("partition_min"), schema),
         "partition_max": _bounds(rows.column("partition_max"), schema),
     }
-    table = pa.table([columns[name] for name in frames.MANIFESTS.names], schema=frames.MANIFESTS)
+    table = frames.table_of(frames.MANIFESTS, columns)
     if snapshot.index_manifest is None:
         return table
     index = {"version": snapshot.id, "list": "index", "position": 0, "path": f"{MANIFESTS}/{snapshot.index_manifest}"}

@@ -31,7 +31,7 @@ def files_frame(
         "data_change": change,
         "added_version": added,
     }
-    return pa.table([columns[name] for name in frames.FILES.names], schema=frames.FILES)
+    return frames.table_of(frames.FILES, columns)
 
 
 def changes_frame(
@@ -55,15 +55,15 @@ def changes_frame(
     columns = _file_columns(entries, partitions, paths, _vectors_of(entries, vectors, owners.tolist())) | {
         "version": pa.array(versions[owners]),
         "change": pa.array(np.where(removed, "remove", "add").tolist(), pa.string()),
-        "list": pa.array([kind] * len(entries), pa.string()),
+        "list": kind,
         "data_change": pa.array(~rearranged[owners]),
     }
-    return pa.table([columns[name] for name in frames.CHANGES.names], schema=frames.CHANGES)
+    return frames.table_of(frames.CHANGES, columns)
 
 
 def _file_columns(
     entries: pa.Table, partitions: PaimonPartitions, paths: pa.Array, vectors: tuple[pa.Array, pa.Array]
-) -> dict[str, pa.Array | pa.ChunkedArray]:
+) -> dict[str, object]:
     return {
         "path": paths,
         "partition": partitions.column(),

@@ -444,11 +444,8 @@ def entries_of(
         "partition": partitions.column(),
     }
     # Deletion vectors are in index manifests, and data_change depends on the commit: both are null here.
-    columns |= {field.name: pa.nulls(len(entries), field.type) for field in frames.ENTRIES if field.name in _ELSEWHERE}
-    names = frames.ENTRIES.names
-    return pa.table(
-        [columns[name] if name in columns else entries.column(name) for name in names], schema=frames.ENTRIES
-    )
+    names = [name for name in frames.ENTRIES.names if name not in (*columns, *_ELSEWHERE)]
+    return frames.table_of(frames.ENTRIES, columns | {name: entries.column(name) for name in names})
 
 
 def delta_manifests(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> frozenset[str] | None:
