@@ -528,15 +528,16 @@ class MaintenanceSettings:
     small_bytes: int
     """A data file below this size is small."""
     small_source: str
-    deleted_ratio: float
-    """The share of deleted rows from which the engine rewrites a file."""
+    deleted_ratio: float | None
+    """The share of deleted rows from which the engine rewrites a file; None if there are no deletion vectors."""
     deleted_source: str
     runs_trigger: int | None
     """Sorted runs per bucket that trigger a compaction; None if there are no sorted runs."""
     runs_stop: int | None
     """Sorted runs per bucket that block writers."""
-    metadata_limit: int
-    """Small manifests (Paimon), or commits since the checkpoint (Delta), that the engine accumulates."""
+    metadata_limit: int | None
+    """Small manifests (Paimon), or commits since the checkpoint (Delta), that the engine accumulates; None if it merges
+    no metadata."""
     metadata_source: str
     metadata_bytes: int | None
     """The target size of manifests; None where commits are the manifests."""
@@ -548,6 +549,50 @@ class MaintenanceSettings:
     """The command or advice for fewer and larger partitions and buckets."""
     notes: tuple[str, ...] = ()
     """Other notes on maintenance; a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A measured number and its thresholds: a row of HEALTH_FINDINGS; see there for the columns."""
+
+    finding: str
+    value: float | None
+    """The measured number."""
+    watch_from: float
+    act_from: float | None = None
+    found: str
+    """The number in words."""
+    threshold: str
+    meaning: str
+    advice: str
+    """The recommended action."""
+    is_large_enough: bool = True
+    """Whether the table is large enough for the threshold; otherwise the state is ok."""
+
+    @property
+    def description(self) -> str:
+        """Return the finding in words: the number, the threshold, and unless it is ok, the recommended action."""
+        passed = self.value is not None and self.value >= self.watch_from
+        small = ", which does not matter in a table of this size" if passed and not self.is_large_enough else ""
+        more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
+        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
+
+    @property
+    def state(self) -> str:
+        """Return act, watch, ok or unknown."""
+        if not self.is_large_enough:
+            return "ok"
+        if self.value is None:
+            return "unknown"
+        if self.act_from is not None and self.value >= self.act_from:
+            return "act"
+        return "watch" if self.value >= self.watch_from else "ok"
+
+
+def _as_command(advice: str) -> str:
+    """Return advice as a sentence: a command becomes an instruction to run it, words are unchanged."""
+    is_command = advice.split(" ", 1)[0].isupper()
+    return f"Run {advice}" if is_command else advice.removesuffix(".") + "."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

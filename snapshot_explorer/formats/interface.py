@@ -22,6 +22,7 @@ from snapshot_explorer.model import (
     ChangeMode,
     ChangesWithStatistics,
     FieldIds,
+    Finding,
     Inspection,
     Listing,
     MaintenanceSettings,
@@ -416,6 +417,10 @@ class TableVersion(ABC):
             "Health is not supported for this format, which has no settings for maintenance. "
             "Snapshot.files() has the sizes, rows and partitions of the files of a version."
         )
+
+    def own_findings(self) -> Sequence[Finding]:
+        """Return the health findings that only this format has. Reads what `measured_files` and `manifests` read."""
+        return ()
 
     def inspect(self, name: str) -> pa.Table:
         """Return a metadata table of the version, with the format's own columns; empty without versions.

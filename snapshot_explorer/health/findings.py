@@ -1,14 +1,13 @@
 """Health findings of a version: each compares a measured number with thresholds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.model import MaintenanceSettings
+from snapshot_explorer.model import Finding, MaintenanceSettings
 from snapshot_explorer.render.cells import counted, size
 
 STATES = ("act", "watch", "unknown", "ok")
@@ -30,50 +29,13 @@ _COMMITS = (100, 2), (1_000, 10)
 """Commits since the checkpoint: a minimum, and a multiple of the interval."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A row of HEALTH_FINDINGS; see there for the columns."""
-
-    finding: str
-    value: float | None
-    """The measured number."""
-    watch_from: float
-    act_from: float | None = None
-    found: str
-    """The number in words."""
-    threshold: str
-    meaning: str
-    advice: str
-    """The recommended action."""
-    is_large_enough: bool = True
-    """Whether the table is large enough for the threshold; otherwise the state is ok."""
-
-    @property
-    def description(self) -> str:
-        """Return the finding in words: the number, the threshold, and unless it is ok, the recommended action."""
-        passed = self.value is not None and self.value >= self.watch_from
-        small = ", which does not matter in a table of this size" if passed and not self.is_large_enough else ""
-        more = f" {self.meaning} {_as_command(self.advice)}" if self.state in ("act", "watch") else ""
-        return f"{self.found}{small}. Watch from {self.threshold}.{more}"
-
-    @property
-    def state(self) -> str:
-        """Return act, watch, ok or unknown."""
-        if not self.is_large_enough:
-            return "ok"
-        if self.value is None:
-            return "unknown"
-        if self.act_from is not None and self.value >= self.act_from:
-            return "act"
-        return "watch" if self.value >= self.watch_from else "ok"
-
-
 def findings_of(
     partitions: pa.Table,
     levels: pa.Table,
     manifests: pa.Table,
     settings: MaintenanceSettings,
     readability: Mapping[str, object] | None,
+    own: Sequence[Finding] = (),
 ) -> tuple[Finding, ...]:
     """Return the findings of a version, the most urgent first.
 
@@ -85,16 +47,17 @@ def findings_of(
         levels: HEALTH_LEVELS.
         manifests: MANIFESTS of the version.
         readability: Its row of READABILITY; None if its files were not checked.
+        own: Those of the format's own.
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
     ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".
     """
     if not len(partitions):
-        return tuple(_of_metadata(manifests, settings))
+        return (*_of_metadata(manifests, settings), *own)
     found = [_of_existence(readability), *_of_files(partitions, settings), *_of_deletes(partitions, settings)]
     if settings.runs_trigger is not None and settings.runs_stop is not None:
         found += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
-    found += _of_metadata(manifests, settings)
+    found += [*_of_metadata(manifests, settings), *own]
     return tuple(sorted(found, key=lambda one: STATES.index(one.state)))
 
 
@@ -199,6 +162,8 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
 
 
 def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
+    if settings.deleted_ratio is None:
+        return
     size_condition = f"in tables of {size(settings.small_bytes)} or more"
     is_large_enough = _sum(partitions, "size_bytes") >= settings.small_bytes
     rows = _sum_known(partitions, "rows")
@@ -276,8 +241,10 @@ def _of_runs(
 def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator[Finding]:
     base, delta = (manifests.filter(pc.equal(manifests["list"], name)) for name in ("base", "delta"))
     limit = settings.metadata_limit
+    if limit is None:
+        return
     if settings.metadata_bytes is None:
-        yield _of_commits(base, delta, settings)
+        yield _of_commits(base, delta, settings, limit)
         return
     sizes = pa.concat_tables([base, delta])["size_bytes"].drop_null().to_numpy()
     small = int((sizes < settings.metadata_bytes).sum())
@@ -296,8 +263,8 @@ def _of_metadata(manifests: pa.Table, settings: MaintenanceSettings) -> Iterator
     )
 
 
-def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) -> Finding:
-    watch, act = (max(number, times * settings.metadata_limit) for number, times in _COMMITS)
+def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings, limit: int) -> Finding:
+    watch, act = (max(number, times * limit) for number, times in _COMMITS)
     checkpoint = "no checkpoint that can be read"
     if len(base):
         bytes_known = base["size_bytes"].drop_null().to_numpy()
@@ -309,17 +276,10 @@ def _of_commits(base: pa.Table, delta: pa.Table, settings: MaintenanceSettings) 
         watch_from=watch,
         act_from=act,
         found=f"{len(delta):,}, and {checkpoint}: {counted(len(base) + len(delta), 'file')} to read at opening",
-        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {settings.metadata_limit:,} "
-        f"({settings.metadata_source})",
+        threshold=f"{watch:,}, act from {act:,}; a checkpoint is due every {limit:,} ({settings.metadata_source})",
         meaning="Opening the table reads each of these commits, with a request each.",
         advice=settings.metadata_command,
     )
-
-
-def _as_command(advice: str) -> str:
-    """Return advice as a sentence: a command becomes an instruction to run it, words are unchanged."""
-    is_command = advice.split(" ", 1)[0].isupper()
-    return f"Run {advice}" if is_command else advice.removesuffix(".") + "."
 
 
 def _part(some: int | None, of: int | None) -> float | None:

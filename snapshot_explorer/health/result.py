@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
 from snapshot_explorer.frames import Frame, non_empty_columns
-from snapshot_explorer.health.findings import Finding, findings_frame, findings_of, noun_of, verdict
+from snapshot_explorer.health.findings import findings_frame, findings_of, noun_of, verdict
 from snapshot_explorer.health.groups import groups_of
 from snapshot_explorer.health.partitions import levels_frame, partitions_frame
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
     from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import MaintenanceSettings
+    from snapshot_explorer.model import Finding, MaintenanceSettings
 
 _WORST = 10
 """The number of partitions and buckets in the drawing."""
@@ -47,7 +47,7 @@ class Health:
     Thresholds derive from the table's own settings or its engine's defaults: `settings`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is computed from
         self,
         name: str,
         version: int,
@@ -56,6 +56,7 @@ class Health:
         levels: pa.Table,
         manifests: pa.Table,
         settings: MaintenanceSettings,
+        own_findings: Sequence[Finding] = (),
         readability: Mapping[str, object] | None = None,
     ) -> None:
         """Create a result. Use `Table.health` to get one.
@@ -65,6 +66,7 @@ class Health:
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.
+            own_findings: The findings that only the table's format has.
             readability: The version's row of READABILITY; None if its files were not checked.
         """
         self._readability = readability
@@ -77,6 +79,7 @@ class Health:
         self._partitions = partitions
         self._levels = levels
         self._manifests = manifests
+        self._own_findings = own_findings
 
     @cached_property
     def findings(self) -> Frame:
@@ -155,7 +158,9 @@ class Health:
 
     @cached_property
     def _found(self) -> tuple[Finding, ...]:
-        return findings_of(self._partitions, self._levels, self._manifests, self.settings, self._readability)
+        return findings_of(
+            self._partitions, self._levels, self._manifests, self.settings, self._readability, self._own_findings
+        )
 
     def _title(self, what: str) -> str:
         return f"{what} at version {self.version}"
@@ -179,5 +184,6 @@ def read_health(version: TableVersion, *, name: str, readability: Mapping[str, o
         levels=levels_frame(groups),
         manifests=version.manifests(),
         settings=settings,
+        own_findings=version.own_findings(),
         readability=readability,
     )

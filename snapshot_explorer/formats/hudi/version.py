@@ -16,6 +16,7 @@ from snapshot_explorer.formats.hudi.changes.row_changes import (
     read_changes,
     splits_between,
 )
+from snapshot_explorer.formats.hudi.expiry import settings
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource
@@ -35,6 +36,8 @@ from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
     ChangeMode,
     FieldIds,
+    Finding,
+    MaintenanceSettings,
     NativeRows,
     Predicate,
     ReadPlan,
@@ -190,6 +193,20 @@ class HudiVersion(TableVersion):
         """Return what the splits of another version are planned from, to be read in this version's schema."""
         state = self._source.state
         return replace(self._files(), version=version, files=state.at(version, self._storage.root))
+
+    def maintenance_settings(self) -> MaintenanceSettings:
+        config = self._definition.config
+        return settings.settings_of(config.values, self._table_name, is_merge_on_read=config.is_merge_on_read)
+
+    def own_findings(self) -> Sequence[Finding]:
+        if self._number is None:
+            return ()
+        return settings.own_findings(self._source, self._number, self._files().files, self._table_name)
+
+    @property
+    def _table_name(self) -> str:
+        folder = self._storage.root.rstrip("/").rpartition("/")[2]
+        return self._definition.config.values.get("hoodie.table.name", folder)
 
     def inspect(self, name: str) -> pa.Table:
         state = self._source.state

@@ -1,0 +1,132 @@
+"""Maintenance settings of a Hudi table, and the findings of its own: log files, pending services, cleaning."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.formats.hudi.metadata.history import HudiSource
+from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
+from snapshot_explorer.model import Finding, MaintenanceSettings
+
+_MB = 1024 * 1024
+_LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5
+_RETAINED = "hoodie.clean.commits.retained", 10
+_SERVICES = ("compaction", "logcompaction", "clustering")
+_NOT_RECORDED = "Hudi's writers do not record their options: where hoodie.properties lacks one, Hudi's default is used."
+
+
+def settings_of(properties: Mapping[str, str], name: str, *, is_merge_on_read: bool) -> MaintenanceSettings:
+    """Return the settings from `hoodie.properties`, or Hudi's defaults.
+
+    Args:
+        name: The table's name, for commands.
+
+    Source: hudi HoodieStorageConfig.PARQUET_MAX_FILE_SIZE, HoodieCompactionConfig.PARQUET_SMALL_FILE_LIMIT; hudi docs,
+    "Procedures".
+    """
+    settings = SettingsReader(properties, noun="property", engine="Hudi")
+    target, target_source = settings.of("hoodie.parquet.max.file.size", 120 * _MB, parse_bytes)
+    small, small_source = settings.of("hoodie.parquet.small.file.limit", 100 * _MB, parse_bytes)
+    compact = f"CALL run_clustering(table => {_quoted(name)})"
+    if is_merge_on_read:
+        compact += f" for small base files, and {_compaction(name)} for log files"
+    return MaintenanceSettings(
+        target_bytes=target,
+        target_source=target_source,
+        small_bytes=max(1, min(small, target)),
+        small_source=small_source,
+        deleted_ratio=None,
+        deleted_source="",
+        runs_trigger=None,
+        runs_stop=None,
+        metadata_limit=None,
+        metadata_source="",
+        metadata_bytes=None,
+        compact=compact,
+        metadata_command="",
+        repartition_advice="Choose coarser partitions, or fewer buckets, and rewrite the table",
+        notes=(_NOT_RECORDED, *settings.notes),
+    )
+
+
+def own_findings(source: HudiSource, version: int, files: Sequence[StoredFile], name: str) -> tuple[Finding, ...]:
+    """Return the findings of Hudi's table services; pending ones and cleaning of the newest version alone.
+
+    Args:
+        files: The files of the version.
+
+    Source: hudi HoodieCompactionConfig.INLINE_COMPACT_NUM_DELTA_COMMITS, HoodieCleanConfig.CLEANER_COMMITS_RETAINED.
+    """
+    findings = []
+    if source.config.is_merge_on_read:
+        findings.append(_log_files(source, files, name))
+    if version == source.versions[-1]:
+        findings += [*_pending(source, name), _cleaning(source, name)]
+    return tuple(findings)
+
+
+def _log_files(source: HudiSource, files: Sequence[StoredFile], name: str) -> Finding:
+    option, default = _LOG_FILES
+    trigger, origin = SettingsReader(source.config.values, noun="property", engine="Hudi").of(
+        option, default, parse_count
+    )
+    counts = Counter((file.partition, file.file_id) for file in files if file.is_log)
+    slices = len({(file.partition, file.file_id) for file in files})
+    above = sum(count > trigger for count in counts.values())
+    return Finding(
+        finding="log files",
+        value=max(counts.values(), default=0),
+        watch_from=trigger + 1,
+        act_from=4 * trigger,
+        found=f"at most {max(counts.values(), default=0):,} in a file slice; {above:,} of {slices:,} slices have more "
+        f"than {trigger:,}",
+        threshold=f"{trigger + 1:,}, more than {trigger:,} ({origin}), act from {4 * trigger:,}",
+        meaning="Readers merge the log files of a slice with its base file.",
+        advice=_compaction(name),
+    )
+
+
+def _pending(source: HudiSource, name: str) -> Iterator[Finding]:
+    pending = [one for one in source.timeline.of_action(*_SERVICES) if one.state != "completed"]
+    since = sum(version > pending[0].time for version in source.versions) if pending else 0
+    watch = 2 * _LOG_FILES[1]
+    yield Finding(
+        finding="pending services",
+        value=since,
+        watch_from=watch,
+        found=f"{since:,} commits since the oldest of {len(pending):,} that are requested or running: "
+        f"{pending[0].action} {pending[0].text}"
+        if pending
+        else "no compaction or clustering is requested or running",
+        threshold=f"{watch:,} commits since it was requested",
+        meaning="A compaction that is not run leaves its log files, and holds back the cleaner.",
+        advice=f"CALL run_compaction(op => 'run', table => {_quoted(name)})",
+    )
+
+
+def _cleaning(source: HudiSource, name: str) -> Finding:
+    option, default = _RETAINED
+    retained, origin = SettingsReader(source.config.values, noun="property", engine="Hudi").of(
+        option, default, parse_count
+    )
+    cleans = [one.time for one in source.timeline.of_action("clean") if one.state == "completed"]
+    last = max(cleans, default=None)
+    since = sum(last is None or version > last for version in source.timeline.writes)
+    return Finding(
+        finding="commits since the last clean",
+        value=since,
+        watch_from=2 * retained + 1,
+        found=f"{since:,}" if cleans else f"{since:,}, all of the active timeline, which has no clean",
+        threshold=f"{2 * retained + 1:,}, more than twice {retained:,} ({origin})",
+        meaning="The cleaner removes files that no retained commit needs; until it runs they take space.",
+        advice=f"CALL run_clean(table => {_quoted(name)}, retain_commits => {retained})",
+    )
+
+
+def _compaction(name: str) -> str:
+    return f"CALL run_compaction(op => 'schedule', table => {_quoted(name)}) and then op => 'run'"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

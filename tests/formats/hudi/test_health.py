@@ -1,0 +1,88 @@
+"""The health of Hudi tables: log files per slice, pending services, cleaning."""
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from snapshot_explorer import open_table
+from tests.support.hudi.table_builder import HudiTable, block
+
+DATA = Path(__file__).parents[2] / "data" / "hudi"
+
+
+def finding(health, name):
+    (row,) = [row for row in health.findings.to_dict() if row["finding"] == name]
+    return row["state"], row["value"]
+
+
+def advice(health, name):
+    (row,) = [row for row in health.findings.to_dict() if row["finding"] == name]
+    return row["advice"]
+
+
+@pytest.fixture
+def orders(tmp_path):
+    return lambda **properties: HudiTable(
+        fsspec.filesystem("file"),
+        str(tmp_path),
+        properties={name.replace("_", "."): value for name, value in properties.items()},
+    )
+
+
+def opened(table):
+    return open_table(table.root)
+
+
+def test_a_slice_with_more_log_files_than_trigger_a_compaction_is_watched(orders):
+    table = orders(hoodie_table_type="MERGE_ON_READ")
+    table.insert([(1, "a")])
+    for _ in range(5):
+        table.log("data-1", [block(table.number + 1, b"")])
+    assert finding(opened(table).health(), "log files") == ("ok", 5)
+
+    table.log("data-1", [block(table.number + 1, b"")])
+
+    health = opened(table).health()
+    assert finding(health, "log files") == ("watch", 6)
+    assert health.verdict.startswith("Nothing is urgent by its metadata. To watch: log files.")
+    assert advice(health, "log files") == "CALL run_compaction(op => 'schedule', table => 'rows') and then op => 'run'"
+
+
+def test_the_properties_of_the_table_are_the_thresholds(orders):
+    table = orders(hoodie_table_type="MERGE_ON_READ", hoodie_compact_inline_max_delta_commits="1")
+    table.insert([(1, "a")])
+    table.log("data-1", [block(2, b"")])
+    table.log("data-1", [block(3, b"")])
+
+    assert finding(opened(table).health(), "log files") == ("watch", 2)
+    assert finding(opened(table).health(2), "log files") == ("ok", 1)
+
+
+def test_a_table_that_is_never_cleaned_is_watched(orders):
+    table = orders()
+    for number in range(21):
+        table.insert([(number, "a")], replaced=[f"data-{number}"] if number else ())
+
+    health = opened(table).health()
+
+    assert finding(health, "commits since the last clean") == ("watch", 21)
+    assert advice(health, "commits since the last clean") == "CALL run_clean(table => 'rows', retain_commits => 10)"
+    assert {row["finding"] for row in opened(table).health(3).findings.to_dict()}.isdisjoint(
+        {"log files", "pending services", "commits since the last clean"}
+    )
+
+
+def test_a_compaction_that_is_pending_is_named():
+    health = open_table(DATA / "v6_mor_compaction_pending").health()
+
+    state, commits = finding(health, "pending services")
+    assert (state, commits) == ("ok", 2)
+    assert "since the oldest of 1 that are requested or running: compaction" in repr(health)
+
+
+def test_doctor_and_health_over_versions_answer_for_a_table_with_log_files():
+    table = open_table(DATA / "v6_mor_compaction_pending")
+
+    assert all(symptom.is_problem is not None for symptom in table.doctor().symptoms)
+    assert table.health_history().num_rows == len(table.versions())
