@@ -95,7 +95,7 @@ class Picture:
         """Return the figure and the table, as HTML and as text, for `_repr_mimebundle_`."""
         shown: dict[str, Any] = orjson.loads(self.figure.to_json())
         # Not `responsive`: notebooks resize figures themselves, and with both the figure collapses to its margins.
-        shown["config"] = {"displaylogo": False}
+        shown["config"] = {"displaylogo": False, "displayModeBar": "hover"}
         return {
             PLOTLY: shown,
             "text/html": html(self._drawing, limit=limit, can_copy=True),
@@ -129,7 +129,7 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
     return {
         # The user's default template would colour this figure.
         "template": "none",
-        "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 14}},
+        "title": {"text": title, "x": 0, "xref": "paper", "y": 0.98, "yanchor": "top", "font": {"size": 14}},
         "font": {"color": INK, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -213,8 +213,10 @@ def panel_suffix(panel: int) -> str:
     return str(panel + 1) if panel else ""
 
 
-def version_axis(shift: int) -> dict[str, object]:
-    """Return the axis of versions, with a range slider."""
-    slider = {"visible": True, "thickness": 0.08, "bgcolor": "rgba(0,0,0,0)", "bordercolor": GRID, "borderwidth": 1}
+def version_axis(shift: int, *, has_slider: bool = True) -> dict[str, object]:
+    """Return the axis of versions, with a range slider, which draws everything on the axis once more."""
+    slider: dict[str, object] = {"visible": False}
+    if has_slider:
+        slider = {"visible": True, "thickness": 0.08, "bgcolor": "rgba(0,0,0,0)", "bordercolor": GRID, "borderwidth": 1}
     title = f"version, less {shift}" if shift else "version"
     return axis(title, rangeslider=slider, tickformat="d", showgrid=False, zeroline=False)

@@ -51,6 +51,14 @@ if TYPE_CHECKING:
 _MAX_BARS = 1_000
 """The maximum number of commits drawn as bars with complete tooltips. More are thin lines, drawn by WebGL, with their
 time and counts."""
+_USUAL, _OUTLIER, _ROOM = 0.95, 4, 1.5
+"""A bar is cut that is so many times as high as this share of all bars, at this much above the others."""
+_FEWEST_BARS, _NAMED_CUTS = 8, 6
+_DATES = 7
+"""The most dates on the axis."""
+_THOUSAND = 1_000
+_EXACT_FLOATS = 2**24
+"""Floats of 32 bits have all whole numbers up to here."""
 _JUMP_HEIGHT = 0.32
 """The height of marks of jumps: between the bars and the line of totals."""
 
@@ -190,8 +198,12 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
             height=520,
             hovermode="closest" if history.is_long else "x",
             hoverdistance=30 if history.is_long else -1,
-            legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-            xaxis=version_axis(history.shift),
+            # The title is above the plot, the legend below it: however many lines either has, they do not meet.
+            margin={"l": 70, "r": 30, "t": 30 + 22 * len(lines), "b": 50},
+            legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+            annotations=list(_cut_marks(history)) if count else [],
+            xaxis=version_axis(history.shift, has_slider=False) | {"anchor": "y", "title": {"text": ""}},
+            xaxis2=_date_axis(history),
             yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history)),
             yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
@@ -202,12 +214,65 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
     return figure
 
 
+def _cut(values: _Numbers) -> float:
+    """Return how high bars of a side are drawn: a few that are far higher than all others are cut."""
+    others = values[values > 0]
+    most = float(others.max(initial=0))
+    usual = float(np.quantile(others, _USUAL, method="lower")) if len(others) >= _FEWEST_BARS else most
+    return _ROOM * usual if most > _OUTLIER * usual else most
+
+
 def _range(history: History) -> dict[str, list[float]]:
-    """Return the range of the bars' axis if flags need space above them; otherwise plotly chooses one."""
-    up, down = float(history.added.max(initial=0)), float(history.removed.max(initial=0))
-    share = below(history.flags)
-    bottom = -1.05 * down
-    return {} if share == 1 or up == bottom else {"range": [bottom, bottom + (up - bottom) / share]}
+    """Return the range of the bars' axis if bars are cut or flags need space; otherwise plotly chooses one."""
+    up, down = _cut(history.added), _cut(history.removed)
+    is_cut = up < history.added.max(initial=0) or down < history.removed.max(initial=0)
+    share, bottom = below(history.flags), -1.05 * down
+    if (share == 1 and not is_cut) or up == bottom:
+        return {}
+    top = bottom + (up - bottom) / share if share < 1 else 1.05 * up
+    return {"range": [bottom, top]}
+
+
+def _cut_marks(history: History) -> Iterator[dict[str, object]]:
+    """Yield a mark with its height for each bar that is cut, up to a number of bars on each side."""
+    for values, sign in ((history.added, 1), (history.removed, -1)):
+        most = _cut(values)
+        highest = np.argsort(-values, kind="stable")[:_NAMED_CUTS]
+        for place in highest[values[highest] > most].tolist():
+            text = f"{values[place]:,}" if values[place] < _THOUSAND else _short(float(values[place]))
+            yield {
+                "x": int(history.x[place]),
+                "y": sign * most,
+                "text": text,
+                "showarrow": False,
+                "yanchor": "top" if sign > 0 else "bottom",
+                "font": {"size": 10},
+                "xanchor": "left",
+                "xshift": 3,
+            }
+
+
+def _short(value: float) -> str:
+    """Return a large number in few letters, such as 90k."""
+    for limit, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.3g}{letter}"
+    return f"{value:g}"
+
+
+def _date_axis(history: History) -> dict[str, object]:
+    """Return an axis below the totals with the dates of some versions."""
+    known = np.flatnonzero(history.rows["committed_at"].is_valid().to_numpy())
+    if not len(known):
+        return version_axis(history.shift) | {"matches": "x", "anchor": "y2"}
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, min(_DATES, len(known))).astype(int))]
+    texts = time_texts(history.rows["committed_at"].take(pa.array(chosen)))
+    days = [text[: len("2026-11-22")] for text in texts]
+    labels = days if len({*days}) > 1 else [text[len("2026-11-22 ") :] for text in texts]
+    # The same day twice would only be noise.
+    shown = [label if place == 0 or label != labels[place - 1] else "" for place, label in enumerate(labels)]
+    ticks = {"tickmode": "array", "tickvals": history.x[chosen], "ticktext": shown}
+    return version_axis(history.shift) | {"matches": "x", "anchor": "y2", **ticks}
 
 
 def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
@@ -244,35 +309,40 @@ def _bars(history: History) -> Iterator[go.Bar]:
             )
 
 
-def _thin_bars(history: History) -> Iterator[go.Scattergl]:
-    """Yield a symbol per commit at what it added, with a line from there to what it removed."""
+def _thin_bars(history: History) -> Iterator[go.Scatter]:
+    """Yield a line per commit from what it added to what it removed: a single path per kind, which is drawn at once."""
     import plotly.graph_objects as go
 
     times = np.array(time_texts(history.rows["committed_at"]), np.object_)
+    width = max(1.0, _MAX_BARS / len(history.rows))
     for kind, look, of_kind in history.of_kinds():
         chosen = of_kind & ~history.unknown
         name = plain(f"{look.sign} {kind}".strip())
         if not chosen.any():
             continue
         added, removed = history.added[chosen], history.removed[chosen]
-        yield go.Scattergl(
+        ends = np.stack([added, -removed, np.full(len(added), np.nan)], 1).ravel()
+        is_exact = max(added.max(), removed.max()) < _EXACT_FLOATS
+        yield go.Scatter(
+            x=np.repeat(history.x[chosen], 3),
+            y=ends.astype(np.float32) if is_exact else ends,
+            mode="lines",
+            line={"color": look.colour, "width": width, "simplify": False},
+            connectgaps=False,
+            name=name,
+            legendgroup=kind,
+            hoverinfo="skip",
+        )
+        yield go.Scatter(
             x=history.x[chosen],
             y=added,
             customdata=removed,
             text=times[chosen].tolist(),
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                # Without one upwards, none is drawn downwards.
-                "array": np.zeros(len(added), np.int8),
-                "arrayminus": added + removed,
-                "color": look.colour,
-                "thickness": 1.5,
-                "width": 0,
-            },
-            mode="markers",
-            marker={"symbol": look.symbol, "size": 5, "color": look.colour},
+            mode="lines",  # as markers, each would be an element of the page
+            line={"color": "rgba(0,0,0,0)"},
+            showlegend=False,
             name=name,
+            legendgroup=kind,
             hovertemplate=f"version {_version_template(history)}<br>%{{text}} UTC<br>{name}<br>"
             f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
         )
@@ -322,6 +392,7 @@ def _total(history: History) -> go.Scatter:
     return go.Scatter(
         **({"x0": int(history.x[0]), "dx": 1} if even else {"x": history.x}),
         y=values,
+        xaxis="x2",
         yaxis="y2",
         mode="lines" if len(values) > 1 else "markers",
         line={"color": INK, "width": 2, "shape": "hvh"},
