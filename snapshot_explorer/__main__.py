@@ -64,8 +64,8 @@ def _run(words: Sequence[str]) -> tuple[int, str]:
 
 def _room() -> int:
     """Return the width of text: that of the terminal, within bounds."""
-    least, most = _WIDTHS
-    return max(least, min(most, shutil.get_terminal_size((most, 0)).columns))
+    minimum, most = _WIDTHS
+    return max(minimum, min(most, shutil.get_terminal_size((most, 0)).columns))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,10 +101,10 @@ def _read(given: argparse.Namespace) -> tuple[int, str]:
 
 def _tables_below(path: str) -> Frame | None:
     try:
-        found = find_tables(path)
+        result = find_tables(path)
     except SnapshotExplorerError:
         return None
-    return found if found.num_rows else None
+    return result if result.num_rows else None
 
 
 def _card(table: Table) -> Drawing:

@@ -176,8 +176,8 @@ def one_history(table: T, *refs: AnyRef) -> tuple[T, Sequence[Ref]]:
     if not refs:
         return table, ()
     if len(refs) == 1:
-        found, ref = in_branch(table, refs[0])
-        return found, (ref,)
+        result, ref = in_branch(table, refs[0])
+        return result, (ref,)
     a, b = refs
     sides = sides_of(table, a, b)
     if sides.a is sides.b:
@@ -195,8 +195,8 @@ def range_in_history(table: T, between: str | tuple[Ref, Ref] | None) -> tuple[T
     if between is None:
         return table, None
     bounds = between if isinstance(between, tuple) and len(between) == 2 else parse_range(between)  # noqa: PLR2004 - A, B
-    found, (first, last) = one_history(table, *bounds)
-    return found, (first, last)
+    result, (first, last) = one_history(table, *bounds)
+    return result, (first, last)
 
 
 def _check_has_branches(table: BranchTable) -> None:

@@ -118,13 +118,13 @@ def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names(text: str) -> list[str]:
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if not found:
+    result = [name.strip() for name in text.split(",") if name.strip()]
+    if not result:
         raise InvalidArgumentError(
             f"The option columns must contain column names, got {text!r}. Separate names with commas, such as "
             "'id,name', or leave it out for all columns."
         )
-    return found
+    return result
 
 
 def check_schema(given: StructType, own: StructType) -> None:

@@ -108,10 +108,10 @@ def find_tables(
     return Frame(table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=drawn)
 
 
-def _check_number(name: str, number: object, least: int) -> None:
-    if not isinstance(number, SupportsIndex) or operator.index(number) < least:
+def _check_number(name: str, number: object, minimum: int) -> None:
+    if not isinstance(number, SupportsIndex) or operator.index(number) < minimum:
         raise InvalidArgumentError(
-            f"{name} must be {least} or more, got {number!r}. "
+            f"{name} must be {minimum} or more, got {number!r}. "
             "find_tables(path, depth=3) searches three levels of folders."
         )
 
@@ -133,9 +133,9 @@ def _search(
         for _ in range(depth + 1):
             allowed = max_listings - len(folders)
             unlisted += len(level[allowed:])
-            found = _concurrently(threads, inspect, level[:allowed])
-            folders += found
-            level = [_join(folder.name, name) for folder in found for name in folder.subfolders]
+            inspected = _concurrently(threads, inspect, level[:allowed])
+            folders += inspected
+            level = [_join(folder.name, name) for folder in inspected for name in folder.subfolders]
     return folders, unlisted, len(level)
 
 
@@ -156,7 +156,10 @@ def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -
             raise
         return _Folder(name=name, problem=str(error))
     return _Folder(
-        name=name, subfolders=[one for one in subfolders if not one.startswith((".", "_")) and "=" not in one]
+        name=name,
+        subfolders=[
+            subfolder for subfolder in subfolders if not subfolder.startswith((".", "_")) and "=" not in subfolder
+        ],
     )
 
 

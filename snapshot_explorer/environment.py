@@ -81,5 +81,5 @@ def _java() -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "([^"]+)"', answer.stderr)
-    return found[1] if found else None
+    match = re.search(r'version "([^"]+)"', answer.stderr)
+    return match[1] if match else None

@@ -27,7 +27,7 @@ class SnapshotExplorerError(Exception):
 
     def __init__(self, *args: object) -> None:
         """Store a message, with invisible characters escaped."""
-        super().__init__(*(visible(one) if isinstance(one, str) else one for one in args))
+        super().__init__(*(visible(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class TableNotFoundError(SnapshotExplorerError, FileNotFoundError):

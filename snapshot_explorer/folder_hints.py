@@ -53,7 +53,7 @@ def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> s
     except StorageError as error:
         return _other_file(root, storage_options) if isinstance(error.__cause__, NotADirectoryError) else ""
     folders = frozenset(entry.name for entry in entries if entry.is_folder)
-    if not entries or any(one.recognises(storage, folders) for one in FORMATS):
+    if not entries or any(item.recognises(storage, folders) for item in FORMATS):
         return ""
     other = _other_format(root, entries)
     if other:

@@ -205,11 +205,11 @@ def copied_note(commits: pa.Table) -> str | None:
     if not newest or newest[0]["committed_at"] is None:
         return None
     details = newest[0]["details"] or ""
-    found = _RECORDED.search(details)
-    if found is None or '"inCommitTimestamp"' in details:
+    match = _RECORDED.search(details)
+    if match is None or '"inCommitTimestamp"' in details:
         return None
     try:
-        recorded = datetime.fromtimestamp(int(found[1]) / 1000, UTC)
+        recorded = datetime.fromtimestamp(int(match[1]) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
     days = abs(newest[0]["committed_at"] - recorded).days

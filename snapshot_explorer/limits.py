@@ -86,7 +86,7 @@ def parse_limits(text: str) -> Limits:
     names = [field.name for field in fields(Limits)]
     found: dict[str, int] = {}
     for part in text.split(","):
-        name, _, number = (one.strip() for one in part.partition("="))
+        name, _, number = (item.strip() for item in part.partition("="))
         if name not in names or name in found or not (number.isascii() and number.isdigit() and len(number) <= _DIGITS):
             raise InvalidArgumentError(
                 f"limits must be NAME=NUMBER, separated by commas, got {part.strip()[:80]!r}. Names, each once: "

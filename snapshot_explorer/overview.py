@@ -49,9 +49,9 @@ def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
     """Return branches as a frame."""
     rows = pa.table(
         {
-            "branch": pa.array([one.name for one in branches], pa.string()),
-            "forked_version": pa.array([one.forked_version for one in branches], pa.int64()),
-            "newest_version": pa.array([one.newest_version for one in branches], pa.int64()),
+            "branch": pa.array([branch.name for branch in branches], pa.string()),
+            "forked_version": pa.array([branch.forked_version for branch in branches], pa.int64()),
+            "newest_version": pa.array([branch.newest_version for branch in branches], pa.int64()),
         }
     )
     return Frame(rows, title=f"Branches of {name}", noun="branches")

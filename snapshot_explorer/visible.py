@@ -47,7 +47,7 @@ def logger_of(name: str) -> logging.Logger:
 
     A standard logger with its level and handlers unchanged. Nothing is escaped for a disabled level.
     """
-    found = logging.getLogger(name)
-    if not any(isinstance(one, VisibleArguments) for one in found.filters):
-        found.addFilter(VisibleArguments())
-    return found
+    result = logging.getLogger(name)
+    if not any(isinstance(item, VisibleArguments) for item in result.filters):
+        result.addFilter(VisibleArguments())
+    return result

@@ -46,14 +46,14 @@ def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iter
         weight: The weight of an item, 0 or more.
         target: The greatest weight of a bin of several items.
     """
-    found: list[T] = []
+    result: list[T] = []
     held = 0
     for item in items:
         cost = weight(item)
-        if found and held + cost > target:
-            yield found
-            found, held = [], 0
-        found.append(item)
+        if result and held + cost > target:
+            yield result
+            result, held = [], 0
+        result.append(item)
         held += cost
-    if found:
-        yield found
+    if result:
+        yield result

@@ -16,6 +16,6 @@ def under(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch
     if batch.num_rows and batch.schema.equals(schema):
         # Only metadata differs. Other ways to replace the schema cost several times as much per column.
-        (found,) = pa.Table.from_batches([batch], schema).to_batches()
-        return found
+        (result,) = pa.Table.from_batches([batch], schema).to_batches()
+        return result
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -20,15 +20,15 @@ def equal_rows(left: pa.Table, right: pa.Table, key: str) -> tuple[Mask, Mask]:
     masks = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
     if any(len(pc.unique(table.column(key))) < len(table) for table in (left, right)):
         return masks
-    places = pc.index_in(left.column(key), right.column(key))
-    common = places.is_valid()
-    lefts, rights = left.filter(common), right.take(places.drop_null())
+    indices = pc.index_in(left.column(key), right.column(key))
+    common = indices.is_valid()
+    lefts, rights = left.filter(common), right.take(indices.drop_null())
     equal = np.ones(len(lefts), np.bool_)
     for name in left.column_names:
         if name != key:
             equal &= _equal_values(lefts.column(name), rights.column(name))
     masks[0][np.flatnonzero(common.to_numpy())[equal]] = True
-    masks[1][places.drop_null().to_numpy()[equal]] = True
+    masks[1][indices.drop_null().to_numpy()[equal]] = True
     return masks
 
 
@@ -37,6 +37,6 @@ def _equal_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
         return np.ones(len(left), np.bool_)
     if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.fromiter((one == other for one, other in pairs), np.bool_, len(left))
+        return np.fromiter((item == other for item, other in pairs), np.bool_, len(left))
     both_null = pc.and_(left.is_null(), right.is_null())
     return np.asarray(pc.if_else(both_null, True, pc.fill_null(pc.equal(left, right), False)).to_numpy(), np.bool_)  # noqa: FBT003 - values

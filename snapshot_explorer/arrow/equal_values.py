@@ -26,20 +26,20 @@ def comparable(values: pa.Array) -> pa.Array:
     alone.
     """
     values = plain(values)
-    kind = values.type
-    if pa.types.is_floating(kind):
+    dtype = values.type
+    if pa.types.is_floating(dtype):
         return _bits(values)
-    if pa.types.is_string(kind):
+    if pa.types.is_string(dtype):
         return values.view(pa.binary())
-    if pa.types.is_large_string(kind):
+    if pa.types.is_large_string(dtype):
         return values.view(pa.large_binary())
-    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return values.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004 - bits
-    if pa.types.is_struct(kind):
+    if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
+        return values.view(pa.int32() if dtype.bit_width == 32 else pa.int64())  # noqa: PLR2004 - bits
+    if pa.types.is_struct(dtype):
         return _comparable_struct(values)
-    if pa.types.is_map(kind):
+    if pa.types.is_map(dtype):
         return _comparable_map(values)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
         return _list_of(values, comparable(values.flatten()))
     return values
 
@@ -56,16 +56,16 @@ def _comparable_struct(values: pa.StructArray) -> pa.Array:
     # flatten() makes the fields of a null struct null, whatever is stored there.
     children = [comparable(child) for child in values.flatten()]
     present = pc.is_valid(values).cast(pa.int8())
-    names = [str(place) for place in range(len(children))]
+    names = [str(index) for index in range(len(children))]
     return pa.StructArray.from_arrays([present, *children], names=["present", *names])
 
 
 def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return the number of items of each list; 0 for null."""
-    kind = values.type
-    if pa.types.is_fixed_size_list(kind):
-        return np.where(np.asarray(values.is_valid()), kind.list_size, 0).astype(np.int64)
-    if pa.types.is_map(kind):
+    dtype = values.type
+    if pa.types.is_fixed_size_list(dtype):
+        return np.where(np.asarray(values.is_valid()), dtype.list_size, 0).astype(np.int64)
+    if pa.types.is_map(dtype):
         counts = np.diff(np.asarray(values.offsets)).astype(np.int64)
         return np.where(np.asarray(values.is_valid()), counts, 0)
     return np.asarray(pc.list_value_length(values).fill_null(0)).astype(np.int64)
@@ -84,8 +84,8 @@ def _comparable_map(values: pa.MapArray) -> pa.Array:
     owners = np.repeat(np.arange(len(values)), lengths)
     offsets = np.asarray(values.offsets)[:-1]
     starts = np.cumsum(lengths) - lengths
-    places = np.repeat(offsets - starts, lengths) + np.arange(int(lengths.sum()))
-    keys, items = (comparable(part.take(pa.array(places))) for part in (values.keys, values.items))
+    indices = np.repeat(offsets - starts, lengths) + np.arange(int(lengths.sum()))
+    keys, items = (comparable(part.take(pa.array(indices))) for part in (values.keys, values.items))
     order = np.lexsort([_ranks(keys), owners])
     entries = pa.StructArray.from_arrays(
         [keys.take(pa.array(order)), items.take(pa.array(order))], names=["key", "item"]
@@ -112,10 +112,10 @@ def _same(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_null(left.type):
         return np.ones(len(left), bool)
     if pa.types.is_struct(left.type):
-        found = np.ones(len(left), bool)
-        for place in range(left.type.num_fields):
-            found &= _same(left.field(place), right.field(place))
-        return found
+        result = np.ones(len(left), bool)
+        for index in range(left.type.num_fields):
+            result &= _same(left.field(index), right.field(index))
+        return result
     valid, other = np.asarray(left.is_valid()), np.asarray(right.is_valid())
     if pa.types.is_large_list(left.type):
         return _mask((valid == other) & _same_lists(left, right, valid & other))
@@ -128,15 +128,15 @@ def _same(left: pa.Array, right: pa.Array) -> Mask:
 def _same_lists(left: pa.Array, right: pa.Array, both: Mask) -> Mask:
     """Return for each place whether two lists are equal; True where one of them is null."""
     lengths = _lengths(left)
-    found = _mask(~both | (lengths == _lengths(right)))
-    compared = np.flatnonzero(both & found & (lengths > 0))
+    result = _mask(~both | (lengths == _lengths(right)))
+    compared = np.flatnonzero(both & result & (lengths > 0))
     if not len(compared):
-        return found
+        return result
     chosen = pa.array(compared)
     equal = _same(left.take(chosen).flatten(), right.take(chosen).flatten())
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[compared])[:-1]])
-    found[compared] &= np.logical_and.reduceat(equal, starts)
-    return found
+    result[compared] &= np.logical_and.reduceat(equal, starts)
+    return result
 
 
 def _mask(values: npt.ArrayLike) -> Mask:

@@ -55,17 +55,17 @@ def _items_by_position(maps: pa.MapArray) -> list[pa.Array] | None:
     keys = maps.keys.slice(begin, end - begin).dictionary_encode().indices.to_numpy().reshape(-1, each)
     if (keys != keys[0]).any():
         return None
-    return [maps.items.take(pa.array(np.arange(begin + place, end, each))) for place in range(each)]
+    return [maps.items.take(pa.array(np.arange(begin + index, end, each))) for index in range(each)]
 
 
 def distinct_maps(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
     """Return the distinct maps of a column, in the order of first appearance, and the index of each row's map."""
     maps = single_chunk(column)
     encoded = pa.array(codes_of_maps(maps)).dictionary_encode()
-    places = encoded.indices.to_numpy().astype(np.int64)
+    indices = encoded.indices.to_numpy().astype(np.int64)
     firsts = np.zeros(len(encoded.dictionary), np.int64)
-    firsts[places[::-1]] = np.arange(len(places))[::-1]  # for repeated indices, NumPy stores the last value
-    return maps.take(pa.array(firsts)), places
+    firsts[indices[::-1]] = np.arange(len(indices))[::-1]  # for repeated indices, NumPy stores the last value
+    return maps.take(pa.array(firsts)), indices
 
 
 def split_paths(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:

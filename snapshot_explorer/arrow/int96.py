@@ -67,10 +67,10 @@ def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.Timestam
 def _patch(tree: list[Field]) -> None:
     """Turn INT96 into 12 bytes: in the schema's elements, and in the metadata of each column chunk."""
     for element in structs(tree, 2):
-        for place, field in enumerate(element):
+        for index, field in enumerate(element):
             if (field.id, field.value) == (1, _INT96):
                 field.value = _FIXED_BYTES
-                element[place + 1 : place + 1] = [Field(2, _I32, WIDTH)]
+                element[index + 1 : index + 1] = [Field(2, _I32, WIDTH)]
                 break
     for group in structs(tree, 4):
         for chunk in structs(group, 1):

@@ -27,20 +27,20 @@ def as_list(values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, values.flatten(), mask=values.is_null())
 
 
-def with_items(values: pa.Array, kind: pa.DataType, items: pa.Array) -> pa.Array:
+def with_items(values: pa.Array, dtype: pa.DataType, items: pa.Array) -> pa.Array:
     """Return a list array of another type, with the same lengths and nulls, and as many other items."""
-    return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[items])
+    return pa.Array.from_buffers(dtype, len(values), values.buffers()[:2], offset=values.offset, children=[items])
 
 
-def with_entries(values: pa.MapArray, kind: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
+def with_entries(values: pa.MapArray, dtype: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
     """Return a map array of another type, with the same lengths and nulls and other keys and items."""
-    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
-    return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[entries])
+    entries = pa.StructArray.from_arrays([keys, items], fields=[dtype.key_field, dtype.item_field])
+    return pa.Array.from_buffers(dtype, len(values), values.buffers()[:2], offset=values.offset, children=[entries])
 
 
-def with_fields(values: pa.StructArray, kind: pa.StructType, children: list[pa.Array]) -> pa.Array:
+def with_fields(values: pa.StructArray, dtype: pa.StructType, children: list[pa.Array]) -> pa.Array:
     """Return a struct array of another type, with the same nulls and other children."""
     if not children:
-        return pa.array([None if value is None else {} for value in values.to_pylist()], kind)
+        return pa.array([None if value is None else {} for value in values.to_pylist()], dtype)
     mask = values.is_null() if values.null_count else None
-    return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    return pa.StructArray.from_arrays(children, fields=list(dtype), mask=mask)

@@ -62,11 +62,11 @@ def writer_zone(source: pa.NativeFile) -> str:
 
 def fixed_offset(zone: str) -> timezone | None:
     """Return the zone of a name such as GMT+08:00; None for other names."""
-    found = _FIXED_OFFSET.fullmatch(zone)
-    if found is None or int(found[2]) > 23:  # noqa: PLR2004 - hours of a day
+    match = _FIXED_OFFSET.fullmatch(zone)
+    if match is None or int(match[2]) > 23:  # noqa: PLR2004 - hours of a day
         return None
-    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return timezone(-offset if found[1] == "-" else offset)
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-offset if match[1] == "-" else offset)
 
 
 def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
@@ -86,17 +86,17 @@ def in_utc(source: pa.NativeFile) -> pa.NativeFile | None:
             fields.append((field, value))
             continue
         stripe = dict(_messages(value))
-        start = sum(_number(stripe, one) for one in (1, 2, _DATA_LENGTH))
+        start = sum(_number(stripe, item) for item in (1, 2, _DATA_LENGTH))
         old = list(_messages(_unpack(_range(source, start, _number(stripe, _FOOTER_LENGTH)), compression)))
         if dict(old).get(_ZONE) != zone.encode():
             return None
-        new = _packed(_encoded((one, b"UTC" if one == _ZONE else content) for one, content in old), compression)
+        new = _packed(_encoded((item, b"UTC" if item == _ZONE else content) for item, content in old), compression)
         stripe[_DATA_LENGTH] = end + len(tail) - _number(stripe, 1) - _number(stripe, 2)
         stripe[_FOOTER_LENGTH] = len(new)
         tail += new
         fields.append((field, _encoded(stripe.items())))
     new = _packed(_encoded(fields), compression)
-    kept = [one for one in _messages(_postscript(source)) if one[0] not in (1, _METADATA_LENGTH)]
+    kept = [item for item in _messages(_postscript(source)) if item[0] not in (1, _METADATA_LENGTH)]
     last = _encoded([(1, len(new)), *kept])
     return pa.PythonFile(_WithTail(source, bytes(tail + new + last) + bytes([len(last)])), mode="r")
 
@@ -295,8 +295,8 @@ def _zone(source: pa.NativeFile, stripe: dict[int, int | bytes], compression: _C
     length = _number(stripe, 4)
     if length > _MAX_FOOTER_BYTES:
         raise CorruptBytesError(f"the footer of a stripe would have {length} bytes")
-    found = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
+    result = dict(_messages(_unpack(_range(source, start, length), compression))).get(3, b"")
+    return result.decode("utf-8", "replace") if isinstance(result, bytes) else ""
 
 
 def _range(source: pa.NativeFile, start: int, length: int) -> bytes:

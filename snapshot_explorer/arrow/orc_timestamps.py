@@ -55,34 +55,34 @@ def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> 
     Raises:
         CorruptBytesError: The bytes are cut short or contradict themselves.
     """
-    places = [place for place, column in enumerate(batch.columns) if _may_differ(column)]
-    if not places or (zone := writer_zone(source)) in UTC_NAMES:
+    indices = [index for index, column in enumerate(batch.columns) if _may_differ(column)]
+    if not indices or (zone := writer_zone(source)) in UTC_NAMES:
         return batch
     columns = list(batch.columns)
-    for place in places:
-        name, theirs = batch.schema.names[place], columns[place]
+    for index in indices:
+        name, theirs = batch.schema.names[index], columns[index]
         ours = _early_times(source, stripe, name, theirs.type.unit) if pa.types.is_timestamp(theirs.type) else None
         if ours is None:
             raise UnsupportedFeatureError(
                 f"The column {name!r} of an ORC file holds times before 1921 or around 1970 that were written in the "
                 f"time zone {zone}, which is not supported within other values. Read the other columns."
             )
-        columns[place] = pc.if_else(pc.less(ours, pa.scalar(_LAST_EARLY, pa.timestamp("s"))), ours, theirs)
+        columns[index] = pc.if_else(pc.less(ours, pa.scalar(_LAST_EARLY, pa.timestamp("s"))), ours, theirs)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _may_differ(values: pa.Array) -> bool:
     """Return whether values contain times without a zone for which readers differ if the writer had one."""
-    kind = values.type
-    if pa.types.is_struct(kind):
+    dtype = values.type
+    if pa.types.is_struct(dtype):
         return any(_may_differ(part) for part in values.flatten())
-    if pa.types.is_map(kind):
+    if pa.types.is_map(dtype):
         return _may_differ(values.keys) or _may_differ(values.items)
-    if pa.types.is_list(kind):
+    if pa.types.is_list(dtype):
         return _may_differ(values.values)
-    if not pa.types.is_timestamp(kind) or kind.tz is not None:
+    if not pa.types.is_timestamp(dtype) or dtype.tz is not None:
         return False
-    each = _PER_SECOND[kind.unit]
+    each = _PER_SECOND[dtype.unit]
     times = values.cast(pa.int64()).drop_null().to_numpy()
     seconds, fraction = np.divmod(times, each)
     around = (np.abs(seconds) <= _MAX_OFFSET) & (fraction > _LARGEST_NANO_BEFORE * each // _NANO)
@@ -146,15 +146,15 @@ def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
     content = found.streams.get(_PRESENT)
     if content is None:
         return np.ones(found.rows, np.bool_)
-    parts, place, size = [], 0, 0
-    while place < len(content) and size * 8 < found.rows:
-        control = content[place]
+    parts, index, size = [], 0, 0
+    while index < len(content) and size * 8 < found.rows:
+        control = content[index]
         if control < 128:  # noqa: PLR2004 - a run, otherwise literals
-            parts.append(content[place + 1 : place + 2] * (control + 3))
-            place += 2
+            parts.append(content[index + 1 : index + 2] * (control + 3))
+            index += 2
         else:
-            parts.append(content[place + 1 : place + 1 + 256 - control])
-            place += 257 - control
+            parts.append(content[index + 1 : index + 1 + 256 - control])
+            index += 257 - control
         size += len(parts[-1])
     bits = np.unpackbits(np.frombuffer(b"".join(parts), np.uint8))[: found.rows].astype(np.bool_)
     if len(bits) < found.rows:
@@ -193,28 +193,28 @@ def integers(content: bytes, count: int, *, signed: bool) -> Numbers:
 
 
 def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
-    place = 0
+    index = 0
     try:
-        while place < len(content):
-            kind = content[place] >> 6
+        while index < len(content):
+            kind = content[index] >> 6
             if kind == _SHORT_REPEAT:
-                width, count = (content[place] >> 3 & 7) + 1, (content[place] & 7) + 3
-                value = int.from_bytes(_part(content, place + 1, width), "big")
+                width, count = (content[index] >> 3 & 7) + 1, (content[index] & 7) + 3
+                value = int.from_bytes(_part(content, index + 1, width), "big")
                 yield np.full(count, unzigzag(value) if signed else _wrapped(value), np.int64)
-                place += 1 + width
+                index += 1 + width
                 continue
-            width = _WIDTHS[content[place] >> 1 & 31]
-            count = (content[place] & 1) << 8 | content[place + 1]
+            width = _WIDTHS[content[index] >> 1 & 31]
+            count = (content[index] & 1) << 8 | content[index + 1]
             if kind == _DIRECT:
                 size = (width * (count + 1) + 7) // 8
-                packed = _unpacked(_part(content, place + 2, size), width, count + 1)
+                packed = _unpacked(_part(content, index + 2, size), width, count + 1)
                 yield _signed(packed) if signed else packed.view(np.int64)
-                place += 2 + size
+                index += 2 + size
             elif kind == _PATCHED:
-                values, place = _patched(content, place, width, count + 1)
+                values, index = _patched(content, index, width, count + 1)
                 yield values
             else:
-                values, place = _deltas(content, place, count + 1, signed=signed)
+                values, index = _deltas(content, index, count + 1, signed=signed)
                 yield values
     except (IndexError, OverflowError, ValueError) as error:
         if isinstance(error, CorruptBytesError):
@@ -222,52 +222,52 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
         raise CorruptBytesError(f"a stream of numbers is damaged ({error})") from error
 
 
-def _patched(content: bytes, place: int, width: int, count: int) -> tuple[Numbers, int]:
+def _patched(content: bytes, index: int, width: int, count: int) -> tuple[Numbers, int]:
     """Return the numbers of a run with a base and patches for the largest of them, and where it ends."""
-    third, fourth = content[place + 2], content[place + 3]
+    third, fourth = content[index + 2], content[index + 3]
     base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
     gap_width, patches = (fourth >> 5) + 1, fourth & 31
-    place += 4
-    base = int.from_bytes(_part(content, place, base_bytes), "big")
+    index += 4
+    base = int.from_bytes(_part(content, index, base_bytes), "big")
     sign = 1 << (8 * base_bytes - 1)
     base = -(base & ~sign) if base & sign else base
-    place += base_bytes
+    index += base_bytes
     size = (width * count + 7) // 8
-    values = _unpacked(_part(content, place, size), width, count)
-    place += size
-    bits = next(one for one in _WIDTHS if one >= gap_width + patch_width)
+    values = _unpacked(_part(content, index, size), width, count)
+    index += size
+    bits = next(item for item in _WIDTHS if item >= gap_width + patch_width)
     size = (bits * patches + 7) // 8
     at = 0
-    for entry in _unpacked(_part(content, place, size), bits, patches).tolist():
+    for entry in _unpacked(_part(content, index, size), bits, patches).tolist():
         at += entry >> patch_width
         values[at] |= np.uint64((entry & ((1 << patch_width) - 1)) << width)
-    return values.view(np.int64) + base, place + size
+    return values.view(np.int64) + base, index + size
 
 
-def _deltas(content: bytes, place: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
+def _deltas(content: bytes, index: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
     """Return the numbers of a run of differences, and where it ends."""
-    code = content[place] >> 1 & 31
-    base, place = varint(content, place + 2)
-    first, place = varint(content, place)
+    code = content[index] >> 1 & 31
+    base, index = varint(content, index + 2)
+    first, index = varint(content, index)
     base, step = unzigzag(base) if signed else _wrapped(base), unzigzag(first)
     steps = np.full(count, step, np.int64)
     steps[0] = base
     if code and count > 2:  # noqa: PLR2004 - the base and the first difference are apart
         width = _WIDTHS[code]
         size = (width * (count - 2) + 7) // 8
-        rest = _unpacked(_part(content, place, size), width, count - 2).view(np.int64)
+        rest = _unpacked(_part(content, index, size), width, count - 2).view(np.int64)
         steps[2:] = -rest if step < 0 else rest
-        place += size
-    return np.cumsum(steps), place
+        index += size
+    return np.cumsum(steps), index
 
 
 def _unpacked(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
     """Return numbers of some bits each, the highest bit first."""
     bits = np.unpackbits(np.frombuffer(content, np.uint8))[: width * count].reshape(count, width)
-    found = np.zeros(count, np.uint64)
-    for place in range(width):
-        found = (found << np.uint64(1)) | bits[:, place]
-    return found
+    result = np.zeros(count, np.uint64)
+    for index in range(width):
+        result = (result << np.uint64(1)) | bits[:, index]
+    return result
 
 
 def _signed(values: npt.NDArray[np.uint64]) -> Numbers:
@@ -279,7 +279,7 @@ def _wrapped(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _part(content: bytes, place: int, size: int) -> bytes:
-    if place + size > len(content):
+def _part(content: bytes, index: int, size: int) -> bytes:
+    if index + size > len(content):
         raise CorruptBytesError("a stream of numbers is cut short")
-    return content[place : place + size]
+    return content[index : index + size]

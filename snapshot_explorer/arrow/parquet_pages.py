@@ -153,23 +153,23 @@ def _width(file: "pq.ParquetFile", index: int) -> int:
 
 def _chunk_sizes(source: pa.NativeFile, column: "pq.ColumnChunkMetaData", width: int, most: int) -> _ChunkSizes:
     """Return the sizes of the pages of a column chunk; stops once they exceed `most`."""
-    found = _ChunkSizes()
+    result = _ChunkSizes()
     for page in _pages(source, column):
-        found.plain += page.unpacked
-        if found.plain > most:
+        result.plain += page.unpacked
+        if result.plain > most:
             break
         if page.kind == _DICTIONARY:
             if column.physical_type == "BYTE_ARRAY":
-                found.longest = max(found.longest, _longest_value(source, column.compression, page))
+                result.longest = max(result.longest, _longest_value(source, column.compression, page))
             continue
-        found.plain += page.values * (width + _LEVELS)
+        result.plain += page.values * (width + _LEVELS)
         if page.encoding in _DICTIONARY_ENCODINGS:
             # A page may precede its dictionary, or the file may lack one: then nothing is decoded.
-            found.unfolded += page.values * found.longest
+            result.unfolded += page.values * result.longest
         elif page.encoding == _FRONT_CODED:
-            found.front_coded = max(found.front_coded, page.unpacked)
-            found.unfolded += page.values * page.unpacked
-    return found
+            result.front_coded = max(result.front_coded, page.unpacked)
+            result.unfolded += page.values * page.unpacked
+    return result
 
 
 def has_checksums(source: pa.NativeFile, column: "pq.ColumnChunkMetaData") -> bool:
@@ -256,7 +256,7 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
         raise CorruptBytesError(f"the page at byte {at} has no checksum")
     return _Page(
         kind=kind,
-        start=at + reader.place,
+        start=at + reader.position,
         packed=packed,
         unpacked=unpacked,
         values=values,
@@ -284,12 +284,12 @@ def _codec(compression: str) -> str:
 
 
 def _measure(
-    file: "pq.ParquetFile", source: pa.NativeFile, place: tuple[int, str], chunk: _ChunkSizes, most: int
+    file: "pq.ParquetFile", source: pa.NativeFile, index: tuple[int, str], chunk: _ChunkSizes, most: int
 ) -> int:
     """Return the decoded size of a column chunk in bytes, exact if below `most`. Decodes little of it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    group, column = place
+    group, column = index
     if chunk.front_coded:
         if "." in column.replace(column.split(".")[0] + ".", "", 1):
             return chunk.unfolded  # of lists in a row there may be any number
@@ -301,7 +301,7 @@ def _measure(
                 break
         return total
     folded = pq.ParquetFile(source, metadata=file.metadata, read_dictionary=[column])
-    return sum(_text_bytes(one) for one in folded.read_row_group(group, columns=[column]).itercolumns())
+    return sum(_text_bytes(item) for item in folded.read_row_group(group, columns=[column]).itercolumns())
 
 
 def _text_bytes(values: pa.ChunkedArray | pa.Array) -> int:

@@ -66,13 +66,13 @@ def masked(batch: pa.RecordBatch, kept: pa.BooleanArray) -> pa.RecordBatch:
 
 def _without_validity(values: pa.Array) -> pa.Array:
     """Return values without a bitmap of nulls if none is null: a filter of runs is several times as fast then."""
-    kind = values.type
-    if values.null_count or not any(is_kind(kind) for is_kind in _FLAT):
+    dtype = values.type
+    if values.null_count or not any(is_kind(dtype) for is_kind in _FLAT):
         return values
     validity, *buffers = values.buffers()
     if validity is None:
         return values
-    return pa.Array.from_buffers(kind, len(values), [None, *buffers], null_count=0, offset=values.offset)
+    return pa.Array.from_buffers(dtype, len(values), [None, *buffers], null_count=0, offset=values.offset)
 
 
 def bare(rows: int) -> pa.RecordBatch:

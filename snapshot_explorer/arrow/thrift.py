@@ -44,7 +44,7 @@ class Reader:
         self._position = 0
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Return the number of bytes read."""
         return self._position
 

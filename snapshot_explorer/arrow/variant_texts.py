@@ -34,16 +34,16 @@ _DECIMALS = {8: 4, 9: 8, 10: 16}
 _MICROS_OF_A_DAY = 86_400_000_000
 
 
-def is_variant(kind: pa.DataType) -> bool:
+def is_variant(dtype: pa.DataType) -> bool:
     """Return whether a type is a variant: a struct of value and metadata that is marked as one."""
-    if not pa.types.is_struct(kind) or {item.name for item in kind} != {"value", "metadata"}:
+    if not pa.types.is_struct(dtype) or {item.name for item in dtype} != {"value", "metadata"}:
         return False
-    return any((item.metadata or {}).get(MARK) == b"true" for item in kind)
+    return any((item.metadata or {}).get(MARK) == b"true" for item in dtype)
 
 
-def has_variant(kind: pa.DataType) -> bool:
+def has_variant(dtype: pa.DataType) -> bool:
     """Return whether a type is or contains a variant."""
-    return is_variant(kind) or any(has_variant(kind.field(place).type) for place in range(kind.num_fields))
+    return is_variant(dtype) or any(has_variant(dtype.field(place).type) for place in range(dtype.num_fields))
 
 
 def with_texts(rows: pa.Table) -> pa.Table:
@@ -68,16 +68,16 @@ def text_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(_text_type(field.type)) for field in schema], metadata=schema.metadata)
 
 
-def _text_type(kind: pa.DataType) -> pa.DataType:
-    if is_variant(kind):
+def _text_type(dtype: pa.DataType) -> pa.DataType:
+    if is_variant(dtype):
         return pa.string()
-    if pa.types.is_struct(kind):
-        return pa.struct([item.with_type(_text_type(item.type)) for item in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_field, kind.item_field.with_type(_text_type(kind.item_type)))
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_text_type(kind.value_type)))
-    return kind
+    if pa.types.is_struct(dtype):
+        return pa.struct([item.with_type(_text_type(item.type)) for item in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(dtype.key_field, dtype.item_field.with_type(_text_type(dtype.item_type)))
+    if pa.types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(_text_type(dtype.value_type)))
+    return dtype
 
 
 def _texts(values: pa.Array) -> pa.Array:

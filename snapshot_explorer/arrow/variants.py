@@ -68,9 +68,9 @@ class _Names:
         return np.array([known.get(name, -1) for known in self.ids], np.int64)[which]
 
 
-def is_group(kind: pa.DataType) -> bool:
+def is_group(dtype: pa.DataType) -> bool:
     """Return whether a type of a file is a group that variants are stored in, shredded or not."""
-    names = {item.name for item in kind} if pa.types.is_struct(kind) else set()
+    names = {item.name for item in dtype} if pa.types.is_struct(dtype) else set()
     return names in ({"metadata", "value"}, {"metadata", "typed_value"}, {"metadata", "value", "typed_value"})
 
 
@@ -91,11 +91,11 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
     return with_fields(values, target, [children[item.name].cast(pa.binary()) for item in target])
 
 
-def unread_type(kind: pa.DataType) -> pa.DataType | None:
+def unread_type(dtype: pa.DataType) -> pa.DataType | None:
     """Return the type in a shredded group that no variant has, or None."""
-    if not pa.types.is_struct(kind) or not {item.name for item in kind} <= {"metadata", "value", "typed_value"}:
-        return kind
-    typed = next((item.type for item in kind if item.name == "typed_value"), None)
+    if not pa.types.is_struct(dtype) or not {item.name for item in dtype} <= {"metadata", "value", "typed_value"}:
+        return dtype
+    typed = next((item.type for item in dtype if item.name == "typed_value"), None)
     if typed is None:
         return None
     if pa.types.is_struct(typed):
@@ -121,7 +121,7 @@ def assembled(values: pa.StructArray) -> pa.Array:
         pc.and_(values.is_valid(), metadata.is_valid()), metadata, pa.scalar(b"\x01\x00", metadata.type)
     )
     encoded = metadata.dictionary_encode()
-    names = _parsed([one.as_py() for one in encoded.dictionary])
+    names = _parsed([item.as_py() for item in encoded.dictionary])
     found = _rebuilt(values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
     found = pc.fill_null(found, pa.scalar(_NULL, pa.large_binary()))
     return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.large_binary()))
@@ -134,8 +134,8 @@ def _parsed(metadata: list[bytes]) -> _Names:
         pyarrow.ArrowInvalid: Metadata is of another version, or damaged.
     """
     ids, begins, ranks = [], [0], [np.empty(0, np.int64)]
-    for one in metadata:
-        names = names_of(one)
+    for item in metadata:
+        names = names_of(item)
         order = sorted(range(len(names)), key=names.__getitem__)
         rank = np.empty(len(names), np.int64)
         rank[order] = np.arange(len(names))
@@ -160,10 +160,10 @@ def names_of(metadata: bytes) -> list[bytes]:
     begin = 1 + width * (count + 2)
     if begin > len(metadata):
         raise pa.ArrowInvalid("the metadata of a variant ends early")
-    places = [int.from_bytes(metadata[place : place + width], "little") for place in range(1 + width, begin, width)]
-    if places != sorted(places) or begin + places[-1] > len(metadata):
+    indices = [int.from_bytes(metadata[index : index + width], "little") for index in range(1 + width, begin, width)]
+    if indices != sorted(indices) or begin + indices[-1] > len(metadata):
         raise pa.ArrowInvalid("the metadata of a variant has names beyond its end")
-    return [metadata[begin + first : begin + last] for first, last in pairwise(places)]
+    return [metadata[begin + first : begin + last] for first, last in pairwise(indices)]
 
 
 def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
@@ -176,15 +176,15 @@ def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
         return value
     typed = parts["typed_value"]
     if pa.types.is_struct(typed.type):
-        found = _objects(value, typed, which, names)
-        return found if value is None else pc.coalesce(found, value)
+        result = _objects(value, typed, which, names)
+        return result if value is None else pc.coalesce(result, value)
     is_list = pa.types.is_list(typed.type) or pa.types.is_large_list(typed.type)
-    found = _arrays(typed, which, names) if is_list else _primitives(typed)
+    result = _arrays(typed, which, names) if is_list else _primitives(typed)
     if value is None:
-        return found
-    if pc.any(pc.and_(found.is_valid(), value.is_valid())).as_py():
+        return result
+    if pc.any(pc.and_(result.is_valid(), value.is_valid())).as_py():
         raise pa.ArrowInvalid("a shredded variant has both a value and a typed value, and is no object")
-    return pc.coalesce(found, value)
+    return pc.coalesce(result, value)
 
 
 def _parts(group: pa.StructArray) -> dict[str, pa.Array]:
@@ -192,8 +192,8 @@ def _parts(group: pa.StructArray) -> dict[str, pa.Array]:
     return dict(zip((item.name for item in group.type), group.flatten(), strict=True))
 
 
-def _storage(kind: pa.DataType) -> pa.DataType:
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+def _storage(dtype: pa.DataType) -> pa.DataType:
+    return dtype.storage_type if isinstance(dtype, pa.BaseExtensionType) else dtype
 
 
 def _primitives(typed: pa.Array) -> pa.Array:
@@ -207,7 +207,7 @@ def _primitives(typed: pa.Array) -> pa.Array:
     if typed.type in _INTEGERS:
         return _integers(typed.cast(pa.int64()))
     if pa.types.is_decimal(typed.type):
-        _, number, width = next(one for one in _DECIMALS if typed.type.precision <= one[0])
+        _, number, width = next(item for item in _DECIMALS if typed.type.precision <= item[0])
         cells = _cells(typed.cast(pa.decimal128(38, typed.type.scale)), 16)[:, :width]
         head = bytes([number << 2, typed.type.scale])
     else:
@@ -307,9 +307,9 @@ def _containers(basic: int, counts: Ints, pieces: pa.Array, ids: Ints | None) ->
     flags = sizes - 1 | is_large << 2
     names = []
     if ids is not None:
-        greatest = np.zeros(len(counts), np.int64)
-        np.maximum.at(greatest, owners, ids)
-        id_sizes = _widths(greatest)
+        maximum = np.zeros(len(counts), np.int64)
+        np.maximum.at(maximum, owners, ids)
+        id_sizes = _widths(maximum)
         flags = sizes - 1 | id_sizes - 1 << 2 | is_large << 4
         names = [_cut(_little(ids), id_sizes[owners], counts)]
     head = np.concatenate([(basic | flags << 2)[:, None].astype(np.uint8), _little(counts)], axis=1)
@@ -339,8 +339,8 @@ def _arrays(typed: pa.Array, which: Ints, names: _Names) -> pa.Array:
     counts = pc.fill_null(pc.list_value_length(typed), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     pieces = _rebuilt(pc.list_flatten(typed), np.repeat(which, counts), names)
     pieces = _contiguous(pc.fill_null(pieces, pa.scalar(_NULL, pa.large_binary())))
-    found = _containers(_ARRAY, counts, pieces, None)
-    return pc.if_else(typed.is_valid(), found, pa.scalar(None, pa.large_binary()))
+    containers = _containers(_ARRAY, counts, pieces, None)
+    return pc.if_else(typed.is_valid(), containers, pa.scalar(None, pa.large_binary()))
 
 
 def _objects(value: pa.Array | None, typed: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
@@ -350,16 +350,16 @@ def _objects(value: pa.Array | None, typed: pa.StructArray, which: Ints, names: 
     for name, group in _parts(typed).items():
         child = _rebuilt(group, which, names)
         present = pc.and_(child.is_valid(), is_object)
-        places = np.flatnonzero(present.to_numpy(zero_copy_only=False))
-        rows.append(places)
-        ids.append(names.numbers(name, which[places]))
+        indices = np.flatnonzero(present.to_numpy(zero_copy_only=False))
+        rows.append(indices)
+        ids.append(names.numbers(name, which[indices]))
         pieces.append(child.filter(present))
     if value is not None:
         chosen = np.flatnonzero(pc.and_(value.is_valid(), is_object).to_numpy(zero_copy_only=False))
-        found = _fields(value.take(pa.array(chosen)), which[chosen], names)
-        rows.append(chosen[found[0]])
-        ids.append(found[1])
-        pieces.append(found[2])
+        fields = _fields(value.take(pa.array(chosen)), which[chosen], names)
+        rows.append(chosen[fields[0]])
+        ids.append(fields[1])
+        pieces.append(fields[2])
     row, number = np.concatenate(rows), np.concatenate(ids)
     if (number < 0).any():
         raise pa.ArrowInvalid("the metadata of a shredded variant lack the name of one of its fields")
@@ -386,8 +386,8 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     Raises:
         pyarrow.ArrowInvalid: A value is not an object, or is damaged.
     """
-    data, places = _data(values), _offsets(values)
-    begins, ends = places[:-1], places[1:]
+    data, indices = _data(values), _offsets(values)
+    begins, ends = indices[:-1], indices[1:]
     if not len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.large_binary())
     if (ends <= begins).any() or (data[begins] & 3 != _OBJECT).any():
@@ -420,13 +420,13 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     return owners, ids, _spans(data, first_values[owners] + starts, stops - starts)
 
 
-def _numbers(data: Bytes, places: Ints, widths: Ints) -> Ints:
+def _numbers(data: Bytes, indices: Ints, widths: Ints) -> Ints:
     """Return unsigned numbers of one to four bytes, the least first. Places beyond the end have any value."""
-    found = np.zeros(len(places), np.int64)
+    result = np.zeros(len(indices), np.int64)
     last = max(len(data) - 1, 0)
     for byte in range(4):
-        found |= np.where(byte < widths, data[np.minimum(places + byte, last)].astype(np.int64) << 8 * byte, 0)
-    return found
+        result |= np.where(byte < widths, data[np.minimum(indices + byte, last)].astype(np.int64) << 8 * byte, 0)
+    return result
 
 
 def _spans(data: Bytes, starts: Ints, lengths: Ints) -> pa.Array:

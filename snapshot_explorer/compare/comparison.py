@@ -238,7 +238,7 @@ class Comparison:
         parts: list[Part] = []
         self._read_together()
         for name in self._shown or _DRAWN:
-            parts += [one for one in self._section(name) if not isinstance(one, Line) or one not in parts]
+            parts += [item for item in self._section(name) if not isinstance(item, Line) or item not in parts]
         return Drawing(title=self._title(self._name), parts=tuple(parts))
 
     def _read_together(self) -> None:
@@ -373,14 +373,14 @@ class Comparison:
         """Return the delta manifests of the commits between; None if some no longer exist."""
         if not self._format.merges_manifests or not self._is_whole:
             return None
-        found = self._format.delta_manifests(self._between)
-        if found is None and self._are_listed(self._between):
+        result = self._format.delta_manifests(self._between)
+        if result is None and self._are_listed(self._between):
             raise CorruptTableError(
                 f"The manifests of versions {self._between[0]} to {self._between[-1]} cannot be compared: the delta "
                 "manifest list of one of them is gone, although its version is listed. Try again; readability() names "
                 "the file if the table has lost it."
             )
-        return found
+        return result
 
     def _are_listed(self, versions: Sequence[int]) -> bool:
         """Return whether all of these versions, which were listed, are listed still. One listing."""

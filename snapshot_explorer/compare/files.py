@@ -81,16 +81,16 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
     partition = single_chunk(files.column("partition"))
     keys = partition.keys.dictionary_encode()
     called = pa.array([names.get(name, name) for name in keys.dictionary.to_pylist()], pa.string()).take(keys.indices)
-    place = files.schema.get_field_index("partition")
+    index = files.schema.get_field_index("partition")
     renamed = pa.MapArray.from_arrays(partition.offsets, called, partition.items)
-    return files.set_column(place, files.schema.field(place), renamed)
+    return files.set_column(index, files.schema.field(index), renamed)
 
 
 def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
     """Return the index of each code among others; -1 if it is not there."""
     found = pc.index_in(pa.array(these), pa.array(those))
-    places: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy().astype(np.int64)
-    return places
+    indices: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    return indices
 
 
 def _valid(files: pa.Table, name: str) -> _Mask:
@@ -183,11 +183,11 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
     return table.filter(pa.array(changed)).take(_in_order(files, firsts[changed]))
 
 
-def _in_order(files: pa.Table, places: npt.NDArray[np.int64]) -> pa.Array:
-    some = files.take(pa.array(places)).select(["partition", "bucket"]).to_pylist()
+def _in_order(files: pa.Table, indices: npt.NDArray[np.int64]) -> pa.Array:
+    some = files.take(pa.array(indices)).select(["partition", "bucket"]).to_pylist()
     keys = [
-        ([(name, value is not None, value or "") for name, value in one["partition"]], one["bucket"] or 0)
-        for one in some
+        ([(name, value is not None, value or "") for name, value in item["partition"]], item["bucket"] or 0)
+        for item in some
     ]
     return pa.array(sorted(range(len(some)), key=keys.__getitem__), pa.int64())
 

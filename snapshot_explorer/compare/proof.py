@@ -56,7 +56,7 @@ def proven(
 def _involves_level_0(files: pa.Table) -> bool:
     """Return whether files of level 0, or in a postponed bucket, are among those that differ."""
     level_0 = [pc.equal(files[name], 0) for name in ("level", "level_before")] + [pc.less(files["bucket"], 0)]
-    return any(pc.any(one).as_py() for one in level_0)
+    return any(pc.any(item).as_py() for item in level_0)
 
 
 def _keeps_rows(files: pa.Table, changes: pa.Table | None, *, keyed: bool) -> bool:

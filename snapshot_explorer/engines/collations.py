@@ -46,9 +46,9 @@ def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str
         columns: The columns of a relation that it reads.
         what: A description of the relation for the message.
     """
-    found = _collations(columns, schema)
-    if found and _may_compare(query, found):
-        name, collation = min(found.items())
+    collations = _collations(columns, schema)
+    if collations and _may_compare(query, collations):
+        name, collation = min(collations.items())
         raise refusal(COLLATED_QUERIES, column=name, what=what, collation=collation)
 
 
@@ -65,13 +65,13 @@ def _may_compare(query: str, columns: Collection[str]) -> bool:
     if len(nodes) != 1:
         return True  # PIVOT has no tree
     tree, names = nodes[0], {name.lower() for name in columns}
-    rows = {str(one[key]).lower() for one in _tables(tree) for key in ("alias", "table_name") if one.get(key)}
+    rows = {str(item[key]).lower() for item in _tables(tree) for key in ("alias", "table_name") if item.get(key)}
     if _is_plain(tree):
-        returned = [one for one in tree["select_list"] if _is_returned(one)]
-        for one in returned:
-            if _reads(one, names, rows) and one.get("class") == "COLUMN_REF":
-                names |= {str(one.get("alias") or one["column_names"][-1]).lower()}
-        tree = {**tree, "select_list": [one for one in tree["select_list"] if one not in returned]}
+        returned = [item for item in tree["select_list"] if _is_returned(item)]
+        for expression in returned:
+            if _reads(expression, names, rows) and expression.get("class") == "COLUMN_REF":
+                names |= {str(expression.get("alias") or expression["column_names"][-1]).lower()}
+        tree = {**tree, "select_list": [item for item in tree["select_list"] if item not in returned]}
     return _reads(tree, names, rows)
 
 
@@ -91,14 +91,14 @@ def _is_plain(node: dict[str, Any]) -> bool:
     """Return whether a query returns rows of one table, in which columns have their own names."""
     table = node.get("from_table") or {}
     modifiers = node.get("modifiers") or ()
-    orders = [order["expression"].get("class") for one in modifiers for order in one.get("orders") or ()]
+    orders = [order["expression"].get("class") for modifier in modifiers for order in modifier.get("orders") or ()]
     return (
         node.get("type") == "SELECT_NODE"
         and table.get("type") == "BASE_TABLE"
         and not table.get("column_name_alias")
         and not any(node.get(clause) for clause in _CLAUSES)
         and node.get("aggregate_handling") == "STANDARD_HANDLING"
-        and all(one.get("type") in _HARMLESS for one in modifiers)
+        and all(modifier.get("type") in _HARMLESS for modifier in modifiers)
         and "CONSTANT" not in orders  # the position of a returned column
     )
 
@@ -136,4 +136,4 @@ def _reads(tree: object, names: Collection[str], rows: Collection[str]) -> bool:
 
 
 def _is_column(arguments: Sequence[dict[str, Any]]) -> bool:
-    return [one.get("class") for one in arguments] == ["COLUMN_REF"]
+    return [argument.get("class") for argument in arguments] == ["COLUMN_REF"]

@@ -142,8 +142,8 @@ def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> p
     if rows.num_columns:
         cursor.register(_ROWS, rows)
         query += f" FROM {_ROWS}"
-    found = cursor.sql(query).to_arrow_table().column(0)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    result = cursor.sql(query).to_arrow_table().column(0)
+    return result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
 
 
 def condition(text: str, schema: pa.Schema) -> Condition:
@@ -155,10 +155,10 @@ def condition(text: str, schema: pa.Schema) -> Condition:
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A condition is SQL text, got {text!r}. {_USAGE}")
-    found = _condition(text, schema)
-    check_condition(found.columns, schema)
-    check_nanoseconds(found.columns, schema)
-    return found
+    result = _condition(text, schema)
+    check_condition(result.columns, schema)
+    check_nanoseconds(result.columns, schema)
+    return result
 
 
 @lru_cache(maxsize=256)
@@ -270,9 +270,9 @@ def _has_clauses(node: dict[str, Any]) -> bool:
 def _syntax_error(text: str, answer: dict[str, Any], prefix: str) -> str:
     message = str(answer.get("error_message", "it cannot be parsed")).strip().splitlines()[0]
     message += '"' if message.count('"') % 2 else ""  # of a token that continues on the next line
-    place = int(answer.get("position") or -1) - len(prefix)
-    is_known = 0 <= place <= len(text.encode())
-    where = f" (character {len(text.encode()[:place].decode(errors='ignore')) + 1})" if is_known else ""
+    index = int(answer.get("position") or -1) - len(prefix)
+    is_known = 0 <= index <= len(text.encode())
+    where = f" (character {len(text.encode()[:index].decode(errors='ignore')) + 1})" if is_known else ""
     return f"The condition {text!r} is not SQL: {message}{where}. {_USAGE}"
 
 
@@ -321,13 +321,13 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     """Return the column that a dotted name starts with; None for a lambda's parameter or a word like `user`."""
     if names[0] in bound:
         return None
-    found = find(names[0], schema)
-    if found is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
+    result = find(names[0], schema)
+    if result is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
-    if found is None:
-        place, is_word = f" in the condition {text!r}", len(names) == 1
-        raise unknown_column(".".join(names), schema.names, place=place, may_be_text=is_word)
-    return found
+    if result is None:
+        index, is_word = f" in the condition {text!r}", len(names) == 1
+        raise unknown_column(".".join(names), schema.names, place=index, may_be_text=is_word)
+    return result
 
 
 def unknown_column(
@@ -339,7 +339,7 @@ def unknown_column(
         may_be_text: Whether it may be text without the quotes of SQL, or in double ones.
     """
     known = list(names)
-    alike = [one for one in known if one.casefold() == name.casefold()]
+    alike = [item for item in known if item.casefold() == name.casefold()]
     near = alike or difflib.get_close_matches(name, known[:_COMPARED_NAMES], n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(near)}?" if near else ""
     hint = f"Text has single quotes: '{name}'." if may_be_text and not near else hint

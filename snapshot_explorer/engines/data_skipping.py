@@ -133,8 +133,8 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
         return Not(form(cursor, children(tree)[0], schema))
     if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column = _column(children(tree)[0], schema)
-        found: Form = IsNull(column) if column else Unsupported()
-        return found if kind == "OPERATOR_IS_NULL" or not column else Not(found)
+        result: Form = IsNull(column) if column else Unsupported()
+        return result if kind == "OPERATOR_IS_NULL" or not column else Not(result)
     if kind == "COLUMN_REF":
         column = _column(tree, schema)
         return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else Unsupported()
@@ -265,12 +265,12 @@ def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.
     text = str(cursor.execute(f"SELECT {value.text}").fetchall()[0][0])
     if name in _STARTS:
         return StartsWith(column, text, is_all=True)
-    wild = [place for place, letter in enumerate(text) if letter in "%_"]
+    wild = [index for index, letter in enumerate(text) if letter in "%_"]
     if not wild:
-        found: Form = Between(column, value, value)
+        result: Form = Between(column, value, value)
     else:
-        found = StartsWith(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
-    return found if name == "~~" else Not(found)
+        result = StartsWith(column, text[: wild[0]], is_all=set(text[wild[0] :]) == {"%"})
+    return result if name == "~~" else Not(result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,10 +158,10 @@ def proven(
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
         apply = pool.map if len(stored) > _FEW_FILES else map  # starting a thread costs as much as some footers
         files = list(apply(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
-        found = [file for file in files if file is not None]
-        if len(found) < len(files) or len({_kind(file) for file in found}) > _MOST_RUNS:
+        result = [file for file in files if file is not None]
+        if len(result) < len(files) or len({_kind(file) for file in result}) > _MOST_RUNS:
             return None
-        return found if all(pool.map(_is_intact, [file for file in found if file.checksums])) else None
+        return result if all(pool.map(_is_intact, [file for file in result if file.checksums])) else None
 
 
 def _is_worth(splits: Sequence[Split]) -> bool:
@@ -264,7 +264,7 @@ def _fetch(run: Sequence[File], columns: pa.Schema | None, scan: Scan, limit: in
     import duckdb
 
     condition = scan.condition
-    outputs = [f"__snapshot_out_{place}__" for place in range(0 if columns is None else len(columns))]
+    outputs = [f"__snapshot_out_{index}__" for index in range(0 if columns is None else len(columns))]
     inner = [
         f"{_value(run[0], name)} AS {out}" for name, out in zip(columns.names if columns else (), outputs, strict=True)
     ]

@@ -49,14 +49,14 @@ def points(
     cursor: duckdb.DuckDBPyConnection, forms: Sequence[data_skipping.Form], schema: pa.Schema
 ) -> list[pa.Array] | None:
     """Return the only values of each column that matching rows can have; None if a column may have others."""
-    found = []
+    result = []
     for column in schema:
         values = next((some for form in forms if (some := data_skipping.equal_values(form, column.name))), ())
         cast = _cast(cursor, values, column) if values else None
         if cast is None:
             return None
-        found.append(cast)
-    return found
+        result.append(cast)
+    return result
 
 
 def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skipping.ColumnBounds], pa.Table]:
@@ -96,9 +96,9 @@ def _cast(
             f"SELECT TRY_CAST({value.text} AS {kind}), coalesce(TRY_CAST({value.text} AS {kind}) = {value.text}, false)"
             for value in values
         )
-        found = cursor.sql(listed).to_arrow_table()
-        if not pc.all(found.column(1)).as_py():
+        result = cursor.sql(listed).to_arrow_table()
+        if not pc.all(result.column(1)).as_py():
             return None
-        return found.column(0).combine_chunks().cast(column.type)
+        return result.column(0).combine_chunks().cast(column.type)
     except (duckdb.Error, pa.ArrowInvalid):
         return None

@@ -148,9 +148,9 @@ def _is_of_old_calendar(keys: Mapping[bytes, bytes]) -> bool:
     return tuple(int(part) if part.isdigit() else 0 for part in version.split(b".")[:2]) < _TODAYS_CALENDAR
 
 
-def _as_spark_reads(kind: pa.DataType) -> pa.DataType | None:
+def _as_spark_reads(dtype: pa.DataType) -> pa.DataType | None:
     """Return the type that Spark reads for a column with this Arrow type; None if it is uncertain."""
-    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(dtype, dtype)
     if plain in _ORC or plain == pa.date32() or pa.types.is_decimal128(plain):
         return plain
     if pa.types.is_timestamp(plain):
@@ -170,21 +170,21 @@ def _as_spark_reads(kind: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _is_temporal(kind: pa.DataType) -> bool:
-    if kind.num_fields == 0:
-        return bool(pa.types.is_temporal(kind))
-    return any(_is_temporal(kind.field(index).type) for index in range(kind.num_fields))
+def _is_temporal(dtype: pa.DataType) -> bool:
+    if dtype.num_fields == 0:
+        return bool(pa.types.is_temporal(dtype))
+    return any(_is_temporal(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
-def _leaves(kind: pa.DataType, path: str) -> Iterator[str]:
+def _leaves(dtype: pa.DataType, path: str) -> Iterator[str]:
     """Yield the paths of a column's leaves in the standard layout."""
-    if pa.types.is_struct(kind):
-        for item in kind:
+    if pa.types.is_struct(dtype):
+        for item in dtype:
             yield from _leaves(item.type, f"{path}.{item.name}")
-    elif pa.types.is_list(kind):
-        yield from _leaves(kind.value_type, f"{path}.list.element")
-    elif pa.types.is_map(kind):
-        yield from _leaves(kind.key_type, f"{path}.key_value.key")
-        yield from _leaves(kind.item_type, f"{path}.key_value.value")
+    elif pa.types.is_list(dtype):
+        yield from _leaves(dtype.value_type, f"{path}.list.element")
+    elif pa.types.is_map(dtype):
+        yield from _leaves(dtype.key_type, f"{path}.key_value.key")
+        yield from _leaves(dtype.item_type, f"{path}.key_value.value")
     else:
         yield path

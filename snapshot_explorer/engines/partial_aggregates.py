@@ -48,7 +48,7 @@ class PartialCondition:
         Args:
             rows: The columns of the condition, and the part of each row.
         """
-        found = ", ".join(f"{one} AS p{place}" for place, one in enumerate(self.aggregates))
+        found = ", ".join(f"{item} AS p{index}" for index, item in enumerate(self.aggregates))
         query = f"SELECT {quoted(part)} AS {_PART}, {found} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
         return sql.run(query, {"this": _relation(rows)}, self._failure, whole=True)
 
@@ -65,7 +65,7 @@ class PartialCondition:
         """
         chosen = parts[_PART].to_numpy()
         ranges = parts.append_column("begins", pa.array(first[chosen])).append_column("ends", pa.array(last[chosen]))
-        names = [f"p{place}" for place in range(len(self.aggregates))]
+        names = [f"p{index}" for index in range(len(self.aggregates))]
         merged = ", ".join(f"{how}({name}) AS {name}" for how, name in zip(self.merges, names, strict=True))
         typed = ", ".join(
             f"CAST({f'coalesce({how}({name}), 0)' if is_count else f'{how}({name})'} AS {kind}) AS {name}"
@@ -76,8 +76,8 @@ class PartialCondition:
             f"states AS (SELECT place, {typed} FROM places LEFT JOIN runs ON begins <= place AND place < ends "
             f"GROUP BY place) SELECT place, coalesce(CAST((\n{self.whole}\n) AS BOOLEAN), false) AS holds FROM states"
         )
-        places = pa.table({"place": pa.array(range(count), pa.int64())})
-        relations = {"ranges": _relation(ranges), "places": _relation(places)}
+        indices = pa.table({"place": pa.array(range(count), pa.int64())})
+        relations = {"ranges": _relation(ranges), "places": _relation(indices)}
         found = sql.run(query, relations, self._failure, whole=True)
         holds: list[bool] = found.sort_by("place")["holds"].to_pylist()
         return holds
@@ -105,8 +105,8 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     if texts is None:
         return None
     whole, *aggregates = texts
-    named = [str(one["function_name"]) for one in found]
-    kinds_of = ", ".join(f"typeof({one})" for one in aggregates)
+    named = [str(item["function_name"]) for item in found]
+    kinds_of = ", ".join(f"typeof({aggregate})" for aggregate in aggregates)
     query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
     kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda one, _: one, whole=True)
     types = [str(column[0].as_py()) for column in kinds.columns]
@@ -127,7 +127,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
 def _replaced(tree: Any, found: list[dict[str, Any]]) -> Any:
     """Return a parse tree with names in place of the aggregates that add up, which are added to `found`."""
     if isinstance(tree, list):
-        return [_replaced(one, found) for one in tree]
+        return [_replaced(item, found) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if tree.get("class") == "FUNCTION" and _adds_up(tree):
@@ -147,7 +147,7 @@ def _adds_up(tree: dict[str, Any]) -> bool:
 
 def _is_aggregate(whole: str, types: Sequence[str]) -> bool:
     """Return whether an aggregate is left, such as `string_agg('a', '')`: over no rows it is one value."""
-    columns = ", ".join(f"CAST(NULL AS {kind}) AS p{place}" for place, kind in enumerate(types))
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS p{index}" for index, kind in enumerate(types))
     query = f"SELECT {whole} FROM (SELECT {columns}) WHERE false"  # noqa: S608 - expressions that were parsed
     try:
         return len(sql.run(query, {}, lambda one, _: one, whole=True)) > 0

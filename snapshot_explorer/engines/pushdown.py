@@ -59,8 +59,8 @@ def rows_name(number: int) -> str:
 
 def number_of(name: str) -> int | None:
     """Return the relation that a name in a plan belongs to."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def scans(plan: object) -> Sequence[Scan]:
@@ -156,18 +156,18 @@ def _is_equivalent(form: data_skipping.Form) -> bool:
 def _has_plain_tokens(text: str, planned: pa.Schema) -> bool:
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or (found["column"] and not _is_exact(planned.field(found["column"]).type)):
+        match = _TOKEN.match(text, at)
+        if match is None or (match["column"] and not _is_exact(planned.field(match["column"]).type)):
             return False
-        at = found.end()
+        at = match.end()
     return True
 
 
-def _is_exact(kind: pa.DataType) -> bool:
+def _is_exact(dtype: pa.DataType) -> bool:
     """Return whether DuckDB prints constants of the type without loss."""
-    is_number = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-    is_time = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.tz is None and kind.unit == "us")
-    return bool(is_number or is_time or pa.types.is_string(kind))
+    is_number = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+    is_time = pa.types.is_date32(dtype) or (pa.types.is_timestamp(dtype) and dtype.tz is None and dtype.unit == "us")
+    return bool(is_number or is_time or pa.types.is_string(dtype))
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

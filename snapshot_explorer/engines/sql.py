@@ -144,9 +144,9 @@ def _result_of(
     files: list[Sequence[File] | None] = [None] * len(views)
     if not DUCKDB_ALLOWED_PATHS.applies():
         files = [view.files(what) for view, what in zip(views, required, strict=True)]
-    found = _result_from_files(query, views, required, files) if any(files) else None
-    if found is not None:
-        return found
+    result = _result_from_files(query, views, required, files) if any(files) else None
+    if result is not None:
+        return result
     with query_cursor() as connection:
         for view, what in zip(views, required, strict=True):
             view.fill(connection, what)
@@ -191,12 +191,12 @@ def _planned(
     with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
         rows = connection.execute(_PLAN + query).fetchall()
     try:
-        found = pushdown.scans(json.loads(rows[0][1]))
+        result = pushdown.scans(json.loads(rows[0][1]))
     except RecursionError:
         return None
     if len(views) == 1:  # DuckDB before 2.0 names no column of a scan whose rows are only counted
-        found = [scan if scan.columns else replace(scan, columns=(pushdown.rows_name(0),)) for scan in found]
-    return found if all(scan.columns for scan in found) else None
+        result = [scan if scan.columns else replace(scan, columns=(pushdown.rows_name(0),)) for scan in result]
+    return result if all(scan.columns for scan in result) else None
 
 
 class _RelationView:
@@ -326,10 +326,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
                 "query, such as CAST(... AS VARCHAR)."
             )
     rows: pa.Table = answer.to_arrow_table()
-    for place, item in enumerate(rows.schema):
+    for index, item in enumerate(rows.schema):
         if "decimal128(38, 0)" in str(item.type):
             try:
-                rows.column(place).validate(full=True)
+                rows.column(index).validate(full=True)
             except pa.ArrowInvalid as error:
                 raise UnsupportedFeatureError(
                     f"The result's column {item.name!r} has an integer of more than 38 digits, which Arrow and pandas "
@@ -357,7 +357,7 @@ def _message(error: Exception, query: str, failure: Failure) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except json.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}

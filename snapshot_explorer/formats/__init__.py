@@ -82,15 +82,15 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
     folders = frozenset(storage.folders(""))
     if name is not None and known[name].recognises(storage, folders):
         return known[name]
-    found = next((candidate for candidate in FORMATS if candidate.recognises(storage, folders)), None)
-    if found is None:
+    result = next((candidate for candidate in FORMATS if candidate.recognises(storage, folders)), None)
+    if result is None:
         raise TableNotFoundError(_what_is_there(storage, name))
     if name is not None:
         raise TableNotFoundError(
-            f"{storage.root} is not a {name} table but a {found.name} table. "
-            f"Leave the format out, or write {found.name}."
+            f"{storage.root} is not a {name} table but a {result.name} table. "
+            f"Leave the format out, or write {result.name}."
         )
-    return found
+    return result
 
 
 def _what_is_there(storage: Storage, name: str | None) -> str:

@@ -196,16 +196,16 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
         known = sizes.is_valid()
         recorded |= zip(paths.filter(known).to_pylist(), sizes.filter(known).to_pylist(), strict=True)
     unknown: list[str] = []
-    places: dict[str, str] = {}
+    indices: dict[str, str] = {}
     for path in recorded:
         try:
-            places[path] = storage.resolve_external(path) if _is_full(path) else path
+            indices[path] = storage.resolve_external(path) if _is_full(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
-    existing = storage.sizes(list(places.values()))
-    gone = [path for path, place in places.items() if place not in existing]
-    check_gone(storage, _by_folder([places[path] for path in gone]))
-    resized = [path for path, place in places.items() if _differs(existing.get(place), recorded[path])]
+    existing = storage.sizes(list(indices.values()))
+    gone = [path for path, index in indices.items() if index not in existing]
+    check_gone(storage, _by_folder([indices[path] for path in gone]))
+    resized = [path for path, index in indices.items() if _differs(existing.get(index), recorded[path])]
     return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
 
 
@@ -221,28 +221,28 @@ def _is_full(path: str) -> bool:
     return path.startswith("/") or "://" in path
 
 
-def _by_folder(places: Sequence[str]) -> list[list[str]]:
+def _by_folder(indices: Sequence[str]) -> list[list[str]]:
     """Return up to the maximum number of paths to check, by folder."""
     folders: dict[str, list[str]] = {}
-    for place in places:
-        folder = place.rpartition("/")[0]
+    for index in indices:
+        folder = index.rpartition("/")[0]
         if folder in folders or len(folders) < _MAX_CHECKED:
-            folders.setdefault(folder, []).append(place)
+            folders.setdefault(folder, []).append(index)
     return [some[:_MAX_CHECKED] for some in folders.values()]
 
 
-def check_gone(storage: Storage, places: Sequence[Sequence[str]]) -> None:
+def check_gone(storage: Storage, indices: Sequence[Sequence[str]]) -> None:
     """Check that files missing from listings do not exist: a storage may answer with a truncated listing.
 
     Args:
         places: Paths for the storage, by listed folder. Up to 32 are checked, spread over the folders.
     """
-    rounds = zip_longest(*(sorted(paths, reverse=True)[:_MAX_CHECKED] for paths in places))
-    checked = [place for turn in rounds for place in turn if place is not None][:_MAX_CHECKED]
-    for place, is_there in zip(checked, storage.exists_many(checked), strict=True):
+    rounds = zip_longest(*(sorted(paths, reverse=True)[:_MAX_CHECKED] for paths in indices))
+    checked = [index for turn in rounds for index in turn if index is not None][:_MAX_CHECKED]
+    for index, is_there in zip(checked, storage.exists_many(checked), strict=True):
         if is_there:
             raise StorageError(
-                f"The listing of {place.rpartition('/')[0] or storage.root} lacks {place}, which exists: "
+                f"The listing of {index.rpartition('/')[0] or storage.root} lacks {index}, which exists: "
                 f"the storage returned an incomplete listing. Try again."
             )
 

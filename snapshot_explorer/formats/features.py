@@ -61,14 +61,14 @@ def summary(features: Sequence[Feature]) -> str:
     lines = ["| | read | refused by name, for now |", "|---|---|---|"]
     for area in dict.fromkeys(feature.area for feature in features):
         cells = [
-            "; ".join(_brief(one) for one in features if one.area == area and one.status == status)
+            "; ".join(_brief(feature) for feature in features if feature.area == area and feature.status == status)
             for status in ("read", "refused")
         ]
         lines.append(_row([area, *cells]))
     return "\n".join(lines)
 
 
-def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]) -> str:
+def listing(features: Sequence[Feature], indices: Mapping[Feature, Sequence[str]]) -> str:
     """Return a Markdown table with one row per feature.
 
     Args:
@@ -77,7 +77,7 @@ def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]
     lines = ["| feature | since | needed by | refused in |", "|---|---|---|---|"]
     for feature in features:
         name = feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
-        checked = ", ".join(f"`{place}`" for place in places.get(feature, ()))
+        checked = ", ".join(f"`{index}`" for index in indices.get(feature, ()))
         lines.append(_row([name, f"{feature.status}, {feature.since}", feature.condition, checked]))
     return "\n".join(lines)
 

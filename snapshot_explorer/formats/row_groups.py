@@ -131,35 +131,40 @@ def _null_count(chunk: "pq.ColumnChunkMetaData") -> int | None:
 
 
 def _ends(
-    column: "pq.ColumnSchema", chunks: Sequence["pq.ColumnChunkMetaData"], kind: pa.DataType
+    column: "pq.ColumnSchema", chunks: Sequence["pq.ColumnChunkMetaData"], dtype: pa.DataType
 ) -> tuple[pa.Array, pa.Array]:
     """Return the least and greatest values of column chunks, null where unknown."""
-    unknown = pa.nulls(len(chunks), kind)
-    to_array = _to_array(column, kind)
+    unknown = pa.nulls(len(chunks), dtype)
+    to_array = _to_array(column, dtype)
     if to_array is None:
         return unknown, unknown
     known = [
         chunk.statistics if chunk.statistics is not None and chunk.statistics.has_min_max else None for chunk in chunks
     ]
     try:
-        lower = to_array([None if one is None else one.min_raw for one in known])
-        return lower, to_array([None if one is None else one.max_raw for one in known])
+        lower = to_array([None if item is None else item.min_raw for item in known])
+        return lower, to_array([None if item is None else item.max_raw for item in known])
     except (pa.ArrowException, ValueError, OverflowError):  # the statistics are damaged
         return unknown, unknown
 
 
-def _to_array(column: "pq.ColumnSchema", kind: pa.DataType) -> Callable[[list[object]], pa.Array] | None:
+def _to_array(column: "pq.ColumnSchema", dtype: pa.DataType) -> Callable[[list[object]], pa.Array] | None:
     """Return a function from statistics as they are stored to values of a type; None if they are not compared."""
     physical = column.physical_type
-    if pa.types.is_decimal128(kind):
-        scale = kind.scale
-        is_alike = column.logical_type.type == "DECIMAL" and (column.precision, column.scale) == (kind.precision, scale)
+    if pa.types.is_decimal128(dtype):
+        scale = dtype.scale
+        is_alike = column.logical_type.type == "DECIMAL" and (column.precision, column.scale) == (
+            dtype.precision,
+            scale,
+        )
         if not is_alike or physical not in ("INT32", "INT64"):
             return None
-        return lambda raw: pa.array([None if one is None else Decimal(str(one)).scaleb(-scale) for one in raw], kind)
-    if kind not in _STORED or _STORED[kind][0] != physical:
+        return lambda raw: pa.array(
+            [None if item is None else Decimal(str(item)).scaleb(-scale) for item in raw], dtype
+        )
+    if dtype not in _STORED or _STORED[dtype][0] != physical:
         return None
     # The Arrow schema in a file may have another unit than what is stored.
-    if pa.types.is_timestamp(kind) and '"microseconds"' not in column.logical_type.to_json():
+    if pa.types.is_timestamp(dtype) and '"microseconds"' not in column.logical_type.to_json():
         return None
-    return lambda raw: pa.array(raw, _STORED[kind][1]).cast(kind)
+    return lambda raw: pa.array(raw, _STORED[dtype][1]).cast(dtype)

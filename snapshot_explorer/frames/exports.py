@@ -48,11 +48,11 @@ def json_text(rows: pa.Table) -> str:
 
 def flat(rows: pa.Table) -> pa.Table:
     """Return rows with nested values as JSON text and binary as hexadecimal text."""
-    for place, item in enumerate(rows.schema):
+    for index, item in enumerate(rows.schema):
         if _is_binary(item.type) or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
-            values = with_dicts(rows.column(place), "lossy")
-            texts = pa.array([None if one is None else _flat_text(one) for one in values], pa.string())
-            rows = rows.set_column(place, item.name, texts)
+            values = with_dicts(rows.column(index), "lossy")
+            texts = pa.array([None if item is None else _flat_text(item) for item in values], pa.string())
+            rows = rows.set_column(index, item.name, texts)
     return rows
 
 
@@ -62,8 +62,8 @@ def indented_json(rows: pa.Table) -> str:
     return value if isinstance(value, str) else _dumped(value, orjson.OPT_INDENT_2)
 
 
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+def _is_binary(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_fixed_size_binary(dtype))
 
 
 def _flat_text(value: object) -> str:

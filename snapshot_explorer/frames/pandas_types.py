@@ -84,8 +84,8 @@ def _nullable_types() -> dict[pa.DataType, object]:
     integers = {getattr(pa, f"{sign}int{bits}")(): f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
     named = {kind: name.replace("int", "Int").replace("u", "U") for kind, name in integers.items()}
     named |= {pa.float32(): "Float32", pa.float64(): "Float64", pa.bool_(): "boolean"}
-    found: dict[pa.DataType, object] = {kind: pd.api.types.pandas_dtype(name) for kind, name in named.items()}
-    return found | dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype())
+    result: dict[pa.DataType, object] = {kind: pd.api.types.pandas_dtype(name) for kind, name in named.items()}
+    return result | dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype())
 
 
 def _converted(rows: pa.Table, types: dict[pa.DataType, object]) -> pd.DataFrame:

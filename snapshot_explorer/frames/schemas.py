@@ -17,7 +17,7 @@ _MANY = (pa.Array, pa.ChunkedArray, list)
 
 def _column(
     name: str,
-    kind: pa.DataType,
+    dtype: pa.DataType,
     meaning: str,
     unit: str | None = None,
     words: str | None = None,
@@ -26,7 +26,7 @@ def _column(
 ) -> pa.Field:
     metadata = {"meaning": meaning} | ({"unit": unit} if unit else {}) | ({"words": words} if words else {})
     metadata |= {"whole": "yes"} if is_whole else {}
-    return pa.field(name, kind, metadata=metadata)
+    return pa.field(name, dtype, metadata=metadata)
 
 
 COMMITS = pa.schema(

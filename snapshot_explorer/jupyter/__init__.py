@@ -69,7 +69,9 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
                 del manager.magics[kind][name]
     manager.registry.pop(SnapshotMagics.__name__, None)
     transformers = ip.input_transformers_cleanup
-    transformers[:] = [one for one in transformers if getattr(one, "__name__", "") != answer_questions.__name__]
+    transformers[:] = [
+        transformer for transformer in transformers if getattr(transformer, "__name__", "") != answer_questions.__name__
+    ]
     for item in ip.configurables:
         if isinstance(item, SnapshotMagics):
             item.shown_progress.unregister()
@@ -88,11 +90,11 @@ def answer_questions(lines: list[str]) -> list[str]:
 
 
 def _answer(line: str) -> str:
-    found = _QUESTION.fullmatch(line)
-    if found is None or not (found["before"] or found["after"]):
+    match = _QUESTION.fullmatch(line)
+    if match is None or not (match["before"] or match["after"]):
         return line
     end = "\n" if line.endswith("\n") else ""
-    return f"%{found['magic']} help {found['word']}{end}"
+    return f"%{match['magic']} help {match['word']}{end}"
 
 
 def _is_ours(magic: object) -> bool:

@@ -201,11 +201,11 @@ class _Parser:
         return text
 
     def _without_table(self, ref: str) -> str:
-        found = _OF_TABLE.fullmatch(ref)
-        if found is None:
+        match = _OF_TABLE.fullmatch(ref)
+        if match is None:
             return ref
-        self._set_table(found[1])
-        return found[2]
+        self._set_table(match[1])
+        return match[2]
 
     def _set_table(self, name: str) -> None:
         given = self._values.setdefault("table", name)

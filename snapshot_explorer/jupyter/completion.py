@@ -161,10 +161,10 @@ class _CursorPosition:
         if self._typed.startswith("-"):
             return _starting(self._typed, self._flags())
         argument = self._next_argument()
-        found = self._values(argument.value_type, self._typed) if argument else Suggestions(self._typed, ())
+        result = self._values(argument.value_type, self._typed) if argument else Suggestions(self._typed, ())
         if self._typed:
-            return found
-        return Suggestions("", (*found.items, *self._flags()))
+            return result
+        return Suggestions("", (*result.items, *self._flags()))
 
     def _awaiting(self) -> Option | None:
         if not self._before or self._before[-1].quote:
@@ -206,7 +206,7 @@ class _CursorPosition:
             case "inspection":
                 table = self._table(None)
                 known = table.inspections if table else ()
-                return _starting(typed, [(one.name, one.meaning) for one in known])
+                return _starting(typed, [(item.name, item.meaning) for item in known])
             case _:
                 return _starting(typed, self._words(value_type))
 
@@ -223,8 +223,8 @@ class _CursorPosition:
         """Return the partition columns with an equals sign, and behind one the values of the column."""
         name, equals, value = typed.rpartition("/")[2].partition("=")
         if equals:
-            known = ["null" if one is None else one for one in self._values_of(name)]
-            return _starting(value, [(one, "value") for one in known])
+            known = ["null" if item is None else item for item in self._values_of(name)]
+            return _starting(value, [(item, "value") for item in known])
         table = self._table(None)
         schema = table.current.cached_schema() if table else None
         return _starting(name, [(f"{key}=", "partition column") for key in (schema.partition_keys if schema else ())])
@@ -243,7 +243,7 @@ class _CursorPosition:
             "types": get_args(PandasTypes),
             "measure": get_args(Measure),
             "sql engine": queries.ENGINES,
-            "format": [one.name for one in FORMATS],
+            "format": [item.name for item in FORMATS],
         }
         return ((word, value_type) for word in words.get(value_type, ()))
 

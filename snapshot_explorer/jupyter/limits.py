@@ -52,11 +52,13 @@ def check_read_size(invocation: Invocation, readings: Sequence[Reading]) -> None
         return
     limits = _limits(invocation)
     whole = [
-        one for one in readings if one.snapshot.version is not None and (one.limit is None or one.limit > limits.rows)
+        reading
+        for reading in readings
+        if reading.snapshot.version is not None and (reading.limit is None or reading.limit > limits.rows)
     ]
-    what = sum((cost_of(one.snapshot, one.where) for one in whole), Cost(rows=0, files=0, size_bytes=0))
+    what = sum((cost_of(item.snapshot, item.where) for item in whole), Cost(rows=0, files=0, size_bytes=0))
     if what.exceeds(limits):
-        names = ", ".join(dict.fromkeys(f"{one.table} version {one.snapshot.version}" for one in readings))
+        names = ", ".join(dict.fromkeys(f"{reading.table} version {reading.snapshot.version}" for reading in readings))
         raise UsageError(
             f"The query would read {what}, of {names}: more than {limits} is read only when asked for. "
             "Narrow it with conditions or a LIMIT, or add --yes for all."

@@ -102,7 +102,7 @@ class SnapshotMagics(Magics):
         if arguments.has("help"):
             return HelpText(command_help(command))
         if body is not None and not command.accepts_body:
-            takers = " and ".join(f"%%snapshot {one.name}" for one in COMMANDS if one.accepts_body)
+            takers = " and ".join(f"%%snapshot {item.name}" for item in COMMANDS if item.accepts_body)
             raise UsageError(
                 f"%snapshot {command.name} is a line of its own: write it with one %. Cells begin with {takers}."
             )
@@ -135,7 +135,7 @@ class SnapshotMagics(Magics):
                 f"{word.text} is a table, not a command. Try %snapshot status {word.text} or %snapshot log {word.text}."
             )
         tables = self.tables.all()
-        sentence = read_only_sentence([one.text for one in (word, *others)], tables.get(self.tables.current or ""))
+        sentence = read_only_sentence([item.text for item in (word, *others)], tables.get(self.tables.current or ""))
         if sentence is not None:
             raise UsageError(visible(sentence))
         command = find_command(COMMANDS, word.text, aliases=list(ALIASES))
@@ -214,8 +214,8 @@ def _time_notes(command: Command, invocation: Invocation) -> Iterator[str]:
 
 
 def _target(line: str) -> tuple[str | None, str]:
-    found = _TARGET.fullmatch(line)
-    return (found[1], found[2]) if found else (None, line)
+    match = _TARGET.fullmatch(line)
+    return (match[1], match[2]) if match else (None, line)
 
 
 def _show_nothing(line: str) -> None:

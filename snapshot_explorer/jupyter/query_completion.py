@@ -47,17 +47,17 @@ def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[
     """
     owners = _owners(whole, names.tables)
     last = next(iter(reversed(_owners(before, names.tables).values())), None)
-    if found := _VERSION.search(before) or _TIME.search(before):
-        is_version = found.re is _VERSION
+    if match := _VERSION.search(before) or _TIME.search(before):
+        is_version = match.re is _VERSION
         items = names.refs(last) if is_version else names.times(last) if last is not None else iter(())
-        return found["typed"], [(_quoted(text, is_open=bool(found["quote"])), kind) for text, kind in items]
+        return match["typed"], [(_quoted(text, is_open=bool(match["quote"])), kind) for text, kind in items]
     if before.count("'") % 2:
         return "", []
-    if (found := _AT.search(before)) and found["table"] in names.tables:
-        return found["typed"], list(names.refs(names.tables[found["table"]]))
-    if found := _MEMBER.search(before):
-        owner = owners.get(found["owner"])
-        return found["typed"], [] if owner is None else list(_columns(owner))
+    if (match := _AT.search(before)) and match["table"] in names.tables:
+        return match["typed"], list(names.refs(names.tables[match["table"]]))
+    if match := _MEMBER.search(before):
+        owner = owners.get(match["owner"])
+        return match["typed"], [] if owner is None else list(_columns(owner))
     word = _WORD.search(before)
     typed = word[0] if word else ""
     tables = [(name, f"{table.format} table") for name, table in names.tables.items()]
@@ -72,15 +72,15 @@ def query_items(before: str, whole: str, names: Names) -> tuple[str, list[tuple[
 
 def _owners(query: str, tables: Mapping[str, Table]) -> dict[str, Table]:
     """Return the open tables that a query names, by name and alias, in its order."""
-    found: dict[str, Table] = {}
+    result: dict[str, Table] = {}
     words = {word for keyword in KEYWORDS for word in keyword.split()} | {"version", "timestamp", "for", "left", "full"}
     for match in _NAMED.finditer(query):
         table = tables.get(match["table"])
         if table is not None:
-            found[match["table"]] = table
+            result[match["table"]] = table
             if match["alias"] and match["alias"].lower() not in words:
-                found[match["alias"]] = table
-    return found
+                result[match["alias"]] = table
+    return result
 
 
 def _columns(table: Table) -> Items:

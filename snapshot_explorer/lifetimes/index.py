@@ -99,23 +99,23 @@ class FileLifetimes:
         of_data = pc.equal(changes["list"], "delta")
         if not pc.all(of_data).as_py():
             changes = changes.filter(of_data)
-        places = np.searchsorted(np.asarray(versions, np.int64), changes["version"].to_numpy())
-        intervals = with_changes(self.intervals, changes, places + len(self.versions))
+        indices = np.searchsorted(np.asarray(versions, np.int64), changes["version"].to_numpy())
+        intervals = with_changes(self.intervals, changes, indices + len(self.versions))
         return self._with(intervals, versions, pa.array(committed_at, frames.UTC_MILLIS))
 
     def with_fingerprint(self, identity: str, fingerprint: str) -> FileLifetimes:
         """Return the same lifetimes with a fingerprint of the history, to detect later whether it was rewritten."""
-        found = self._with(self.intervals, (), self.committed_at[:0])
-        found.identity, found.fingerprint = identity, fingerprint
-        return found
+        result = self._with(self.intervals, (), self.committed_at[:0])
+        result.identity, result.fingerprint = identity, fingerprint
+        return result
 
     def with_gaps(self, gaps: tuple[Gap, ...]) -> FileLifetimes:
         """Return the same lifetimes with these gaps between the versions; this object if it has them."""
         if gaps == self.gaps:
             return self
-        found = self.with_fingerprint(self.identity, self.fingerprint)
-        found.gaps = gaps
-        return found
+        result = self.with_fingerprint(self.identity, self.fingerprint)
+        result.gaps = gaps
+        return result
 
     def time_of(self, version: int) -> datetime | None:
         """Return the commit time of a known version, aware, UTC; None if unknown.
@@ -194,12 +194,12 @@ class FileLifetimes:
         rows = self.intervals.rows
         partition = rows.column("partition").to_numpy().astype(np.int64)
         ended = np.flatnonzero(last < OPEN)
-        places = np.concatenate([np.arange(len(rows)), ended])
+        indices = np.concatenate([np.arange(len(rows)), ended])
         signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(ended), np.int64)])
         count = max(1, len(self.versions))
-        keys = partition[places] * count + np.concatenate([first, last[ended]])
+        keys = partition[indices] * count + np.concatenate([first, last[ended]])
         order = np.argsort(keys, kind="stable")
-        keys, places, signs = keys[order], places[order], signs[order]
+        keys, indices, signs = keys[order], indices[order], signs[order]
         is_last = np.concatenate([keys[1:] != keys[:-1], np.ones(min(1, len(keys)), np.bool_)])
         chosen = np.flatnonzero(is_last)
         of_rows = keys[chosen] // count
@@ -210,9 +210,9 @@ class FileLifetimes:
         ]
         for name in _SUMMED:
             values, unknown = _values_and_nulls(rows.column(name))
-            unknown_count = _sums_within_groups(signs * unknown[places], chosen, of_rows)
+            unknown_count = _sums_within_groups(signs * unknown[indices], chosen, of_rows)
             columns.append(
-                pa.array(_sums_within_groups(signs * values[places], chosen, of_rows), mask=unknown_count > 0)
+                pa.array(_sums_within_groups(signs * values[indices], chosen, of_rows), mask=unknown_count > 0)
             )
         head = [frames.FILES.field("partition"), frames.LIFETIMES.field("first_version").with_name("version")]
         return pa.table(columns, schema=pa.schema([*head, _FILES, *_TOTALS]))
@@ -284,8 +284,8 @@ class FileLifetimes:
     def _identities(self) -> npt.NDArray[np.int64] | None:
         """Return a number for each file with several intervals, -1 for others; None if no file has several."""
         codes = interval_identities(self.intervals)
-        _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        several = counts[places] > 1
+        _, indices, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        several = counts[indices] > 1
         return np.where(several, codes, -1) if several.any() else None
 
     def _position(self, version: int) -> int:
@@ -294,9 +294,9 @@ class FileLifetimes:
             raise InvalidArgumentError(
                 f"A version must be a whole number, got {version!r}. table.at(ref).version resolves a ref."
             )
-        place = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
-        if place < len(self.versions) and self.versions[place] == version:
-            return place
+        index = int(np.searchsorted(np.asarray(self.versions, np.int64), version))
+        if index < len(self.versions) and self.versions[index] == version:
+            return index
         known = "No version is known: read the lifetimes again after the first commit."
         if self.versions:
             known = (

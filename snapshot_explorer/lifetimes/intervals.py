@@ -131,10 +131,10 @@ class _OpenIntervals:
 
 
 def _open_intervals(intervals: Intervals) -> _OpenIntervals:
-    places = np.flatnonzero(intervals.rows.column("last").to_numpy() == OPEN)
-    rows = intervals.rows.take(pa.array(places))
+    indices = np.flatnonzero(intervals.rows.column("last").to_numpy() == OPEN)
+    rows = intervals.rows.take(pa.array(indices))
     named = rows.append_column("path", intervals.paths(rows))
-    return _OpenIntervals(places, rows, _identity(named))
+    return _OpenIntervals(indices, rows, _identity(named))
 
 
 def _identity(files: pa.Table) -> pa.Table:
@@ -169,11 +169,11 @@ def _as_files(identity: pa.Table) -> pa.Table:
 
 def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
     known = _open_intervals(intervals)
-    files = pa.concat_tables([one.files for one in events])
+    files = pa.concat_tables([event.files for event in events])
     if not len(files):
         return intervals
-    adds = np.concatenate([np.ones(known.count, np.bool_), *(one.adds for one in events)])
-    when = np.concatenate([np.full(known.count, -1), *(one.positions for one in events)]).astype(np.int64)
+    adds = np.concatenate([np.ones(known.count, np.bool_), *(event.adds for event in events)])
+    when = np.concatenate([np.full(known.count, -1), *(event.positions for event in events)]).astype(np.int64)
     codes = _identities([known.identity, _identity(files)])
     order = np.argsort(codes, kind="stable")
     facts = pa.concat_tables([known.rows.select(FACTS), files.select(FACTS)])
@@ -257,10 +257,10 @@ def _with_folders(known: pa.Array, more: pa.Array) -> tuple[pa.Array, Codes]:
 
 def _with_partitions(known: pa.Array, more: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
     """Return the distinct partitions of both, the known ones first, and the index of each of the others."""
-    distinct, places = distinct_maps(more)
+    distinct, indices = distinct_maps(more)
     every = pa.concat_arrays([known, distinct])
     codes = codes_of_maps(every)
     _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
     # In the order of first appearance, so that the known ones keep their indices.
     ranks = np.argsort(np.argsort(firsts))
-    return every.take(pa.array(np.sort(firsts))), ranks[inverse[len(known) :]][places]
+    return every.take(pa.array(np.sort(firsts))), ranks[inverse[len(known) :]][indices]

@@ -71,14 +71,14 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
         listing = table_format.listing(0)
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
-            found = _extended(table_format, base, listing)
+            result = _extended(table_format, base, listing)
         except SnapshotNotFoundError:
             # A version may have expired since the listing.
             if not left:
                 raise
             continue
-        if found is base or _is_unchanged(table_format, found, base, listing):
-            return found.with_gaps(listing.gaps(found.versions))
+        if result is base or _is_unchanged(table_format, result, base, listing):
+            return result.with_gaps(listing.gaps(result.versions))
     raise SnapshotNotFoundError(
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."
@@ -146,20 +146,24 @@ def _continues(table_format: FileHistory, known: FileLifetimes, listing: Listing
 def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
-    found = base
+    result = base
     unknown = [version for version in states_of(listing) if newest is None or version > newest]
     with step("Reading the changes of versions", total=len(unknown)) as reading:
         for run in listing.runs(unknown, listing.commitless):
             rest, read = run, None
-            if not found.versions or listing.predecessor(run[0]) != found.versions[-1] or run[0] in listing.commitless:
-                found, rest, read = _with_first_state_and_changes(table_format, found, run, listing.commitless)
+            if (
+                not result.versions
+                or listing.predecessor(run[0]) != result.versions[-1]
+                or run[0] in listing.commitless
+            ):
+                result, rest, read = _with_first_state_and_changes(table_format, result, run, listing.commitless)
                 reading.advance(len(run) - len(rest))
-            found = _with_later_changes(table_format, found, rest, reading, read)
-    if unknown and not found.versions:
+            result = _with_later_changes(table_format, result, rest, reading, read)
+    if unknown and not result.versions:
         raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
-    if found is base:
+    if result is base:
         return base
-    return found.with_fingerprint(repr(listing.identity), fingerprint_of(table_format, found.versions[-1]))
+    return result.with_fingerprint(repr(listing.identity), fingerprint_of(table_format, result.versions[-1]))
 
 
 class _Changes(NamedTuple):
@@ -189,14 +193,14 @@ def _with_first_state_and_changes(
         except SnapshotExplorerError as error:
             return error
 
-    read, (found, rest) = table_format.storage.together(
+    read, (result, rest) = table_format.storage.together(
         changes, lambda: _with_first_state(table_format, base, run, commitless)
     )
     if rest[: len(later)] != later:
-        return found, rest, None  # the first state is that of a later version
+        return result, rest, None  # the first state is that of a later version
     if isinstance(read, SnapshotExplorerError):
         raise read
-    return found, rest, read
+    return result, rest, read
 
 
 def _with_later_changes(
@@ -224,7 +228,7 @@ def _with_first_state(
     table_format: FileHistory, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
 ) -> tuple[FileLifetimes, Sequence[int]]:
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
-    for place, version in enumerate(run):
+    for index, version in enumerate(run):
         try:
             files = table_format.lifetime_files(version)
         except SnapshotNotFoundError as error:
@@ -232,7 +236,7 @@ def _with_first_state(
             continue
         # Stored lifetimes would keep an unknown time, so a damaged commit is an error.
         time = time_of(table_format, version) if version in commitless else table_format.committed_at([version])[0]
-        return base.with_state(version, time, files), run[place + 1 :]
+        return base.with_state(version, time, files), run[index + 1 :]
     return base, ()
 
 

@@ -57,7 +57,7 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
         reader.read_states(lifetimes)
     schemas = tuple(sorted(reader.schemas.items()))
     bounds = _of_intervals(lifetimes, pa.concat_tables(reader.parts), fields)
-    mapped = [place for place, (_, schema) in enumerate(schemas) if schema.has_ids]
+    mapped = [index for index, (_, schema) in enumerate(schemas) if schema.has_ids]
     if mapped and not reference.schema.has_ids:
         # Column mapping was removed, which wrote all files again: a column of that name may have been another one.
         end = schemas[mapped[-1] + 1][0] if mapped[-1] + 1 < len(schemas) else at
@@ -124,9 +124,9 @@ class _Reader:
         first, last = (rows.column(name).to_numpy() for name in ("first", "last"))
         last = np.minimum(last, len(lifetimes.versions))
         seen = -1
-        for place in np.argsort(last, kind="stable").tolist():
-            if first[place] > seen:
-                seen = int(last[place]) - 1
+        for index in np.argsort(last, kind="stable").tolist():
+            if first[index] > seen:
+                seen = int(last[index]) - 1
                 self._state(self._format.version(lifetimes.versions[seen]))
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
@@ -141,11 +141,11 @@ class _Reader:
         for part in _PARTS:
             values = single_chunk(files.column(part))
             for field, name in zip(self._fields, names, strict=True):
-                place = -1 if name is None else bounded.get_field_index(name)
-                kind = pa.int64() if part == "null_count" else field.type
+                index = -1 if name is None else bounded.get_field_index(name)
+                dtype = pa.int64() if part == "null_count" else field.type
                 # Where a column had another type, nothing is known of it: a cast may also make nulls.
-                is_known = place >= 0 and bounded.field(place).type == field.type
-                arrays.append(values.field(place) if is_known else pa.nulls(len(files), kind))
+                is_known = index >= 0 and bounded.field(index).type == field.type
+                arrays.append(values.field(index) if is_known else pa.nulls(len(files), dtype))
         self.parts.append(pa.Table.from_arrays(arrays, schema=self.parts[0].schema))
 
 
@@ -168,9 +168,9 @@ def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa
     codes = group_ids(pa.concat_tables([wanted, found.select(wanted.column_names)]).columns)
     mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
     distinct, firsts = np.unique(theirs, return_index=True)
-    places = np.minimum(np.searchsorted(distinct, mine), max(0, len(distinct) - 1))
-    is_there = distinct[places] == mine if len(distinct) else np.zeros(len(mine), np.bool_)
-    chosen = pa.array(firsts[places] if len(distinct) else np.zeros(len(mine), np.int64), mask=~is_there)
+    indices = np.minimum(np.searchsorted(distinct, mine), max(0, len(distinct) - 1))
+    is_there = distinct[indices] == mine if len(distinct) else np.zeros(len(mine), np.bool_)
+    chosen = pa.array(firsts[indices] if len(distinct) else np.zeros(len(mine), np.int64), mask=~is_there)
 
     def part(name: str) -> pa.Table:
         columns = {field.name: single_chunk(found.column(f"{name} {field.name}")).take(chosen) for field in fields}
@@ -182,8 +182,8 @@ def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa
 
 def _without_deletions(files: pa.Table) -> pa.Table:
     for name in ("deletion_vector", "deleted_rows"):
-        place = files.schema.get_field_index(name)
-        files = files.set_column(place, files.field(place), pa.nulls(len(files), files.field(place).type))
+        index = files.schema.get_field_index(name)
+        files = files.set_column(index, files.field(index), pa.nulls(len(files), files.field(index).type))
     return files
 
 
@@ -192,7 +192,7 @@ def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str
     if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
-    ids, there = reference.field_ids, {one.id: name for name, one in version.field_ids.items()}
+    ids, there = reference.field_ids, {item.id: name for name, item in version.field_ids.items()}
     return [there.get(ids[name].id) for name in columns]
 
 

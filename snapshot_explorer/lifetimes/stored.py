@@ -130,11 +130,11 @@ def _parsed(content: bytes, title: str) -> FileLifetimes:
 
 
 def _table(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
-    found = pa.ipc.open_stream(source).read_all()
-    if not found.schema.equals(schema, check_metadata=False):
+    result = pa.ipc.open_stream(source).read_all()
+    if not result.schema.equals(schema, check_metadata=False):
         raise ValueError("its columns differ")
-    found.validate(full=True)
-    return found.combine_chunks()
+    result.validate(full=True)
+    return result.combine_chunks()
 
 
 def _check(intervals: Intervals, versions: tuple[int, ...]) -> None:

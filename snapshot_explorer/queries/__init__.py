@@ -136,7 +136,7 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
     found = _Query.of(query, tables)
     rewritten = found.rewritten("duckdb", name)
     words = {token.keyword for token in found.tokens}
-    relations = {name(number): _relation(one) for number, one in enumerate(found.sources)}
+    relations = {name(number): _relation(item) for number, item in enumerate(found.sources)}
     rows = duckdb_sql.run(
         rewritten.text,
         relations,
@@ -154,7 +154,7 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
 
 def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
     """Return the snapshots whose rows are read, not only counted."""
-    named = {name(number): one for number, one in enumerate(found.sources)}
+    named = {name(number): item for number, item in enumerate(found.sources)}
     return [
         Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
         for relation, what in wanted.items()
@@ -175,7 +175,7 @@ def _on_spark(query: str, tables: Mapping[str, VersionedTable], spark: SparkSess
     return spark_sql.run(
         chosen,
         rewritten.text,
-        {name: one.snapshot.to_spark(chosen) for name, one in zip(names, found.sources, strict=True)},
+        {name: item.snapshot.to_spark(chosen) for name, item in zip(names, found.sources, strict=True)},
         lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
     )
 
@@ -223,7 +223,7 @@ class _Query:
         found = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
         numbers: dict[tuple[int, str | None, int | None], int] = {}
-        places = []
+        indices = []
         newest: dict[int, int | None] = {}
         for reference in found:
             table = tables[reference.table]
@@ -237,8 +237,8 @@ class _Query:
             if key not in numbers:
                 numbers[key] = len(sources)
                 sources.append(_Source(written=reference.table, snapshot=snapshot))
-            places.append((reference, numbers[key]))
-        return cls(text=text, tokens=cut, places=places, sources=sources)
+            indices.append((reference, numbers[key]))
+        return cls(text=text, tokens=cut, places=indices, sources=sources)
 
     @property
     def written(self) -> Mapping[int, str]:
@@ -249,7 +249,7 @@ class _Query:
         return next(token.keyword for token in self.tokens if token.kind not in ("space", "comment"))
 
     def rewritten(self, dialect: Dialect, named: Callable[[int], str]) -> RewrittenQuery:
-        return rewrite(self.text, self.tokens, [(place, named(number)) for place, number in self.places], dialect)
+        return rewrite(self.text, self.tokens, [(index, named(number)) for index, number in self.places], dialect)
 
     def failure(self, sentence: str, at: int | None) -> str:
         """Return the message of an error, with the user's names and position."""
@@ -259,12 +259,12 @@ class _Query:
 
     def _renamed(self, sentence: str) -> list[str]:
         """Return sentences on what an unknown column that an engine's message names was renamed to."""
-        found = _UNKNOWN_COLUMN.search(sentence)
-        if found is None:
+        match = _UNKNOWN_COLUMN.search(sentence)
+        if match is None:
             return []
-        column = next(part for part in found.groups() if part is not None)
+        column = next(part for part in match.groups() if part is not None)
         sentences = (source.snapshot.renamed_column(column) for source in self.sources)
-        return [f"{one}." for one in dict.fromkeys(sentences) if one is not None]
+        return [f"{item}." for item in dict.fromkeys(sentences) if item is not None]
 
 
 def _snapshot(table: VersionedTable, reference: Reference, newest: dict[int, int | None]) -> Snapshot:

@@ -93,10 +93,10 @@ def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
     """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none."""
     if query[name.end : name.end + 1] != "@":
         return None
-    found = _AT.match(query, name.end + 1)
-    if found is None:
+    match = _AT.match(query, name.end + 1)
+    if match is None:
         raise InvalidArgumentError(
             f"{name.text}@ needs a version{place(query, name.end)}. Write {name.text}@17, {name.text}@latest~2, or "
             f"{name.text} version as of 'tag:v1'."
         )
-    return parse_ref(found.group(), now=now), found.end()
+    return parse_ref(match.group(), now=now), match.end()

@@ -79,17 +79,17 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _token(text: str, at: int) -> Token:
-    found = _TOKEN.match(text, at)
-    if found is None:  # every character is at least a sign
+    match = _TOKEN.match(text, at)
+    if match is None:  # every character is at least a sign
         raise InvalidArgumentError(f"The query cannot be read{place(text, at)}.")
-    kind: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if found[name])
-    if kind == "sign" and found.group() in _OPENERS:
-        what = _OPENERS[found.group()]
+    kind: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if match[name])
+    if kind == "sign" and match.group() in _OPENERS:
+        what = _OPENERS[match.group()]
         raise InvalidArgumentError(
-            f"A {what} is opened{place(text, at)}, but never closed. Close it with {found.group()}; "
+            f"A {what} is opened{place(text, at)}, but never closed. Close it with {match.group()}; "
             f"within it, write this sign twice."
         )
-    return Token(kind, found.group(), at)
+    return Token(kind, match.group(), at)
 
 
 def _end_of_comment(text: str, start: int) -> int:

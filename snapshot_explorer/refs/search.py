@@ -134,8 +134,8 @@ def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
     number = ref if isinstance(ref, int) else ref.number if isinstance(ref, Version) and not ref.back else None
     if number is None:
         return SnapshotNotFoundError(f"No version matches {ref}. {available}. Try earliest or {last}.")
-    place = bisect_left(versions, number)
-    nearest = min(versions[max(0, place - 1) : place + 1], key=lambda version: abs(version - number))
+    index = bisect_left(versions, number)
+    nearest = min(versions[max(0, index - 1) : index + 1], key=lambda version: abs(version - number))
     is_known = number and (listing.is_contiguous or number < versions[0])
     state = listing.absence(number) if is_known else "does not exist"
     return SnapshotNotFoundError(f"Version {number} {state}. {available}. Try {nearest}, latest or @2h.")
@@ -148,21 +148,21 @@ def _range_text(listing: Listing) -> str:
 
 def _index_of(ref: Version, history: History) -> int:
     versions = _existing_versions(ref, history)
-    place = bisect_left(versions, ref.number)
-    if place == len(versions) or versions[place] != ref.number:
+    index = bisect_left(versions, ref.number)
+    if index == len(versions) or versions[index] != ref.number:
         raise not_found(ref.number, history.listing())
-    return place
+    return index
 
 
-def _step_back(ref: Ref, place: int, history: History) -> int:
+def _step_back(ref: Ref, index: int, history: History) -> int:
     """Return the version that is the ref's number of steps before a position among the existing versions."""
     versions = _existing_versions(ref, history)
-    if place < ref.back:
+    if index < ref.back:
         raise SnapshotNotFoundError(
             f"No version matches {ref}: it goes back past the earliest. "
             f"Available versions: {_range_text(history.listing())} ({len(versions):,} in total). Try earliest."
         )
-    return versions[place - ref.back]
+    return versions[index - ref.back]
 
 
 def _existing_versions(ref: Ref, history: History) -> Sequence[int]:

@@ -119,8 +119,8 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
 
 def codes_of(value: object) -> tuple[Code, ...]:
     """Return the `Code` or the tuple of `Code` that a value is; empty for other values."""
-    found = value if isinstance(value, tuple) else (value,)
-    return found if found and all(isinstance(one, Code) for one in found) else ()
+    result = value if isinstance(value, tuple) else (value,)
+    return result if result and all(isinstance(item, Code) for item in result) else ()
 
 
 def _number(value: int, unit: Unit | None) -> Cell:
@@ -132,23 +132,23 @@ def _number(value: int, unit: Unit | None) -> Cell:
 
 def _python(scalar: pa.Scalar) -> object:
     """Return an Arrow scalar as a Python value to format; no value is out of range."""
-    kind = scalar.type
+    dtype = scalar.type
     if not scalar.is_valid:
         return None
-    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+    if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
         return _Formatted(_temporal(scalar))
-    if pa.types.is_map(kind):
+    if pa.types.is_map(dtype):
         entries = scalar.values.slice(0, _MAX_ITEMS + 1)
         keys, items = entries.flatten()
         return {_format(_python(key)): _python(item) for key, item in zip(keys, items, strict=True)}
-    if is_variant(kind):
+    if is_variant(dtype):
         return _variant(scalar)
-    if pa.types.is_struct(kind):
-        several = range(min(kind.num_fields, _MAX_ITEMS + 1))
-        return {kind.field(position).name: _python(scalar[position]) for position in several}
+    if pa.types.is_struct(dtype):
+        several = range(min(dtype.num_fields, _MAX_ITEMS + 1))
+        return {dtype.field(position).name: _python(scalar[position]) for position in several}
     if isinstance(scalar, pa.ListScalar):
         return [_python(item) for item in scalar.values.slice(0, _MAX_ITEMS + 1)]
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(dtype):
         return _python(scalar.value)
     value: object = scalar.as_py()
     return value
@@ -165,11 +165,11 @@ def _variant(scalar: pa.StructScalar) -> object:
 
 def _temporal(scalar: pa.Scalar) -> str:
     """Return a date, time or duration as Arrow formats it, which also covers values outside of Python's types."""
-    kind = scalar.type
+    dtype = scalar.type
     try:
-        if pa.types.is_timestamp(kind) and kind.tz is not None and kind.tz != "UTC":
+        if pa.types.is_timestamp(dtype) and dtype.tz is not None and dtype.tz != "UTC":
             # The same instant; the zone is only a name.
-            scalar = pa.array([scalar.value], pa.int64()).cast(pa.timestamp(kind.unit, tz="UTC"))[0]
+            scalar = pa.array([scalar.value], pa.int64()).cast(pa.timestamp(dtype.unit, tz="UTC"))[0]
         return str(scalar.cast(pa.string()).as_py())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return str(scalar.value)

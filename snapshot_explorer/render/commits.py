@@ -99,7 +99,7 @@ def time_texts(column: pa.ChunkedArray) -> list[str]:
     """Return times to the second as text, in UTC; a question mark where unknown."""
     millis = gaps(column.cast(pa.int64())).astype("datetime64[ms]")
     texts = np.datetime_as_string(millis, unit="s").tolist()
-    return ["?" if one == "NaT" else one.replace("T", " ") for one in texts]
+    return ["?" if text == "NaT" else text.replace("T", " ") for text in texts]
 
 
 def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:

@@ -87,7 +87,7 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
     import plotly.graph_objects as go
 
     counts = dict(zip(summary["part"].to_pylist(), summary.select(["files", "size_bytes"]).to_pylist(), strict=True))
-    for place, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
+    for index, (name, unit) in enumerate((("files", "count"), ("size_bytes", "bytes"))):
         values = _exclusive_parts({part: row[name] for part, row in counts.items()})
         texts = ["?" if value is None else cell(value, unit).text for value in values.values()]  # type: ignore[arg-type]  # one of the units
         yield go.Bar(
@@ -97,8 +97,8 @@ def _part_bars(summary: pa.Table) -> Iterator[go.Bar]:
             textposition="outside",
             cliponaxis=False,
             orientation="h",
-            xaxis=f"x{place + 1 if place else ''}",
-            yaxis=f"y{place + 1 if place else ''}",
+            xaxis=f"x{index + 1 if index else ''}",
+            yaxis=f"y{index + 1 if index else ''}",
             marker=_markers([_LOOKS[part] for part in values]),
             hovertemplate="%{y}<br>%{text}<extra></extra>",
             name=name.replace("size_", ""),

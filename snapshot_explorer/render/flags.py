@@ -85,7 +85,7 @@ def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
     unnamed = [flag for flag, chosen in flagged if chosen.sum() > _MAX_NAMED]
     named = np.concatenate([np.empty(0, np.int64), *(x[chosen] for flag, chosen in flagged if flag not in unnamed)])
     turns = len(unnamed) + np.argsort(np.argsort(named, kind="stable"), kind="stable") % _LINES
-    found = []
+    result = []
     for flag, chosen in flagged:
         count = int(chosen.sum())
         if flag in unnamed:
@@ -93,15 +93,15 @@ def placed(rows: pa.Table, x: npt.NDArray[np.int64]) -> list[FlagLayer]:
         else:
             lines, turns = turns[:count], turns[count:]
         names = rows[flag.noun].filter(pa.array(chosen)).to_pylist()
-        found.append(FlagLayer(flag=flag, x=x[chosen], y=_TOP - _LINE * lines, names=names))
-    return found
+        result.append(FlagLayer(flag=flag, x=x[chosen], y=_TOP - _LINE * lines, names=names))
+    return result
 
 
 def below(flags: Sequence[FlagLayer]) -> float:
     """Return the height that bars may reach, 1 being the top: long names of branches are not legible on a bar."""
-    if all(one.flag.noun != "branches" for one in flags):
+    if all(flag.flag.noun != "branches" for flag in flags):
         return 1.0
-    return min(float(one.y.min()) for one in flags) - _LINE / 2
+    return min(float(flag.y.min()) for flag in flags) - _LINE / 2
 
 
 def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.Scattergl:

@@ -59,8 +59,8 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
     return tuple(columns)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def shown_rows(grid: Grid, limit: int) -> int:

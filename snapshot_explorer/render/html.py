@@ -242,11 +242,11 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     parts = [_parts(column) for column in columns]
     for position in range(len(columns[0].cells) if columns else 0):
         yield "<tr>"
-        for place, column in enumerate(columns):
-            part = parts[place][position] if parts[place] else None
+        for index, column in enumerate(columns):
+            part = parts[index][position] if parts[index] else None
             shown = column.cells[position]
             copies = can_copy and column.is_path and shown.text != NULL and len(shown.text) <= _LONGEST_TOOLTIP
-            yield _cell(shown, column, is_marked=(position, place) in marked, part=part, copies=copies)
+            yield _cell(shown, column, is_marked=(position, index) in marked, part=part, copies=copies)
         yield "</tr>"
     yield "</tbody>"
 

@@ -51,7 +51,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
     height = 1 / max(1, len(panels))
     for number, (name, lines) in enumerate(panels):
         suffix = panel_suffix(number)
-        for place, (label, key, y) in enumerate(lines):
+        for index, (label, key, y) in enumerate(lines):
             figure.add_trace(
                 stepped_line(
                     x,
@@ -59,8 +59,8 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     shift=shift,
                     panel=number,
                     name=plain(label),
-                    colour=_COLOURS[place % len(_COLOURS)],
-                    dash=_DASHES[place // len(_COLOURS) % len(_DASHES)],
+                    colour=_COLOURS[index % len(_COLOURS)],
+                    dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
                 )
             )
             figure.add_traces(_marks(anomalies, key, x, shift, y, f"y{suffix}"))
@@ -102,9 +102,9 @@ def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
     return panels
 
 
-def _has_axis(kind: pa.DataType) -> bool:
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(is_number or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+def _has_axis(dtype: pa.DataType) -> bool:
+    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    return bool(is_number or pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def _values(values: pa.Array) -> np.ndarray:

@@ -40,7 +40,7 @@ def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str
             case Line():
                 lines.extend(_wrapped(visible(part.text), room))
             case Code():
-                lines.extend(line for one in part.text.split("\n") for line in _wrapped(visible(one), room))
+                lines.extend(line for item in part.text.split("\n") for line in _wrapped(visible(item), room))
             case Pairs():
                 lines.extend(_pairs(part, room))
             case Grid():
@@ -164,7 +164,7 @@ def _broken(column: ShownColumn) -> tuple[str, ...]:
 def _aligned(columns: Sequence[_Column], room: int) -> Iterator[str]:
     rooms = _rooms(columns, room)
     yield from _rows([column.name for column in columns], columns, rooms)
-    yield (" " * _GAP).join("-" * one for one in rooms)
+    yield (" " * _GAP).join("-" * room for room in rooms)
     yield from _rows([[shown.text for shown in column.shown.cells] for column in columns], columns, rooms)
 
 
@@ -193,7 +193,9 @@ def _rooms(columns: Sequence[_Column], room: int) -> list[int]:
     minimum_width = [column.minimum_width for column in columns]
     over = min(sum(rooms) + _GAP * (len(rooms) - 1) - room, sum(rooms) - sum(minimum_width))
     while over > 0:
-        widest, position = max((one, position) for position, one in enumerate(rooms) if one > minimum_width[position])
+        widest, position = max(
+            (item, position) for position, item in enumerate(rooms) if item > minimum_width[position]
+        )
         rooms[position] = widest - 1
         over -= 1
     return rooms

@@ -65,8 +65,8 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
     history = history_of(with_totals(commits, facts.totals), y, facts.branches)
     kinds = list(history.of_kinds())
     kind = np.zeros(len(history.rows), np.uint8)
-    for place, (_, _, chosen) in enumerate(kinds):
-        kind[chosen] = min(place, 255)
+    for index, (_, _, chosen) in enumerate(kinds):
+        kind[chosen] = min(index, 255)
     total, line = _totals(history, facts.totals)
     readable = history.rows["readable"].to_pylist()
     columns: dict[str, Numbers] = {
@@ -105,8 +105,8 @@ def packed(values: Numbers) -> dict[str, object]:
     """
     known = ~np.isnan(values.astype(np.float64))
     gaps = np.flatnonzero(np.diff(known, prepend=True))
-    places = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
-    filled = np.where(known, values, 0)[places]
+    indices = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
+    filled = np.where(known, values, 0)[indices]
     is_raw = (
         len(gaps) > len(values) / _FEW or not len(values) or float(np.abs(filled.astype(np.float64)).max()) > _EXACT
     )
@@ -118,7 +118,7 @@ def packed(values: Numbers) -> dict[str, object]:
     step = int(steps.min()) if len(steps) else 0
     above = steps - step
     most = int(above.max(initial=0))
-    kind = next((np.dtype(one) for one in ("u1", "<u2", "<u4") if most <= np.iinfo(one).max), np.dtype("<f8"))
+    kind = next((np.dtype(item) for item in ("u1", "<u2", "<u4") if most <= np.iinfo(item).max), np.dtype("<f8"))
     return {
         "type": kind.name,
         "data": above.astype(kind).tobytes() if most else b"",
@@ -153,8 +153,8 @@ def _commit_texts(history: History) -> dict[str, object]:
 def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.float64], str]:
     """Return the totals, and the name of the line: rows of the commits, files and bytes of the table's size."""
     if totals is None or history.y == "rows":
-        found, name = total_line(history)
-        return found.astype(np.float64), name
+        result, name = total_line(history)
+        return result.astype(np.float64), name
     known = numbers(totals["version"])
     wanted = numbers(history.rows["version"])
     at = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
@@ -168,21 +168,21 @@ def _jumps(history: History, anomalies: pa.Table) -> list[dict[str, object]]:
     texts: dict[int, list[str]] = {}
     for row in anomalies.to_pylist():
         texts.setdefault(row["version"], []).append(f"anomaly: {row['rule']}")
-    places = {version: place for place, version in enumerate(history.rows["version"].to_pylist())}
+    indices = {version: index for index, version in enumerate(history.rows["version"].to_pylist())}
     return [
-        {"at": places[version], "text": "\n".join([legible(one, _LONGEST_RULE) for one in lines[:MAX_NAMES]])}
+        {"at": indices[version], "text": "\n".join([legible(item, _LONGEST_RULE) for item in lines[:MAX_NAMES]])}
         for version, lines in texts.items()
-        if version in places
+        if version in indices
     ]
 
 
 def _names(rows: pa.Table) -> dict[str, list[str]]:
     """Return the lines that name the tags and branches of a commit, by its place as text."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for noun in ("tags", "branches"):
         has_names = pc.fill_null(pc.greater(pc.list_value_length(rows[noun]), 0), False).to_numpy()  # noqa: FBT003 - the value that null becomes
-        places = np.flatnonzero(has_names)
-        most = MAX_NAMES if len(places) <= _MAX_FULL_NAMES else 1
-        for place, names in zip(places.tolist(), rows[noun].take(places).to_pylist(), strict=True):
-            found.setdefault(str(place), []).append(name_line(noun, names, most))
-    return found
+        indices = np.flatnonzero(has_names)
+        most = MAX_NAMES if len(indices) <= _MAX_FULL_NAMES else 1
+        for index, names in zip(indices.tolist(), rows[noun].take(indices).to_pylist(), strict=True):
+            result.setdefault(str(index), []).append(name_line(noun, names, most))
+    return result

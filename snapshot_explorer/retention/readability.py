@@ -50,8 +50,8 @@ def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
     found = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
     worse = pc.max_element_wise(_ranks(commits["readable"]), found)
     worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), found, worse)
-    place = frames.COMMITS.get_field_index("readable")
-    return commits.set_column(place, frames.COMMITS.field(place), _RANKS.take(worse.combine_chunks()))
+    index = frames.COMMITS.get_field_index("readable")
+    return commits.set_column(index, frames.COMMITS.field(index), _RANKS.take(worse.combine_chunks()))
 
 
 def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -94,7 +94,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
 
 def strip(rows: pa.Table) -> str:
     """Return READABILITY as a strip, oldest first: `+` can be loaded, `~` its metadata only, `-` not, `?` unknown."""
-    symbols = [SYMBOLS[one] for one in rows.column("readable").to_pylist()][::-1]
+    symbols = [SYMBOLS[item] for item in rows.column("readable").to_pylist()][::-1]
     if len(symbols) <= _WIDTH:
         return "".join(symbols) or "none"
     runs = [(symbol, len(list(group))) for symbol, group in groupby(symbols)]
@@ -105,7 +105,7 @@ class _Counts:
     """The numbers of existing and missing files of each version."""
 
     def __init__(self, lifetimes: FileLifetimes, rows: pa.Table, presence: Presence) -> None:
-        self._places = {version: place for place, version in enumerate(lifetimes.versions)}
+        self._places = {version: index for index, version in enumerate(lifetimes.versions)}
         self._presence = presence
         ones = np.ones(len(rows), np.int64)
         sizes = pc.fill_null(rows.column("size_bytes"), 0).to_numpy()
@@ -118,9 +118,9 @@ class _Counts:
 
     def of(self, version: int) -> dict[str, object]:
         """Return the columns of READABILITY for a version, except number and time."""
-        place = self._places[version]
+        index = self._places[version]
         files, gone, resized, unknown = (
-            int(counts[place]) for counts in (self._files, self._gone, self._resized, self._unknown)
+            int(counts[index]) for counts in (self._files, self._gone, self._resized, self._unknown)
         )
         readable: Readable | None = "yes"
         presence = self._presence
@@ -139,7 +139,7 @@ class _Counts:
             readable, reason = None, presence.unchecked[version]
         values: dict[str, object] = {"readable": readable, "reason": reason, "files": files}
         if not unknown:  # some of the files that were not checked may be missing too
-            values |= {"missing_files": gone, "missing_bytes": int(self._gone_bytes[place])}
+            values |= {"missing_files": gone, "missing_bytes": int(self._gone_bytes[index])}
         return values
 
 

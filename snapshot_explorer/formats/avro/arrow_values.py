@@ -128,9 +128,9 @@ def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Arra
             return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=mask)
 
 
-def pair_type(kind: pa.MapType) -> pa.StructType:
+def pair_type(dtype: pa.MapType) -> pa.StructType:
     """Return the type of the records of a map: fields `key` and `value`."""
-    return pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+    return pa.struct([("key", dtype.key_type), ("value", dtype.item_type)])
 
 
 def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: pa.Array | None) -> pa.MapArray:

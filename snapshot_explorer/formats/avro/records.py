@@ -46,15 +46,15 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     return _with_maps(pa.array(rows, _without_maps(wanted)), wanted)
 
 
-def _without_maps(kind: pa.DataType) -> pa.DataType:
+def _without_maps(dtype: pa.DataType) -> pa.DataType:
     """Return a type whose maps are lists of records, as they are in Avro where keys are not text."""
-    if pa.types.is_map(kind):
-        return pa.list_(pair_type(kind))
-    if pa.types.is_list(kind):
-        return pa.list_(_without_maps(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([part.with_type(_without_maps(part.type)) for part in kind])
-    return kind
+    if pa.types.is_map(dtype):
+        return pa.list_(pair_type(dtype))
+    if pa.types.is_list(dtype):
+        return pa.list_(_without_maps(dtype.value_type))
+    if pa.types.is_struct(dtype):
+        return pa.struct([part.with_type(_without_maps(part.type)) for part in dtype])
+    return dtype
 
 
 def _with_maps(array: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -30,11 +30,11 @@ _LARGEST_SMALL = 3
 def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
     """Yield candidates for row starts, the likeliest first."""
     try:
-        found = _guess(content, padded, firsts, shape)
+        result = _guess(content, padded, firsts, shape)
     except Unproven:
         yield from _guesses_by_text(content, padded, firsts, shape)
     else:
-        yield found
+        yield result
 
 
 def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
@@ -78,9 +78,9 @@ def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Places:
     return np.flatnonzero(words == wanted)
 
 
-def _distinct(places: Sequence[Places], size: int) -> Places:
+def _distinct(indices: Sequence[Places], size: int) -> Places:
     """Return the distinct positions among these, ascending. Each of the sequences is nearly sorted."""
-    together = np.sort(np.concatenate(places), kind="stable")
+    together = np.sort(np.concatenate(indices), kind="stable")
     is_new = (together >= 0) & (together <= size)
     is_new[1:] &= together[1:] != together[:-1]
     return together[is_new]
@@ -169,17 +169,17 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
         return firsts
     # In chunks that fit the processor's cache.
     pieces = [np.flatnonzero(padded[at : min(at + _PIECE, last)] == head[0]) + at for at in range(0, last, _PIECE)]
-    places = np.concatenate(pieces)
+    indices = np.concatenate(pieces)
     for index, byte in enumerate(head[1:], 1):
-        there = padded[places + index]
-        places = places[(there <= _LARGEST_SMALL) | (there == byte)]
-    behind = places + lead + 1 + (padded[places + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
-    same = np.ones(len(places), np.bool_)
+        there = padded[indices + index]
+        indices = indices[(there <= _LARGEST_SMALL) | (there == byte)]
+    behind = indices + lead + 1 + (padded[indices + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
+    same = np.ones(len(indices), np.bool_)
     for index, byte in enumerate(prefix):
         same &= padded[behind + index] == byte
-    likeliest = places[same]
-    found = _among(firsts, likeliest)
-    return likeliest if found.all() else np.sort(np.concatenate([likeliest, firsts[~found]]))
+    likeliest = indices[same]
+    is_likely = _among(firsts, likeliest)
+    return likeliest if is_likely.all() else np.sort(np.concatenate([likeliest, firsts[~is_likely]]))
 
 
 def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
@@ -219,11 +219,11 @@ def chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
 
     None is on it if the chain does not begin with the bytes and end with them.
     """
-    places = np.searchsorted(starts, ends)
-    follow = np.minimum(places, len(starts) - 1)
+    indices = np.searchsorted(starts, ends)
+    follow = np.minimum(indices, len(starts) - 1)
     # The chain stops at a row that does not end at a start. The last row must end with the bytes.
-    places[(starts[follow] != ends) | (places <= np.arange(len(starts)))] = len(starts)
-    after, at = places.tolist(), 0
+    indices[(starts[follow] != ends) | (indices <= np.arange(len(starts)))] = len(starts)
+    after, at = indices.tolist(), 0
     kept = np.zeros(len(starts), np.bool_)
     chain: list[int] = []
     while at < len(after):

@@ -77,10 +77,10 @@ def record_of(schema: Any) -> dict[str, Any]:
     Raises:
         ValueError: It is not a record.
     """
-    found = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
-    if not isinstance(found, dict) or "fields" not in found:
+    result = next(item for item in schema if item != "null") if isinstance(schema, list) else schema
+    if not isinstance(result, dict) or "fields" not in result:
         raise ValueError("not a record")
-    return found
+    return result
 
 
 def named_types(node: Any) -> Iterator[tuple[str, Any]]:

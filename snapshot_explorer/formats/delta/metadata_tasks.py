@@ -188,7 +188,9 @@ def change_tasks(
             metadata = later.get(first, metadata)
             listed = times.only(range(first, last + 1)) if times is not None else None
             tasks.append(CommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
-            metadata = next((later[one.version] for one in reversed(commits) if one.version in later), metadata)
+            metadata = next(
+                (later[commit.version] for commit in reversed(commits) if commit.version in later), metadata
+            )
     return tasks
 
 
@@ -219,8 +221,8 @@ def _metadata_near(storage: Storage, log: DeltaLog, version: int, prefetch: Pref
 def _in_force(
     storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], prefetch: Prefetch
 ) -> Metadata:
-    found = _settings(storage, commits, prefetch)
-    state = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), found)
+    settings = _settings(storage, commits, prefetch)
+    state = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), settings)
     metadata = complete(state, version, storage.root)[1]
     schema_of(metadata)  # this refuses features that are not read, before any task runs
     return metadata
@@ -231,7 +233,7 @@ def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) 
     pieces = [SettingsTask(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
         notes = PREFETCHED.empty_table()
-    elif sum(_HERE if one.size_bytes is None else one.size_bytes for one in commits) > _HERE:
+    elif sum(_HERE if commit.size_bytes is None else commit.size_bytes for commit in commits) > _HERE:
         notes = prefetch(pieces)
     else:
         notes = pa.concat_tables(_of_settings(storage, piece) for piece in pieces)
@@ -241,7 +243,7 @@ def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) 
 
 
 def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
-    for commit, content in zip(commits, storage.read_each([one.path for one in commits]), strict=True):
+    for commit, content in zip(commits, storage.read_each([commit.path for commit in commits]), strict=True):
         yield commit.version, commit.path, content
         check_size(commit.path, commit.size_bytes, content)
 
@@ -274,7 +276,7 @@ def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
 
 
 def _of_commits(storage: Storage, unit: CommitsTask) -> pa.Table:
-    versions = [one.version for one in unit.commits]
+    versions = [commit.version for commit in unit.commits]
     reads_infos = unit.times is not None and any(map(unit.times.reads_commit_file, versions))
     actions = parse_commits(_contents(storage, unit.commits), infos=reads_infos, limits=storage.limits)
     in_force = {unit.version: unit.metadata} | dict(actions.metadatas)
@@ -282,18 +284,18 @@ def _of_commits(storage: Storage, unit: CommitsTask) -> pa.Table:
     if unit.times is None:
         return of_changes(changes)
     times = pa.array(unit.times.times(versions, actions.commit_infos), frames.UTC_MILLIS)
-    places = pc.subtract(changes.column("version"), unit.version)
-    return of_changes(changes, times.take(places.combine_chunks()))
+    indices = pc.subtract(changes.column("version"), unit.version)
+    return of_changes(changes, times.take(indices.combine_chunks()))
 
 
-def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, place: int) -> pa.Table:
+def _of_state(files: pa.Table, version: int, metadata: Metadata, change: str, index: int) -> pa.Table:
     frame = files_frame(files, partitions=partition_texts(files, metadata), rows=values.rows_of(files))
     return of_state(
         frame,
         version,
         change=pa.repeat(change, len(files)),
         identity=keys(files).cast(pa.binary()),
-        rank=pa.array(ranks(files, place)),
+        rank=pa.array(ranks(files, index)),
     )
 
 

@@ -100,7 +100,7 @@ class Delta(TableFormat):
         first = segment.checkpoint_version or 0
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
-            versions=tuple(one for one in versions if one >= (first if start is None else start)),
+            versions=tuple(version for version in versions if version >= (first if start is None else start)),
             lost=found.lost,
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
@@ -211,21 +211,21 @@ class Delta(TableFormat):
 
     def _metadata_of(self, versions: Sequence[int], actions: Actions) -> list[tuple[int, Metadata]]:
         """Return the metadata in force at the first version, and at each version that changes it, ascending."""
-        found: list[tuple[int, Metadata]] = []
+        result: list[tuple[int, Metadata]] = []
         generation, last = self._log.generation, self._last_metadata
         # A caller that reads the log in order continues after the last version.
         before = last[1] if last is not None and last[0] == generation else None
         for version in sorted(set(versions)):
             if version in actions.metadatas:
-                found.append((version, actions.metadatas[version]))
+                result.append((version, actions.metadatas[version]))
             elif before is None or version != before + 1:
-                found.append((version, self._metadata_near(version)))
-            elif not found and last is not None:
-                found.append((version, last[2]))
+                result.append((version, self._metadata_near(version)))
+            elif not result and last is not None:
+                result.append((version, last[2]))
             before = version
-        if found and before is not None:
-            self._last_metadata = generation, before, found[-1][1]
-        return found
+        if result and before is not None:
+            self._last_metadata = generation, before, result[-1][1]
+        return result
 
     def _metadata_near(self, version: int) -> Metadata:
         """Return the metadata at a version; if it cannot be reconstructed, that of the earliest version that can."""

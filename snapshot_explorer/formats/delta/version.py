@@ -199,10 +199,10 @@ class DeltaVersion(TableVersion):
 
 def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:
     log = DeltaLog(storage)
-    found = DeltaVersion(storage, number, log=log, times=Times(storage, log))
+    result = DeltaVersion(storage, number, log=log, times=Times(storage, log))
     if definition is not None:
-        vars(found)["_definition"] = definition
-    return found
+        vars(result)["_definition"] = definition
+    return result
 
 
 def _in_partitions(state: DeltaState, predicate: Predicate | None) -> pa.Table:
@@ -210,6 +210,6 @@ def _in_partitions(state: DeltaState, predicate: Predicate | None) -> pa.Table:
     part = predicate.on(names) if predicate is not None and names else None
     if part is None:
         return state.adds
-    found = partitions_of(state.adds, schemas.schema_of(state.metadata))
-    passes = np.asarray(part.mask(found.values).to_numpy(zero_copy_only=False), np.bool_)
-    return state.adds.filter(pa.array(passes[found.of_rows]))
+    partitions = partitions_of(state.adds, schemas.schema_of(state.metadata))
+    passes = np.asarray(part.mask(partitions.values).to_numpy(zero_copy_only=False), np.bool_)
+    return state.adds.filter(pa.array(passes[partitions.of_rows]))

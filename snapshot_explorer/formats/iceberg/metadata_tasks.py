@@ -59,8 +59,8 @@ def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, dele
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     sizes = pc.fill_null(data.column("length"), _BYTES).to_pylist()
     return [
-        ManifestsTask(version=version, data=data.slice(places[0], len(places)), deletes=rest)
-        for places in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
+        ManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
+        for indices in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
     ]
 
 
@@ -73,11 +73,11 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
         lifetimes: Whether the changes are read for lifetimes.
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
-    places = {version: place for place, version in enumerate(history.versions)}
+    indices = {version: index for index, version in enumerate(history.versions)}
     tasks: list[MetadataTask] = []
     run: list[int] = []
     for version in versions:
-        if run and (len(run) == each or places[version] != places[run[-1]] + 1):
+        if run and (len(run) == each or indices[version] != indices[run[-1]] + 1):
             tasks.append(_commits(history, run, lifetimes=lifetimes))
             run = []
         run.append(version)
@@ -124,5 +124,5 @@ def _of_commits(source: Source, history: IcebergHistory, unit: CommitsTask) -> p
     if not unit.for_lifetimes:
         return of_changes(changes)
     times = pa.array([some.time_of(version) for version in snapshots], frames.UTC_MILLIS)
-    places = pc.index_in(changes.column("version"), pa.array(list(snapshots), pa.int64()))
-    return of_changes(changes, times.take(single_chunk(places)))
+    indices = pc.index_in(changes.column("version"), pa.array(list(snapshots), pa.int64()))
+    return of_changes(changes, times.take(single_chunk(indices)))

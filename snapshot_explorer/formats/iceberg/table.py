@@ -158,7 +158,7 @@ class Iceberg(TableFormat):
         snapshots = history.metadata.snapshots
         ids = history.ids
         if any(version not in ids for version in versions):
-            elsewhere = {number: one for one, number in snapshots.numbers.items() if number}
+            elsewhere = {number: item for item, number in snapshots.numbers.items() if number}
             history = self._history([version for version in versions if version not in elsewhere])
             ids = {**elsewhere, **history.ids}
             snapshots = history.metadata.snapshots
@@ -193,9 +193,9 @@ class Iceberg(TableFormat):
         ids = map(history.ids.__getitem__, versions)
         recorded = history.metadata.snapshots.column("manifest_list", ids)
         named = [path for path in recorded if path is not None]
-        places: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
-        missing = set(self._storage.missing(places))
-        gone = {path for path, place in zip(named, places, strict=True) if place in missing}
+        indices: list[str] = source.locations.many(pa.array(named, pa.string())).to_pylist()
+        missing = set(self._storage.missing(indices))
+        gone = {path for path, index in zip(named, indices, strict=True) if index in missing}
         return ["no" if path in gone else None for path in recorded]
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - Iceberg keeps none
@@ -229,7 +229,7 @@ class Iceberg(TableFormat):
         history = self._history(versions)
         source, _ = self._current()
         snapshots = [history.snapshots[version] for version in versions]
-        found: dict[int, set[str]] = {one.id: set() for one in snapshots}
+        found: dict[int, set[str]] = {snapshot.id: set() for snapshot in snapshots}
         for begin in range(0, len(snapshots), _AT_ONCE):
             manifests = manifests_of(source, snapshots[begin : begin + _AT_ONCE])
             # Counts are null in lists of version 1, which has no deletes.
@@ -239,7 +239,7 @@ class Iceberg(TableFormat):
                 chosen["snapshot_id"].to_pylist(), chosen["location"].to_pylist(), strict=True
             ):
                 found[snapshot].add(location)
-        return [frozenset(found[one.id]) for one in snapshots]
+        return [frozenset(found[snapshot.id]) for snapshot in snapshots]
 
     def lifetime_files(self, version: int) -> pa.Table:
         """Return the FILES of a version without deletions. Reads the manifests of data files only."""
@@ -290,14 +290,14 @@ class Iceberg(TableFormat):
 
     def on_branch(self, name: str) -> "Iceberg":
         """Return the same table, bound to another branch. Reads nothing more than the metadata file."""
-        found = copy(self)
-        found._branch = None if name == MAIN else name  # noqa: SLF001 - a copy of this object
-        found._lock, found._numbers, found._known = threading.Lock(), {}, None  # noqa: SLF001 - likewise
-        return found
+        result = copy(self)
+        result._branch = None if name == MAIN else name  # noqa: SLF001 - a copy of this object
+        result._lock, result._numbers, result._known = threading.Lock(), {}, None  # noqa: SLF001 - likewise
+        return result
 
     def shared_versions(self, other: "Iceberg") -> Mapping[int, int]:
         (_, own), (_, others) = self._current(), other._current()  # noqa: SLF001 - of this class
-        return {number: others.numbers[one] for number, one in own.ids.items() if one in others.numbers}
+        return {number: others.numbers[item] for number, item in own.ids.items() if item in others.numbers}
 
     def inspect(self, name: str) -> pa.Table:
         """Return one of Iceberg's metadata tables of the whole table, from the metadata file."""
@@ -387,7 +387,7 @@ class Iceberg(TableFormat):
     def _not_found(self, history: IcebergHistory, number: int) -> SnapshotNotFoundError:
         snapshots = history.metadata.snapshots
         other = snapshots.get(number) or next(
-            (one for one in snapshots.values() if one.sequence_number == number and number), None
+            (snapshot for snapshot in snapshots.values() if snapshot.sequence_number == number and number), None
         )
         if other is not None:
             return not_in_history(history, other)

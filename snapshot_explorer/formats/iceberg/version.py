@@ -91,7 +91,9 @@ class IcebergVersion(TableVersion):
         Partition columns are those that the table's current spec takes as they are.
         """
         fields = self._partition_fields
-        return table_schema(self._schema, [one.source_ids[0] for one in fields if one.transform.name == "identity"])
+        return table_schema(
+            self._schema, [field.source_ids[0] for field in fields if field.transform.name == "identity"]
+        )
 
     @property
     def _partition_fields(self) -> Sequence[PartitionField]:

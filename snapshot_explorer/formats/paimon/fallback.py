@@ -94,7 +94,7 @@ def plan(
     first, its = sides[0]
     entries = read_state(storage, its, with_indexes=False).entries
     claimed = claimed_partitions(entries, first.schema(its), first.schemas.newest().options, snapshot.id)
-    plans = [plan_branch(side.schemas.without(OPTIONS), one) for side, one in sides]
+    plans = [plan_branch(side.schemas.without(OPTIONS), item) for side, item in sides]
     return joined(plans[0], plans[1], claimed, snapshot.id, link)
 
 
@@ -144,14 +144,14 @@ def fallback_version(
         raise refusal(features.EXPIRED_VERSION_WITH_BRANCH, version=snapshot.id, option=link.option)
     if history.newest().versions[-1:] == (snapshot.id,):
         return next(iter(other.newest().versions[-1:]), None)
-    found = [one for one in other.snapshots(other.all_from(0).versions) if one.file_kind == "snapshot"]
+    found = [item for item in other.snapshots(other.all_from(0).versions) if item.file_kind == "snapshot"]
     if not found:
         return None
-    times = [one.committed_at for one in found]
+    times = [item.committed_at for item in found]
     if times != sorted(times) or times.count(snapshot.committed_at) > 1:
         reason = "whose versions were committed at the same time or out of order"
         raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
-    before = [one.id for one in found if one.committed_at <= snapshot.committed_at]
+    before = [item.id for item in found if item.committed_at <= snapshot.committed_at]
     if not before and found[0].id != 1:
         reason = "whose versions of that time have expired"
         raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
@@ -174,11 +174,13 @@ def _same_type(left: PaimonDataType, right: PaimonDataType) -> bool:
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = [(left.key, right.key), (left.element, right.element)]
-    if any((one is None) != (other is None) or (one and other and not _same_type(one, other)) for one, other in parts):
+    if any(
+        (item is None) != (other is None) or (item and other and not _same_type(item, other)) for item, other in parts
+    ):
         return False
     pairs: list[tuple[PaimonField, PaimonField]] = list(zip(left.fields, right.fields, strict=False))
     return len(left.fields) == len(right.fields) and all(
-        one.name == other.name and _same_type(one.type, other.type) for one, other in pairs
+        item.name == other.name and _same_type(item.type, other.type) for item, other in pairs
     )
 
 
@@ -194,9 +196,9 @@ def claimed_partitions(
 def _partitions(
     entries: pa.Table, schema: PaimonSchema
 ) -> tuple[frozenset[str], frozenset[tuple[tuple[str, str | None], ...]]]:
-    found = partitions_of(entries.column("partition"), schema)
-    values = found.values.to_pylist() if schema.partition_keys else [{}] * min(len(entries), 1)
-    return frozenset(_key(row) for row in values), frozenset(tuple(text.items()) for text in found.texts)
+    partitions = partitions_of(entries.column("partition"), schema)
+    values = partitions.values.to_pylist() if schema.partition_keys else [{}] * min(len(entries), 1)
+    return frozenset(_key(row) for row in values), frozenset(tuple(text.items()) for text in partitions.texts)
 
 
 def _key(values: Mapping[str, object]) -> str:

@@ -63,9 +63,9 @@ def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask
     own = len(listed) - lists.counts[0]
     sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_pylist()
     tasks: list[MetadataTask] = []
-    for places in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
-        some = listed.slice(places[0], len(places))
-        ours = max(0, min(len(some), places[-1] + 1 - (len(listed) - own)))
+    for indices in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
+        some = listed.slice(indices[0], len(indices))
+        ours = max(0, min(len(some), indices[-1] + 1 - (len(listed) - own)))
         tasks.append(
             ManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
         )
@@ -105,9 +105,9 @@ def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commit
     changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
     if not unit.for_lifetimes:
         return of_changes(changes)
-    times = pa.array([one.committed_at for one in snapshots], frames.UTC_MILLIS)
-    places = pc.subtract(changes.column("version"), unit.version)
-    return of_changes(changes, times.take(single_chunk(places)))
+    times = pa.array([snapshot.committed_at for snapshot in snapshots], frames.UTC_MILLIS)
+    indices = pc.subtract(changes.column("version"), unit.version)
+    return of_changes(changes, times.take(single_chunk(indices)))
 
 
 def _of_state(storage: Storage, schemas: Schemas, unit: ManifestsTask) -> pa.Table:

@@ -55,11 +55,11 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
             yield name, features.MAP_LAYOUTS
 
 
-def _unread(kind: PaimonDataType) -> PaimonDataType | None:
+def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
     """Return the first unsupported type in a type, None if there is none."""
-    if kind.root in _TYPES:
-        return kind
-    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    if data_type.root in _TYPES:
+        return data_type
+    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
     return next((found for found in map(_unread, parts) if found), None)
 
 
@@ -82,10 +82,10 @@ def check_no_blobs(written: Sequence[str] | None, columns: Iterable[PaimonField]
 def file_format(file_name: str, version: int) -> str:
     """Return the format of a data file by its extension: parquet, orc, avro or blob."""
     words = file_name.lower().split(".")
-    found = words[-1] if len(words) > 1 else ""
-    if found in _COMPRESSIONS and len(words) > 2:  # noqa: PLR2004 - a name, a format and the compression
-        found = words[-2]
-    if found not in FORMATS or ".vector." in file_name.lower():
-        kind = "vector store" if ".vector." in file_name.lower() else found or "unknown"
+    result = words[-1] if len(words) > 1 else ""
+    if result in _COMPRESSIONS and len(words) > 2:  # noqa: PLR2004 - a name, a format and the compression
+        result = words[-2]
+    if result not in FORMATS or ".vector." in file_name.lower():
+        kind = "vector store" if ".vector." in file_name.lower() else result or "unknown"
         raise refusal(features.OTHER_FILE_FORMATS, version=version, format=kind, file=file_name)
-    return found
+    return result

@@ -106,13 +106,13 @@ class Paimon(TableFormat):
         small file per tag.
         """
         rewrites = self._history.rewrites
-        found = self._history.newest() if start is None else self._history.all_from(start)
+        result = self._history.newest() if start is None else self._history.all_from(start)
         if self._history.rewrites != rewrites:
             self._schemas.forget()
-        if not found.versions and start is None:
+        if not result.versions and start is None:
             # Raises for kinds of tables that are not supported, which have no snapshots.
             self._schemas.newest()
-        return found
+        return result
 
     def version(self, number: int | None) -> PaimonVersion:
         snapshot = None if number is None else self._history.snapshots([number])[0]
@@ -120,7 +120,7 @@ class Paimon(TableFormat):
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, aware, UTC. Reads a small file for each that is not cached."""
-        return [one.committed_at for one in self._history.snapshots(versions)]
+        return [item.committed_at for item in self._history.snapshots(versions)]
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
@@ -165,7 +165,7 @@ class Paimon(TableFormat):
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema in force at each version. Reads the snapshots and the schemas that they name, once each."""
-        numbers = [one.schema_id for one in self._history.snapshots(versions)]
+        numbers = [item.schema_id for item in self._history.snapshots(versions)]
         found = {number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()}
         return [found[number] for number in numbers]
 
@@ -240,8 +240,10 @@ class Paimon(TableFormat):
         """Return for each other branch the paths of its data files, or the reason why they are unknown."""
         names = [MAIN, *branch_names(self._storage)]
         branches = [Paimon(self._storage, branch=name, listed=names) for name in names if name != self._branch]
-        paths = self._storage.together(*(partial(used, one.listing, _files_of(one), one.changes) for one in branches))
-        return {one._branch: files for one, files in zip(branches, paths, strict=True)}  # noqa: SLF001 - of this class
+        paths = self._storage.together(
+            *(partial(used, branch.listing, _files_of(branch), branch.changes) for branch in branches)
+        )
+        return {item._branch: files for item, files in zip(branches, paths, strict=True)}  # noqa: SLF001 - of this class
 
     @property
     def _branch(self) -> str:

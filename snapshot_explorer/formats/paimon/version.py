@@ -297,8 +297,8 @@ def _restored(
     storage: Storage, snapshot: PaimonSnapshot | None, branch: str | None, resolved: Mapping[str, PaimonSchema]
 ) -> PaimonVersion:
     layout = Layout(branch)
-    found = PaimonVersion(
+    result = PaimonVersion(
         storage, snapshot, layout=layout, history=PaimonHistory(storage, layout), schemas=Schemas(storage, layout)
     )
-    vars(found).update(resolved)
-    return found
+    vars(result).update(resolved)
+    return result

@@ -13,10 +13,11 @@ def _inspect(invocation: Invocation) -> Frame:
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
     if system_table is None:
         rows = [
-            {"name": one.name, "meaning": one.meaning, "of_one_version": one.at_version} for one in table.inspections
+            {"name": inspection.name, "meaning": inspection.meaning, "of_one_version": inspection.at_version}
+            for inspection in table.inspections
         ]
         return Frame(pa.Table.from_pylist(rows), title=f"Metadata tables of {table.name}", noun="tables")
-    if any(one.name == system_table and one.of_rows for one in table.inspections):
+    if any(inspection.name == system_table and inspection.of_rows for inspection in table.inspections):
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
             show_read_size(invocation, name, snapshot, None, ways="Add --yes to read them all")

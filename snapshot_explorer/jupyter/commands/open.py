@@ -77,10 +77,10 @@ def _identifier(name: str) -> str:
 
 
 def _session() -> SparkSession:
-    found = sessions.active()
-    if found is None:
+    result = sessions.active()
+    if result is None:
         raise UsageError("--spark needs an active Spark session, whose catalog has the table. Start one first.")
-    return found
+    return result
 
 
 OPEN = Command(

@@ -133,8 +133,8 @@ class ChangeData:
                 f"Version {version} removes {path} without its partition values, and no earlier version has the file. "
                 "Start at a newer version."
             )
-        place = removes.column_names.index("partition_values")
-        return removes.set_column(place, "partition_values", pa.array(values, STRINGS))
+        index = removes.column_names.index("partition_values")
+        return removes.set_column(index, "partition_values", pa.array(values, STRINGS))
 
     def _events(self, commit: "_Commit", files: pa.Table, schema: DeltaSchema, change: str | None) -> Iterator[Split]:
         """Yield splits of files whose rows are all included, with one kind of change or the kinds in the files."""
@@ -150,8 +150,8 @@ class ChangeData:
             change: delete or insert.
         """
         _check_partitions(pairs, schema, commit.version)
-        for place, replaced in enumerate(pairs["before"].to_pylist()):
-            for split in file_splits(self._storage, pairs.slice(place, 1).drop_columns(["before"]), schema):
+        for index, replaced in enumerate(pairs["before"].to_pylist()):
+            for split in file_splits(self._storage, pairs.slice(index, 1).drop_columns(["before"]), schema):
                 (file,) = _plan(split).files
                 old, new = vector_of(replaced, self._storage, file.path), file.vector
                 deleted_by, not_deleted_by = (new, old) if change == "delete" else (old, new)
@@ -202,8 +202,8 @@ def _plan(split: Split) -> DeltaPlan:
 
 
 def _with_old_vectors(adds: pa.Table, removes: pa.Table) -> pa.Table:
-    places = pc.index_in(adds["path"], single_chunk(removes["path"]))
-    return adds.append_column("before", single_chunk(removes["deletion_vector"]).take(places))
+    indices = pc.index_in(adds["path"], single_chunk(removes["path"]))
+    return adds.append_column("before", single_chunk(removes["deletion_vector"]).take(indices))
 
 
 def _is_noop_merge(info: Mapping[str, Any]) -> bool:

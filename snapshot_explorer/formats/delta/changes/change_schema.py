@@ -53,21 +53,21 @@ def definitions(log: DeltaLog, start: int, actions: Actions) -> list[Definition]
         start: The first version.
     """
     protocol, metadata = log.protocol_and_metadata(start)
-    found = [Definition(version=start, protocol=protocol, metadata=metadata)]
+    result = [Definition(version=start, protocol=protocol, metadata=metadata)]
     for version in sorted({*actions.protocols, *actions.metadatas}):
         if version > start:
             protocol = actions.protocols.get(version, protocol)
             metadata = actions.metadatas.get(version, metadata)
-            found.append(Definition(version=version, protocol=protocol, metadata=metadata))
-    return found
+            result.append(Definition(version=version, protocol=protocol, metadata=metadata))
+    return result
 
 
 def check_recorded(defined: Sequence[Definition]) -> None:
     """Check that all versions of a range recorded their changes."""
-    for one in defined:
-        if not any(one.metadata.configuration.get(name, "").strip().lower() == "true" for name in RECORDED):
+    for item in defined:
+        if not any(item.metadata.configuration.get(name, "").strip().lower() == "true" for name in RECORDED):
             raise InvalidArgumentError(
-                f"Version {one.version} did not record its changes: {RECORDED[0]} is not true there "
+                f"Version {item.version} did not record its changes: {RECORDED[0]} is not true there "
                 "(DELTA_MISSING_CHANGE_DATA). Start at a version after it was set, or leave out mode='changelog': "
                 "changes that were not recorded are then derived from files."
             )
@@ -79,13 +79,13 @@ def check_schemas(defined: Sequence[Definition], schema: DeltaSchema, reading: i
     Columns may have been added or widened; any other change is refused.
     """
     check_names(schema)
-    for one in defined:
-        older = check_readable(one.protocol, one.metadata)
+    for item in defined:
+        older = check_readable(item.protocol, item.metadata)
         what = _incompatible_column(older.fields, schema.fields, is_mapped=schema.mode != "none")
         if what is None and _partition_names(older) != _partition_names(schema):
             what = "the partition columns are others"
         if what is not None:
-            raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=one.version, reading=reading, what=what)
+            raise refusal(features.CHANGES_ACROSS_SCHEMAS, version=item.version, reading=reading, what=what)
 
 
 def check_names(schema: DeltaSchema) -> None:

@@ -128,12 +128,12 @@ def _metadata_column(name: str, events: DeltaEvents, batch: pa.RecordBatch, *, i
                 )
             return pa.repeat(pa.scalar(events.committed_at, HIDDEN.field(name).type), batch.num_rows)
     changes = batch.column(batch.num_columns - 1) if is_stored else pa.repeat(events.change, batch.num_rows)
-    places = pc.index_in(changes, _CHANGES)
-    if places.null_count:
-        unknown = changes.filter(places.is_null())[0].as_py()
+    indices = pc.index_in(changes, _CHANGES)
+    if indices.null_count:
+        unknown = changes.filter(indices.is_null())[0].as_py()
         raise CorruptTableError(
             f"The change data file {events.files.files[0]}, or one read with it, has {unknown!r} in {CHANGE_TYPE}; "
             f"known values are {', '.join(_CHANGES.to_pylist())}. It is damaged; use mode='delta', which does not "
             "read it."
         )
-    return changes if name == CHANGE_TYPE else _KINDS.take(places)
+    return changes if name == CHANGE_TYPE else _KINDS.take(indices)

@@ -95,14 +95,14 @@ class Readability:
         missing = self._at(versions[-1], newest)
         present = self._present(actions.removes)
         commits = _by_version(actions)
-        found: dict[int, Readable | None] = {}
+        result: dict[int, Readable | None] = {}
         back = _Back(missing)
         for version in reversed(versions):
-            found[version] = back.readable if version in whole else "no"
+            result[version] = back.readable if version in whole else "no"
             back.step(commits.get(version, _Commit()), present)
         with self._lock:
             self._last = back.missing()
-        return found
+        return result
 
     def near(self, version: int) -> Readable | None:
         """Return whether a version can be loaded if only its checkpoint is left. Costs the same as `of`."""
@@ -155,11 +155,11 @@ class Readability:
                 strict=True,
             )
         }
-        wanted = dict.fromkeys(place for places in every.values() for place in places if place)
+        wanted = dict.fromkeys(index for indices in every.values() for index in indices if index)
         there = self._there(list(wanted))
         return {
-            key: _all(None if place is None else there.get(place) for place in places if place != _NOWHERE)
-            for key, places in every.items()
+            key: _all(None if index is None else there.get(index) for index in indices if index != _NOWHERE)
+            for key, indices in every.items()
         }
 
     def _place(self, path: str) -> str | None:

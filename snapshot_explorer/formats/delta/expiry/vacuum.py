@@ -97,10 +97,12 @@ class Vacuum:
         own = duration_of(state.metadata.configuration, _AGE)
         keep, removed = self._keep(rule, own)
         cutoff = to_millis(check_age(rule.now, keep))
-        kept = {one for row in removed if row.deleted_at >= cutoff for one in row.paths}
+        kept = {path for row in removed if row.deleted_at >= cutoff for path in row.paths}
         live = self._live(state)
         there = list(self._files(state))
-        freed = [one for one in there if one.modified_ms < cutoff and one.path not in live and one.path not in kept]
+        freed = [
+            item for item in there if item.modified_ms < cutoff and item.path not in live and item.path not in kept
+        ]
         frame = _freed_frame(freed, lifetimes)
         versions = self._versions(lifetimes, state.version, there, freed)
         return Expiry(
@@ -142,7 +144,7 @@ class Vacuum:
         if last:
             # A version loses no file, if what was removed after it is kept.
             later = [row.deleted_at for row in removed if row.version > last[0] and row.deleted_at]
-            reach = max((rule.now - from_millis(one) for one in later), default=timedelta(0))
+            reach = max((rule.now - from_millis(item) for item in later), default=timedelta(0))
             if reach > keep:
                 keep = math.ceil(reach / _HOUR) * _HOUR
                 removed = self._removed(rule.now, keep, last)
@@ -157,7 +159,7 @@ class Vacuum:
     def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_RemovedFiles]:
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
-        wanted = [one.version for one in commits if _is_young(one, begin) or one.version in last]
+        wanted = [commit.version for commit in commits if _is_young(commit, begin) or commit.version in last]
         if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
             begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
             raise refusal(
@@ -178,25 +180,25 @@ class Vacuum:
 
     def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
-        return frozenset(place for path, vector in rows for place in self._places(path, vector))
+        return frozenset(index for path, vector in rows for index in self._places(path, vector))
 
     def _places(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
         """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
-        places = [self._below(path)]
+        indices = [self._below(path)]
         if vector is not None and vector["storage_type"] == "u":
             found = vector_of(vector, self._storage, path)
-            places.append(None if found is None else found.path)
-        return tuple(place for place in places if place is not None)
+            indices.append(None if found is None else found.path)
+        return tuple(index for index in indices if index is not None)
 
     def _below(self, path: str) -> str | None:
         if not is_absolute(path):
             return path
         root = self._storage.resolve_external(self._storage.root) if is_absolute(self._storage.root) else ""
         try:
-            place = self._storage.resolve_external(path)
+            index = self._storage.resolve_external(path)
         except (UnsupportedFeatureError, CorruptTableError):
             return None
-        return place.removeprefix(f"{root.rstrip('/')}/") if place.startswith(f"{root.rstrip('/')}/") else None
+        return index.removeprefix(f"{root.rstrip('/')}/") if index.startswith(f"{root.rstrip('/')}/") else None
 
     def _files(self, state: DeltaState) -> Iterator[_File]:
         """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
@@ -220,21 +222,21 @@ class Vacuum:
         listing = self._log.listing()
         versions = [version for version in listing.versions() if version <= newest]
         whole = listing.loadable
-        present, taken = {one.path for one in there}, {one.path for one in freed}
+        present, taken = {item.path for item in there}, {item.path for item in freed}
         needs = list(zip(map(self._below, lifetimes.column("path").to_pylist()), vector_files(lifetimes), strict=True))
         gone = _lacking(
-            lifetimes, versions, [any(one is not None and one not in present for one in pair) for pair in needs]
+            lifetimes, versions, [any(item is not None and item not in present for item in pair) for pair in needs]
         )
-        lost = _lacking(lifetimes, versions, [any(one in taken for one in pair) for pair in needs])
+        lost = _lacking(lifetimes, versions, [any(item in taken for item in pair) for pair in needs])
         rows = []
-        for place, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
+        for index, (version, time) in enumerate(zip(versions, self._times(versions), strict=True)):
             outcome, because = "kept", "no file that it needs would be deleted"
             if version not in whole:
                 outcome, because = "gone", "a part of its log is missing, or was cleaned away"
-            elif gone[place]:
-                outcome, because = "gone", f"{gone[place]:,} of its files do not exist"
-            elif lost[place]:
-                outcome, because = "lost", f"{lost[place]:,} of its files would be deleted"
+            elif gone[index]:
+                outcome, because = "gone", f"{gone[index]:,} of its files do not exist"
+            elif lost[index]:
+                outcome, because = "lost", f"{lost[index]:,} of its files would be deleted"
             elif version == versions[-1]:
                 because = "the newest"
             rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
@@ -304,29 +306,29 @@ def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]
     counts = np.zeros(len(versions) + 1, np.int64)
     np.add.at(counts, begins, 1)
     np.subtract.at(counts, ends, 1)
-    found: list[int] = np.cumsum(counts)[:-1].tolist()
-    return found
+    result: list[int] = np.cumsum(counts)[:-1].tolist()
+    return result
 
 
 def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
     rows = lifetimes.select(["path", "partition", "removed_version"]).to_pylist()
     known = {row["path"]: row for row in rows}
-    vectors = {one for one in vector_files(lifetimes) if one is not None}
+    vectors = {item for item in vector_files(lifetimes) if item is not None}
     rows = []
-    for one in sorted(freed, key=lambda file: file.path):
-        row = known.get(one.path, {})
-        what = "data" if row else "deletion vector" if one.path in vectors else "untracked"
-        what = "change data" if one.path.startswith("_change_data/") else what
-        rows.append({**row, "what": what, "path": one.path, "size_bytes": one.size_bytes})
+    for file in sorted(freed, key=lambda file: file.path):
+        row = known.get(file.path, {})
+        what = "data" if row else "deletion vector" if file.path in vectors else "untracked"
+        what = "change data" if file.path.startswith("_change_data/") else what
+        rows.append({**row, "what": what, "path": file.path, "size_bytes": file.size_bytes})
     return frame_of(rows, frames.FREED)
 
 
 def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
     """Return the HOLDERS frame: files that younger versions keep; Delta has no other holders in a table."""
-    present = {one.path for one in there} - {one.path for one in freed}
+    present = {item.path for item in there} - {item.path for item in freed}
     held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
     kept = held & present
-    sizes = {one.path: one.size_bytes for one in there}
+    sizes = {item.path: item.size_bytes for item in there}
     row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
     return frame_of([row], frames.HOLDERS)
 

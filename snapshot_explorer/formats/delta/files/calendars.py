@@ -61,8 +61,8 @@ def rebased(values: pa.Array, calendar: Calendar, *, is_int96: bool) -> pa.Array
         return values
     limit = _FIRST_DAY * _DAY_MICROS if is_time and calendar.zone in _UTC else _UNIFORM if is_time else _FIRST_DAY
     numbers = values.cast(pa.int64()) if is_time else values.cast(pa.int32()).cast(pa.int64())
-    least = pc.min(numbers).as_py()
-    if least is None or least >= limit:
+    minimum = pc.min(numbers).as_py()
+    if minimum is None or minimum >= limit:
         return values
     if not is_time:
         days = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)

@@ -45,8 +45,8 @@ def found(fields: Sequence[DeltaField], file_fields: pa.Schema, origin: Origin) 
             "the table."
         )
     columns = _FileColumns(every, origin)
-    places = [None if field.type.root == "void" else columns.position(field) for field in fields]
-    return [None if place is None else every[place] for place in places]
+    indices = [None if field.type.root == "void" else columns.position(field) for field in fields]
+    return [None if index is None else every[index] for index in indices]
 
 
 def field_id(field: pa.Field) -> int | None:
@@ -71,15 +71,15 @@ class _FileColumns:
     def position(self, field: DeltaField) -> int | None:
         """Return the position of the field of a column: by id or exact name, or by name ignoring case."""
         if self._origin.mode == "id" and field.id is not None:
-            places: Sequence[int] = self._by_id.get(field.id, ())
+            indices: Sequence[int] = self._by_id.get(field.id, ())
         else:
-            places = self._by_name.get(field.stored) or self._by_folded_name.get(field.stored.lower(), ())
-        if len(places) > 1:
+            indices = self._by_name.get(field.stored) or self._by_folded_name.get(field.stored.lower(), ())
+        if len(indices) > 1:
             raise CorruptTableError(
-                f"The data file {self._origin.path} has {len(places)} columns that match {field.name!r}. It may have "
+                f"The data file {self._origin.path} has {len(indices)} columns that match {field.name!r}. It may have "
                 "been overwritten; compare it with a copy of the table."
             )
-        return places[0] if places else None
+        return indices[0] if indices else None
 
 
 def _positions(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
@@ -89,68 +89,68 @@ def _positions(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
     return positions
 
 
-def conform(values: pa.Array, kind: DeltaDataType, origin: Origin) -> pa.Array:
+def conform(values: pa.Array, data_type: DeltaDataType, origin: Origin) -> pa.Array:
     """Return values of a file cast to the Arrow type of a table's type.
 
     Raises:
         pyarrow.ArrowException: A value is not of the type.
     """
-    target = arrow_type(kind)
-    if kind.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
-        return padded(values, kind)
+    target = arrow_type(data_type)
+    if data_type.root in _ATOMIC and values.type == target and origin.calendar == _TODAYS:
+        return padded(values, data_type)
     values = plain(values)
-    if kind.root == "struct":
-        return _struct(values, kind, target, origin)
-    if kind.root == "array" and kind.element:
-        return _array(values, kind.element, target, origin)
-    if kind.root == "map" and kind.key and kind.element:
+    if data_type.root == "struct":
+        return _struct(values, data_type, target, origin)
+    if data_type.root == "array" and data_type.element:
+        return _array(values, data_type.element, target, origin)
+    if data_type.root == "map" and data_type.key and data_type.element:
         if not isinstance(values, pa.MapArray):
-            raise _unsupported_type(values, kind)
-        keys, items = conform(values.keys, kind.key, origin), conform(values.items, kind.element, origin)
+            raise _unsupported_type(values, data_type)
+        keys, items = conform(values.keys, data_type.key, origin), conform(values.items, data_type.element, origin)
         return with_entries(values, target, keys, items)
-    if kind.root == "variant":
+    if data_type.root == "variant":
         return _variant(values, target)
-    if kind.root == "void":
+    if data_type.root == "void":
         return pa.nulls(len(values))
-    if kind.root == "timestamp_ntz":
+    if data_type.root == "timestamp_ntz":
         # Spark always writes these in the Gregorian calendar. Dates that became timestamps are in the Julian calendar.
         days = rebased(values, origin.calendar, is_int96=False) if pa.types.is_date32(values.type) else values
-        return _timestamp(days, kind, target)
+        return _timestamp(days, data_type, target)
     # Of the types that Spark writes timestamps in, only INT96 does not record whether they are in UTC.
-    is_int96 = kind.root == "timestamp" and getattr(values.type, "tz", None) is None
-    return rebased(_ATOMIC[kind.root](values, kind, target), origin.calendar, is_int96=is_int96)
+    is_int96 = data_type.root == "timestamp" and getattr(values.type, "tz", None) is None
+    return rebased(_ATOMIC[data_type.root](values, data_type, target), origin.calendar, is_int96=is_int96)
 
 
 def is_exact(stored: pa.Field, field: DeltaField, origin: Origin) -> bool:
     """Return whether `conform` returns the values of a file's column as they are."""
-    kind = field.type
-    is_same = kind.root in _ATOMIC and stored.type == arrow_type(kind) and origin.calendar == _TODAYS
-    return bool(is_same) and kind.char_length is None
+    data_type = field.type
+    is_same = data_type.root in _ATOMIC and stored.type == arrow_type(data_type) and origin.calendar == _TODAYS
+    return bool(is_same) and data_type.char_length is None
 
 
-def padded(values: pa.Array, kind: DeltaDataType) -> pa.Array:
+def padded(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
     """Return values of a type, those of a char(n) padded with spaces.
 
     Writers may omit the spaces, and Delta's own reader adds them.
     """
-    return values if kind.char_length is None else pc.utf8_rpad(values, kind.char_length)
+    return values if data_type.char_length is None else pc.utf8_rpad(values, data_type.char_length)
 
 
-def _unsupported_type(values: pa.Array, kind: DeltaDataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
+def _unsupported_type(values: pa.Array, data_type: DeltaDataType) -> UnsupportedFeatureError:
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(data_type))
 
 
-def _struct(values: pa.Array, kind: DeltaDataType, target: pa.StructType, origin: Origin) -> pa.Array:
+def _struct(values: pa.Array, data_type: DeltaDataType, target: pa.StructType, origin: Origin) -> pa.Array:
     if not isinstance(values, pa.StructArray):
-        raise _unsupported_type(values, kind)
+        raise _unsupported_type(values, data_type)
     columns = _FileColumns(list(values.type), origin)
     children = []
-    for field in kind.fields:
-        place = None if field.type.root == "void" else columns.position(field)
+    for field in data_type.fields:
+        index = None if field.type.root == "void" else columns.position(field)
         children.append(
             pa.nulls(len(values), arrow_type(field.type))
-            if place is None
-            else conform(values.field(place), field.type, origin)
+            if index is None
+            else conform(values.field(index), field.type, origin)
         )
     return with_fields(values, target, children)
 
@@ -190,60 +190,60 @@ _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _number(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
-    if not _is(values, *_INTEGERS[kind.root]):
-        raise _unsupported_type(values, kind)
+def _number(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
+    if not _is(values, *_INTEGERS[data_type.root]):
+        raise _unsupported_type(values, data_type)
     return values.cast(target)
 
 
-def _float(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
+def _float(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     known = (pa.float16(), pa.float32())
-    if not _is(values, *known, *((pa.float64(), *_SMALL) if kind.root == "double" else ())):
-        raise _unsupported_type(values, kind)
+    if not _is(values, *known, *((pa.float64(), *_SMALL) if data_type.root == "double" else ())):
+        raise _unsupported_type(values, data_type)
     return values.cast(target)
 
 
-def _decimal(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
+def _decimal(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(values.type):
-        more = kind.scale - values.type.scale
-        if more >= 0 and kind.precision - kind.scale >= values.type.precision - values.type.scale:
+        more = data_type.scale - values.type.scale
+        if more >= 0 and data_type.precision - data_type.scale >= values.type.precision - values.type.scale:
             return values.cast(target)
     elif _is(values, *_SMALL, pa.int64()):
         digits = 20 if values.type == pa.int64() else 10
-        if kind.precision - kind.scale >= digits:
+        if data_type.precision - data_type.scale >= digits:
             return values.cast(pa.decimal128(digits, 0)).cast(target)
-    raise _unsupported_type(values, kind)
+    raise _unsupported_type(values, data_type)
 
 
-def _boolean(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
+def _boolean(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     if values.type != target:
-        raise _unsupported_type(values, kind)
+        raise _unsupported_type(values, data_type)
     return values
 
 
-def _text(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
-    if not _is(values, *_TEXTS) and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
-        raise _unsupported_type(values, kind)
-    return padded(values.cast(target), kind)
+def _text(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
+    if not _is(values, *_TEXTS) and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+        raise _unsupported_type(values, data_type)
+    return padded(values.cast(target), data_type)
 
 
-def _date(values: pa.Array, kind: DeltaDataType, target: pa.DataType) -> pa.Array:
+def _date(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_date(values.type):
-        raise _unsupported_type(values, kind)
+        raise _unsupported_type(values, data_type)
     return values.cast(target)
 
 
-def _timestamp(values: pa.Array, kind: DeltaDataType, target: pa.TimestampType) -> pa.Array:
+def _timestamp(values: pa.Array, data_type: DeltaDataType, target: pa.TimestampType) -> pa.Array:
     """Return timestamps; one without a zone is read as UTC, and one with a zone as its time in UTC.
 
     Source: spark ParquetVectorUpdaterFactory.
     """
     if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
         return int96.timestamps(values, "us").view(target)
-    if kind.root == "timestamp_ntz" and pa.types.is_date32(values.type):
+    if data_type.root == "timestamp_ntz" and pa.types.is_date32(values.type):
         return values.cast(target)
     if not pa.types.is_timestamp(values.type):
-        raise _unsupported_type(values, kind)
+        raise _unsupported_type(values, data_type)
     return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)
 
 

@@ -143,7 +143,7 @@ def batches(
     there, are_exact = columns.of(opened_file)
     names = [field.name for field in there if field is not None]
     if len(names) < len(there):
-        absent = [field for field, place in zip(fields, there, strict=True) if place is None]
+        absent = [field for field, index in zip(fields, there, strict=True) if index is None]
         origin, rows = opened_file.origin, opened_file.rows
         check_absent(expected, absent, opened_file.schema, origin, rows=rows, lacks_all=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)

@@ -202,33 +202,33 @@ def _positions(body: bytes, vector: DeltaVector, rows: int) -> Positions:
         raise CorruptBytesError(f"it has {len(body)} bytes, but the log says {vector.size_bytes}")
     magic = int.from_bytes(body[:_WORD], "little")
     if magic == _PORTABLE:
-        found, end = roaring.decode_64(body, _WORD, rows)
+        result, end = roaring.decode_64(body, _WORD, rows)
     elif magic == _NATIVE:
-        found, end = _native(body, rows)
+        result, end = _native(body, rows)
     else:
         raise CorruptBytesError(f"its magic number {magic} is unknown")
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
-    if len(found) != vector.cardinality:
+    if len(result) != vector.cardinality:
         raise CorruptBytesError(
-            f"Deletion vector integrity check failed. Encountered a cardinality mismatch: {len(found)} rows, but the "
+            f"Deletion vector integrity check failed. Encountered a cardinality mismatch: {len(result)} rows, but the "
             f"log says {vector.cardinality}"
         )
-    return found
+    return result
 
 
 def _native(body: bytes, rows: int) -> tuple[Positions, int]:
     """Return the positions of a bitmap with one size-prefixed part per high word."""
     count = int.from_bytes(body[_WORD : 2 * _WORD], "little", signed=True)
-    place = 2 * _WORD
+    index = 2 * _WORD
     found = [np.zeros(0, np.int64)]
     if not 0 <= count <= len(body):
         raise CorruptBytesError(f"it has {count} parts in {len(body)} bytes")
     for high in range(count):
-        size = int.from_bytes(body[place : place + _WORD], "little", signed=True)
-        numbers, end = roaring.decode(body, place + _WORD, min(1 << 32, rows - (high << 32)))
-        if end != place + _WORD + size:
-            raise CorruptBytesError(f"a part of {size} bytes ends after {end - place - _WORD}")
+        size = int.from_bytes(body[index : index + _WORD], "little", signed=True)
+        numbers, end = roaring.decode(body, index + _WORD, min(1 << 32, rows - (high << 32)))
+        if end != index + _WORD + size:
+            raise CorruptBytesError(f"a part of {size} bytes ends after {end - index - _WORD}")
         found.append(numbers + (high << 32))
-        place = end
-    return np.concatenate(found), place
+        index = end
+    return np.concatenate(found), index

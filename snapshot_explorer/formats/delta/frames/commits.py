@@ -85,7 +85,7 @@ class DeltaHistory:
         if versions[0] == 0:
             return LiveFiles(version=-1, adds=actions.adds.slice(0, 0))
         whole = self._log.listing().loadable
-        version = next((one for one in (versions[0] - 1, *versions) if one in whole), None)
+        version = next((item for item in (versions[0] - 1, *versions) if item in whole), None)
         if version is None or not self._is_cheap(version):
             return None
         for _ in range(_TRIES):
@@ -103,7 +103,7 @@ class DeltaHistory:
             return False
         segment = self._log.segment(version)
         files = [*segment.checkpoint, *segment.commits]
-        return len(files) <= _CHEAP_FILES and sum(one.size_bytes or 0 for one in files) <= _CHEAP_BYTES
+        return len(files) <= _CHEAP_FILES and sum(file.size_bytes or 0 for file in files) <= _CHEAP_BYTES
 
 
 def _runs(versions: Sequence[int], committed: Collection[int]) -> Iterator[Sequence[int]]:

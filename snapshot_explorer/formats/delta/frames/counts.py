@@ -74,7 +74,7 @@ def counts_of(versions: Sequence[int], actions: Actions, known: LiveFiles | None
     rows = _Sum(())
     if known is not None and known.version < versions[0]:
         live, rows = _live(known.adds, touched)
-    found: dict[int, Counts] = {}
+    result: dict[int, Counts] = {}
     for version in versions:
         commit = commits.get(version, _Commit())
         removed = []
@@ -92,16 +92,16 @@ def counts_of(versions: Sequence[int], actions: Actions, known: LiveFiles | None
             live, rows = _live(known.adds, touched)
         added = [size for _, size in commit.added]
         added_rows, removed_rows = _rows(commit, removed)
-        found[version] = Counts(
+        result[version] = Counts(
             added_files=len(added),
             removed_files=len(removed),
             added_rows=added_rows,
             removed_rows=removed_rows,
-            added_bytes=_Sum(one.size_bytes for one in added).value,
-            removed_bytes=_Sum(one.size_bytes for one in removed).value,
+            added_bytes=_Sum(item.size_bytes for item in added).value,
+            removed_bytes=_Sum(item.size_bytes for item in removed).value,
             total_rows=rows.value if known is not None and known.version <= version else None,
         )
-    return found
+    return result
 
 
 def _live(adds: pa.Table, touched: pa.Array) -> tuple[dict[str, Size], "_Sum"]:

@@ -78,11 +78,13 @@ def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[l
 
 def _in_order(actions: Sequence[FileActions], metadata: Metadata) -> pa.Table:
     entries = [
-        entries_frame(one.files, one.kind, partitions=partition_texts(one.files, metadata), rows=rows_of(one.files))
-        for one in actions
+        entries_frame(
+            action.files, action.kind, partitions=partition_texts(action.files, metadata), rows=rows_of(action.files)
+        )
+        for action in actions
     ]
     together = pa.concat_tables([frames.ENTRIES.empty_table(), *entries])
     if len(actions) <= 1:
         return together
-    order = np.argsort(np.concatenate([one.places for one in actions]), kind="stable")
+    order = np.argsort(np.concatenate([action.places for action in actions]), kind="stable")
     return together.take(pa.array(order))

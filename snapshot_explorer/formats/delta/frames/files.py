@@ -52,10 +52,10 @@ def changes_frame(
         return together
     numbers = np.array(versions, np.int64)
     order = np.argsort(numbers)
-    places = order[np.searchsorted(numbers[order], together.column("version").to_numpy())]
-    if (places[1:] >= places[:-1]).all():
+    indices = order[np.searchsorted(numbers[order], together.column("version").to_numpy())]
+    if (indices[1:] >= indices[:-1]).all():
         return together  # as of commits that only add
-    return together.take(pa.array(np.argsort(places, kind="stable")))
+    return together.take(pa.array(np.argsort(indices, kind="stable")))
 
 
 def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:

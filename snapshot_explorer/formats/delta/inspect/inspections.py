@@ -235,7 +235,7 @@ def _logical(path: Sequence[str], metadata: Metadata) -> list[str]:
     kind = _json(metadata.schema_json)
     for physical in path:
         fields = kind.get("fields") if isinstance(kind, dict) else None
-        field: dict[str, Any] = next((one for one in fields or () if _physical(one) == physical), {})
+        field: dict[str, Any] = next((item for item in fields or () if _physical(item) == physical), {})
         names.append(str(field.get("name", physical)))
         kind = field.get("type")
     return names
@@ -254,8 +254,8 @@ def _properties(state: DeltaState) -> list[tuple[str, str]]:
 
 def _transactions(state: DeltaState) -> pa.Table:
     rows = [
-        {"appId": one.app_id, "version": one.version, "lastUpdated": _moment(one.last_updated)}
-        for _, one in sorted(state.transactions.items())
+        {"appId": item.app_id, "version": item.version, "lastUpdated": _moment(item.last_updated)}
+        for _, item in sorted(state.transactions.items())
     ]
     return _table(rows, _TRANSACTIONS)
 
@@ -266,11 +266,11 @@ def text(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> list[tuple[str, str | None]] | None:
-    return [(key, text(one)) for key, one in value.items()] if isinstance(value, dict) else None
+    return [(key, text(item)) for key, item in value.items()] if isinstance(value, dict) else None
 
 
-def _named(value: Any, kind: pa.StructType) -> dict[str, str | None] | None:
-    return {field.name: text(value.get(field.name)) for field in kind} if isinstance(value, dict) else None
+def _named(value: Any, dtype: pa.StructType) -> dict[str, str | None] | None:
+    return {field.name: text(value.get(field.name)) for field in dtype} if isinstance(value, dict) else None
 
 
 def _long(value: Any) -> int | None:
@@ -297,7 +297,7 @@ def _table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
 
 
 def _unknown(name: str) -> InvalidArgumentError:
-    names = [one.name for one in INSPECTIONS]
+    names = [item.name for item in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return InvalidArgumentError(f"No metadata table is called {name!r}.{hint} There are: {', '.join(names)}.")

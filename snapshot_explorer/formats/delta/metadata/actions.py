@@ -175,10 +175,10 @@ def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], 
     others: dict[str, list[Any]] = {}
     try:
         # Most lines are adds, which are parsed in one pass.
-        found = _parsed(lines)
-        adds = [body for one in found if (body := one.get("add")) is not None]
-        for one in [one for one in found if "add" not in one or len(one) > 1]:
-            for kind, body in one.items():
+        actions = _parsed(lines)
+        adds = [body for item in actions if (body := item.get("add")) is not None]
+        for action in [item for item in actions if "add" not in item or len(item) > 1]:
+            for kind, body in action.items():
                 if body is not None and kind != "add":
                     others.setdefault(kind, []).append(body)
     except (orjson.JSONDecodeError, AttributeError) as error:

@@ -30,10 +30,10 @@ T = TypeVar("T")
 def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
     """Return the first commits of up to that many bytes, at least one, and the rest."""
     held = 0
-    for place, commit in enumerate(commits):
+    for index, commit in enumerate(commits):
         held += _UNKNOWN_SIZE if commit.size_bytes is None else commit.size_bytes
         if held >= limit:
-            return commits[: place + 1], commits[place + 1 :]
+            return commits[: index + 1], commits[index + 1 :]
     return commits, ()
 
 
@@ -65,18 +65,18 @@ class CommitReader:
         kept = self._of_kept(commits)
         if kept is not None:
             return kept
-        found = parse_commits(self._contents(commits), infos=False, limits=self._storage.limits)
+        result = parse_commits(self._contents(commits), infos=False, limits=self._storage.limits)
         # If the listing cannot identify a file, it is read each time.
-        if all(one.size_bytes is not None and one.modified is not None for one in commits):
-            self._keep(commits, found)
-        return found
+        if all(commit.size_bytes is not None and commit.modified is not None for commit in commits):
+            self._keep(commits, result)
+        return result
 
     def _keep(self, commits: Sequence[LogFile], actions: Actions) -> None:
         with self._lock:
             self._kept.append((commits, actions))
             # The columns of small commits take as much memory as those of large ones, and each update adds one.
             while len(self._kept) > _BATCHES_KEPT or (
-                sum(one.size_bytes or 0 for some, _ in self._kept for one in some) > BYTES_KEPT
+                sum(item.size_bytes or 0 for some, _ in self._kept for item in some) > BYTES_KEPT
             ):
                 self._kept.popleft()
 
@@ -96,7 +96,7 @@ class CommitReader:
         left = commits
         while left:
             some, left = first_batch(left, BYTES_AT_ONCE)
-            for commit, content in zip(some, self._storage.read_each([one.path for one in some]), strict=True):
+            for commit, content in zip(some, self._storage.read_each([item.path for item in some]), strict=True):
                 yield commit.version, commit.path, content
                 check_size(commit.path, commit.size_bytes, content)
 
@@ -133,4 +133,4 @@ def _rows_between(files: pa.Table, first: int, last: int) -> pa.Table:
 
 
 def _items_between(found: Mapping[int, T], first: int, last: int) -> dict[int, T]:
-    return {version: one for version, one in found.items() if first <= version <= last}
+    return {version: item for version, item in found.items() if first <= version <= last}

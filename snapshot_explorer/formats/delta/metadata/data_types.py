@@ -146,36 +146,37 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
 
 def _collation(kind: object, listed: Mapping[str, str]) -> str | None:
     """Return the collation of a field's own texts, or of those in its arrays and maps; None if they have none."""
-    found = _TEXT.fullmatch(kind) if isinstance(kind, str) else None
-    names = [*map(str, listed.values()), *([found[1].split()[-1]] if found and found[1] else [])]
+    match = _TEXT.fullmatch(kind) if isinstance(kind, str) else None
+    names = [*map(str, listed.values()), *([match[1].split()[-1]] if match and match[1] else [])]
     return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)
 
 
-def _with_char_lengths(kind: DeltaDataType, declared: str) -> DeltaDataType:
+def _with_char_lengths(data_type: DeltaDataType, declared: str) -> DeltaDataType:
     """Return a type with the lengths of each char(n) in its declared type, such as `struct<a:char(4),b:int>`.
 
     Source: spark CharVarcharUtils.getRawType, addPaddingForScan.
     """
-    if kind.root == "string":
-        found = _CHAR.fullmatch(declared)
-        return replace(kind, char_length=int(found[1])) if found else kind
+    if data_type.root == "string":
+        match = _CHAR.fullmatch(declared)
+        return replace(data_type, char_length=int(match[1])) if match else data_type
     inside = _type_arguments(declared) if "char(" in declared.lower() else []
-    if kind.root == "struct":
-        names = {field.name for field in kind.fields}
+    if data_type.root == "struct":
+        names = {field.name for field in data_type.fields}
         types = dict(part.partition(":")[::2] for part in inside)
         # The declared type keeps the old name of a field that was renamed.
-        renamed = {place: text for place, (name, text) in enumerate(types.items()) if name not in names}
-        texts = [types.get(one.name, renamed.get(place, "")) for place, one in enumerate(kind.fields)]
+        renamed = {index: text for index, (name, text) in enumerate(types.items()) if name not in names}
+        texts = [types.get(item.name, renamed.get(index, "")) for index, item in enumerate(data_type.fields)]
         fields = [
-            replace(one, type=_with_char_lengths(one.type, text)) for one, text in zip(kind.fields, texts, strict=True)
+            replace(item, type=_with_char_lengths(item.type, text))
+            for item, text in zip(data_type.fields, texts, strict=True)
         ]
-        return replace(kind, fields=tuple(fields))
-    if kind.root == "array" and kind.element and len(inside) == 1:
-        return replace(kind, element=_with_char_lengths(kind.element, inside[0]))
-    if kind.root == "map" and kind.key and kind.element and len(inside) == 2:  # noqa: PLR2004 - key and value
-        key, element = _with_char_lengths(kind.key, inside[0]), _with_char_lengths(kind.element, inside[1])
-        return replace(kind, key=key, element=element)
-    return kind
+        return replace(data_type, fields=tuple(fields))
+    if data_type.root == "array" and data_type.element and len(inside) == 1:
+        return replace(data_type, element=_with_char_lengths(data_type.element, inside[0]))
+    if data_type.root == "map" and data_type.key and data_type.element and len(inside) == 2:  # noqa: PLR2004 - key and value
+        key, element = _with_char_lengths(data_type.key, inside[0]), _with_char_lengths(data_type.element, inside[1])
+        return replace(data_type, key=key, element=element)
+    return data_type
 
 
 def _type_arguments(declared: str) -> list[str]:
@@ -229,8 +230,8 @@ def _primitive(spelled: str) -> DeltaDataType:
         return DeltaDataType(root=spelled)
     if spelled == "null":  # Spark 3.0 and older
         return DeltaDataType(root="void")
-    if found := _DECIMAL.fullmatch(spelled):
-        precision, scale = int(found[1] or 10), int(found[2] or 0)
+    if match := _DECIMAL.fullmatch(spelled):
+        precision, scale = int(match[1] or 10), int(match[2] or 0)
         if not (1 <= precision <= _GREATEST_PRECISION and scale <= precision):
             raise ValueError(f"{spelled!r} is not a type")
         return DeltaDataType(root="decimal", precision=precision, scale=scale)
@@ -239,58 +240,58 @@ def _primitive(spelled: str) -> DeltaDataType:
     return DeltaDataType(root=spelled)
 
 
-def is_known(kind: DeltaDataType) -> bool:
+def is_known(data_type: DeltaDataType) -> bool:
     """Return whether a type, and the types in it, are supported."""
-    if kind.root in _ARROW:
+    if data_type.root in _ARROW:
         return True
-    return kind.root in ("decimal", "array", "map", "struct") and all(is_known(part) for part in parts(kind))
+    return data_type.root in ("decimal", "array", "map", "struct") and all(is_known(part) for part in parts(data_type))
 
 
-def parts(kind: DeltaDataType) -> list[DeltaDataType]:
+def parts(data_type: DeltaDataType) -> list[DeltaDataType]:
     """Return the types in a type."""
-    if kind.element is None and not kind.fields:
+    if data_type.element is None and not data_type.fields:
         return []  # nearly all
-    return [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    return [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
 
 
 def collation_of(field: DeltaField) -> str | None:
     """Return the first collation in a field; None if it has none."""
     if field.collation or (field.type.element is None and not field.type.fields):
         return field.collation  # nearly all
-    inside = (collation_of(one) for kind in _tree(field.type) for one in kind.fields)
+    inside = (collation_of(item) for kind in _tree(field.type) for item in kind.fields)
     return next((found for found in inside if found), None)
 
 
-def _tree(kind: DeltaDataType) -> Iterator[DeltaDataType]:
-    yield kind
-    for part in (kind.key, kind.element):
+def _tree(data_type: DeltaDataType) -> Iterator[DeltaDataType]:
+    yield data_type
+    for part in (data_type.key, data_type.element):
         if part is not None:
             yield from _tree(part)
 
 
-def has(kind: DeltaDataType, root: str) -> bool:
+def has(data_type: DeltaDataType, root: str) -> bool:
     """Return whether a type, or a type in it, has a root."""
-    return kind.root == root or any(has(part, root) for part in parts(kind))
+    return data_type.root == root or any(has(part, root) for part in parts(data_type))
 
 
-def arrow_type(kind: DeltaDataType) -> pa.DataType:
+def arrow_type(data_type: DeltaDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A timestamp is one of microseconds in UTC, a timestamp_ntz the same without a zone; texts are plain strings; a
     variant is a struct of value and metadata, both binary.
     """
-    if kind.root in _ARROW:
-        return _ARROW[kind.root]
-    if kind.root == "decimal":
-        return pa.decimal128(kind.precision, kind.scale)
-    if kind.root == "struct":
-        return pa.struct([arrow_field(field) for field in kind.fields])
-    if kind.root == "array" and kind.element:
-        return pa.list_(pa.field("element", arrow_type(kind.element), nullable=kind.element_nullable))
-    if kind.root == "map" and kind.element and kind.key:
-        value = pa.field("value", arrow_type(kind.element), nullable=kind.element_nullable)
-        return pa.map_(arrow_type(kind.key), value)
-    raise refusal(features.UNREAD_TYPES, type=kind.root)
+    if data_type.root in _ARROW:
+        return _ARROW[data_type.root]
+    if data_type.root == "decimal":
+        return pa.decimal128(data_type.precision, data_type.scale)
+    if data_type.root == "struct":
+        return pa.struct([arrow_field(field) for field in data_type.fields])
+    if data_type.root == "array" and data_type.element:
+        return pa.list_(pa.field("element", arrow_type(data_type.element), nullable=data_type.element_nullable))
+    if data_type.root == "map" and data_type.element and data_type.key:
+        value = pa.field("value", arrow_type(data_type.element), nullable=data_type.element_nullable)
+        return pa.map_(arrow_type(data_type.key), value)
+    raise refusal(features.UNREAD_TYPES, type=data_type.root)
 
 
 def arrow_field(field: DeltaField) -> pa.Field:
@@ -300,25 +301,25 @@ def arrow_field(field: DeltaField) -> pa.Field:
     return pa.field(field.name, arrow_type(field.type), nullable=field.nullable, metadata=more)
 
 
-def field_ids(kind: DeltaDataType, stored: str | None = None) -> FieldIds:
+def field_ids(data_type: DeltaDataType, stored: str | None = None) -> FieldIds:
     """Return the names in data files of the fields in a type, under that of its own field.
 
     Unlike ids these are the same before and after column mapping was enabled.
     """
-    if kind.root == "struct":
-        return FieldIds(id=stored, parts=tuple(field_ids(field.type, field.stored) for field in kind.fields))
-    return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (kind.key, kind.element) if part))
+    if data_type.root == "struct":
+        return FieldIds(id=stored, parts=tuple(field_ids(field.type, field.stored) for field in data_type.fields))
+    return FieldIds(id=stored, parts=tuple(field_ids(part) for part in (data_type.key, data_type.element) if part))
 
 
-def type_text(kind: DeltaDataType) -> str:
+def type_text(data_type: DeltaDataType) -> str:
     """Return a type in one line: long, decimal(10,2), array<string>, map<string,long>, struct<a:long,b:date>."""
-    if kind.root == "decimal":
-        return f"decimal({kind.precision},{kind.scale})"
-    if kind.root == "struct":
-        return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in kind.fields)}>"
-    if kind.root in ("array", "map"):
-        return f"{kind.root}<{','.join(type_text(part) for part in (kind.key, kind.element) if part)}>"
-    return kind.root
+    if data_type.root == "decimal":
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if data_type.root == "struct":
+        return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in data_type.fields)}>"
+    if data_type.root in ("array", "map"):
+        return f"{data_type.root}<{','.join(type_text(part) for part in (data_type.key, data_type.element) if part)}>"
+    return data_type.root
 
 
 _INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}

@@ -102,21 +102,21 @@ class ActionColumns:
         self._rows += len(objects)
 
     def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
-        for row, one in enumerate(objects, self._rows):
-            if not isinstance(one, dict):
-                raise RowError(row, f"{shown(one)} in place of an object")
+        for row, element in enumerate(objects, self._rows):
+            if not isinstance(element, dict):
+                raise RowError(row, f"{shown(element)} in place of an object")
         names = self._wanted.intersection(chain.from_iterable(objects))
-        return {name: [one.get(name) for one in objects] for name in names}
+        return {name: [item.get(name) for item in objects] for name in names}
 
     def values(self, name: str) -> list[Any] | None:
         """Return the values of that name, None for those without one; None altogether where no object has one."""
-        found = self._columns.get(name)
-        return found if isinstance(found, list) else None
+        result = self._columns.get(name)
+        return result if isinstance(result, list) else None
 
     def maps(self, name: str) -> Maps | None:
         """Return the maps of that name, None where no object has one."""
-        found = self._columns.get(name)
-        return found if isinstance(found, Maps) else None
+        result = self._columns.get(name)
+        return result if isinstance(result, Maps) else None
 
 
 def _alike(objects: Sequence[Any]) -> dict[str, list[Any]]:
@@ -140,28 +140,28 @@ def texts(
         if required and len(bodies):
             raise RowError(0, f"no {name}")
         return pa.nulls(len(bodies), pa.string())
-    found = _column(values, pa.string(), _text, name, required=required)
+    result = _column(values, pa.string(), _text, name, required=required)
     if convert is None:
-        return found
+        return result
     changed = convert(values)
-    return found if changed is values else pa.array(changed, pa.string())
+    return result if changed is values else pa.array(changed, pa.string())
 
 
 def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
     """Return a column of integers of 64 or 32 bits; text of a number is converted."""
-    kind = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two widths
+    dtype = pa.int64() if bits == 64 else pa.int32()  # noqa: PLR2004 - the two widths
     values = bodies.values(name)
     if values is None:
-        return pa.nulls(len(bodies), kind)
+        return pa.nulls(len(bodies), dtype)
     try:
-        found = pa.array(values)
+        result = pa.array(values)
         # With the target type given, Arrow would silently truncate fractions.
-        if found.type in (pa.int64(), pa.null()):
-            return found.cast(kind)
+        if result.type in (pa.int64(), pa.null()):
+            return result.cast(dtype)
     except _REFUSED:
         pass
     converted = [_converted(value, row, lambda one: integer(one, bits), name) for row, value in enumerate(values)]
-    return pa.array(converted, kind)
+    return pa.array(converted, dtype)
 
 
 def booleans(bodies: ActionColumns, name: str, *, default: bool | None = None) -> pa.Array:
@@ -169,8 +169,8 @@ def booleans(bodies: ActionColumns, name: str, *, default: bool | None = None) -
     values = bodies.values(name)
     if values is None:
         return pa.repeat(pa.scalar(default, pa.bool_()), len(bodies))
-    found = _column(values, pa.bool_(), _boolean, name)
-    return found if default is None else found.fill_null(default)
+    result = _column(values, pa.bool_(), _boolean, name)
+    return result if default is None else result.fill_null(default)
 
 
 def maps(bodies: ActionColumns, name: str, *, or_empty: bool = False) -> pa.Array:
@@ -215,15 +215,15 @@ def _is_text(value: Mapping[str, Any]) -> bool:
 
 
 def _column(
-    values: Sequence[Any], kind: pa.DataType, convert: Callable[[Any], Any], name: str, *, required: bool = False
+    values: Sequence[Any], dtype: pa.DataType, convert: Callable[[Any], Any], name: str, *, required: bool = False
 ) -> pa.Array:
     try:
-        found = pa.array(values, kind)
+        result = pa.array(values, dtype)
     except _REFUSED:
-        found = pa.array([_converted(value, row, convert, name) for row, value in enumerate(values)], kind)
-    if required and found.null_count:
+        result = pa.array([_converted(value, row, convert, name) for row, value in enumerate(values)], dtype)
+    if required and result.null_count:
         raise RowError(values.index(None), f"no {name}")
-    return found
+    return result
 
 
 def _converted(value: Any, row: int, convert: Callable[[Any], Any], name: str) -> Any:
@@ -254,8 +254,8 @@ def _shallow(value: object, levels: int) -> object:
     if not levels:
         return "..."
     if isinstance(value, list):
-        return [_shallow(one, levels - 1) for one in value]
-    return {name: _shallow(one, levels - 1) for name, one in value.items()}
+        return [_shallow(item, levels - 1) for item in value]
+    return {name: _shallow(item, levels - 1) for name, item in value.items()}
 
 
 def integer(value: Any, bits: int = 64) -> int:

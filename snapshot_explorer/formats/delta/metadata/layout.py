@@ -109,8 +109,8 @@ def checksum_path(version: int) -> str:
 
 def staged_version(name: str) -> int | None:
     """Return the version of a staged commit, None for another kind of name."""
-    found = _STAGED_COMMIT.fullmatch(name)
-    return int(found[1]) if found and int(found[1]) <= _LARGEST else None
+    match = _STAGED_COMMIT.fullmatch(name)
+    return int(match[1]) if match and int(match[1]) <= _LARGEST else None
 
 
 def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
@@ -129,15 +129,15 @@ def _log_file(entry: Entry) -> LogFile | None:
     if name[_WIDTH:] == ".json" and number.isdecimal() and number.isascii() and (version := int(number)) <= _LARGEST:
         # Nearly all are commits. `_make` takes a third of the time of the constructor.
         return LogFile._make(("commit", version, name, entry.size_bytes, entry.modified, None, None, None, None))
-    if found := _PLAIN.fullmatch(name):
-        number, suffix = found.groups()
+    if match := _PLAIN.fullmatch(name):
+        number, suffix = match.groups()
         kind = "commit" if suffix == "json" else "checksum"
         version = int(number)
         return LogFile(kind, version, name, entry.size_bytes, entry.modified) if version <= _LARGEST else None
-    if found := _CHECKPOINT.fullmatch(name):
-        return _checkpoint(entry, found)
-    if found := _COMPACTION.fullmatch(name):
-        return _create(entry, "compaction", int(found[1]), until=int(found[2]))
+    if match := _CHECKPOINT.fullmatch(name):
+        return _checkpoint(entry, match)
+    if match := _COMPACTION.fullmatch(name):
+        return _create(entry, "compaction", int(match[1]), until=int(match[2]))
     return None
 
 

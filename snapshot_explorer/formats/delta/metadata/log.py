@@ -113,27 +113,27 @@ class DeltaLog:
         """
         for left in reversed(range(TRIES)):
             turn, before, since = next(self._turns), self._listing, self._listed_at
-            found = list_log(self._storage, before)
-            lost = () if before is None else _lost(before, found)
-            if before is None or not lost or (found.versions() and not before.goes_on_in(found)):
+            result = list_log(self._storage, before)
+            lost = () if before is None else _lost(before, result)
+            if before is None or not lost or (result.versions() and not before.goes_on_in(result)):
                 break
-            if not left and _is_cleaned_up(found, lost):
-                log.warning("%s", missing_versions_error(self._storage.root, lost, found.versions(), since))
+            if not left and _is_cleaned_up(result, lost):
+                log.warning("%s", missing_versions_error(self._storage.root, lost, result.versions(), since))
                 break
             if not left:
-                raise self._shortfall(before, found, lost, since)
+                raise self._shortfall(before, result, lost, since)
             time.sleep(PAUSE_SECONDS)
         with self._lock:
             if turn < self._listed:
-                return found  # another listing started later and ended sooner: it is the newer one
+                return result  # another listing started later and ended sooner: it is the newer one
             self._listed, self._listed_at = turn, now()
-            if self._listing is not None and not self._listing.goes_on_in(found):
+            if self._listing is not None and not self._listing.goes_on_in(result):
                 log.warning(
                     "The log of %s shows other commits than before under the same numbers; the newest version was %s "
                     "and is %s now: the table was dropped and recreated, or its log was replaced.",
                     self._storage.root,
                     self._listing.versions()[-1],
-                    found.versions()[-1],
+                    result.versions()[-1],
                 )
                 self._generation += 1
                 self._unusable.clear()
@@ -142,8 +142,8 @@ class DeltaLog:
                 self._tails.clear()
                 self._commits.forget()
                 self._kept_checkpoint = None
-            self._listing = found
-        return found
+            self._listing = result
+        return result
 
     def _shortfall(
         self, before: LogListing, found: LogListing, lost: Sequence[int], since: datetime
@@ -170,13 +170,13 @@ class DeltaLog:
 
         Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
         """
-        found = earliest(self.listing())
-        if found is None:
+        result = earliest(self.listing())
+        if result is None:
             raise SnapshotNotFoundError(
                 f"The log of {self._storage.root} cannot reconstruct any version: it has no commit 0 and no complete "
                 "checkpoint. Restore the log from a backup."
             )
-        return found
+        return result
 
     def segment(self, version: int | None = None) -> LogSegment:
         """Return the log segment of a version; by default the newest listed one.
@@ -350,8 +350,8 @@ class DeltaLog:
 
     def _tail(self, segment: LogSegment) -> ReplayState:
         """Return the replayed commits after the checkpoint; the last segments are cached."""
-        known = [one for one in self._tails.values() if one.segment.checkpoint == segment.checkpoint]
-        before = [one for one in known if one.segment.version <= segment.version]
+        known = [tail for tail in self._tails.values() if tail.segment.checkpoint == segment.checkpoint]
+        before = [item for item in known if item.segment.version <= segment.version]
         base = max(before, key=lambda one: one.segment.version, default=None)
         if base is not None and base.segment.version == segment.version:
             return base.replay_state
@@ -378,12 +378,12 @@ class DeltaLog:
             return kept[1]
         try:
             self._check_size(segment.checkpoint)
-            found = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
+            result = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
         except CorruptTableError as error:
             raise _UnusableError(segment, error) from error
         if small:
-            self._kept_checkpoint = segment.checkpoint, found
-        return found
+            self._kept_checkpoint = segment.checkpoint, result
+        return result
 
     def _check_size(self, checkpoint: Sequence[LogFile]) -> None:
         """Check the listed size of a checkpoint against the hint, if that names it.

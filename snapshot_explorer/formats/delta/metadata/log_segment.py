@@ -68,9 +68,9 @@ class LogListing:
 
     def checkpoints_between(self, first: int, last: int | None) -> list[tuple[LogFile, ...]]:
         """Return the complete checkpoints of such versions, the preferred one last."""
-        found, versions = self._known_checkpoints, self._checkpoint_versions
+        result, versions = self._known_checkpoints, self._checkpoint_versions
         begin = bisect_left(versions, first)
-        return found[begin : None if last is None else bisect_right(versions, last)]
+        return result[begin : None if last is None else bisect_right(versions, last)]
 
     def goes_on_in(self, later: "LogListing") -> bool:
         """Return whether a later listing shows the same files, except added or removed ones."""
@@ -106,7 +106,7 @@ class LogListing:
 
     @cached_property
     def _known_versions(self) -> tuple[int, ...]:
-        return tuple(sorted({*self.commits(), *(one[0].version for one in self.checkpoints())}))
+        return tuple(sorted({*self.commits(), *(checkpoint[0].version for checkpoint in self.checkpoints())}))
 
     @cached_property
     def commitless(self) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ class LogListing:
     @cached_property
     def loadable(self) -> frozenset[int]:
         """Return the versions that the log can reconstruct from a checkpoint and the commits after it."""
-        commits, checkpoints = self.commits(), {one[0].version for one in self.checkpoints()}
+        commits, checkpoints = self.commits(), {checkpoint[0].version for checkpoint in self.checkpoints()}
         found: set[int] = set()
         for version in self.versions():
             if version in checkpoints or (version in commits and (version == 0 or version - 1 in found)):
@@ -141,7 +141,7 @@ class LogListing:
 
     @cached_property
     def _checkpoint_versions(self) -> list[int]:
-        return [one[0].version for one in self._known_checkpoints]
+        return [checkpoint[0].version for checkpoint in self._known_checkpoints]
 
 
 def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
@@ -215,7 +215,7 @@ def earliest(listing: LogListing) -> int | None:
     commits = listing.commits()
     if 0 in commits:
         return 0
-    checkpoints = [one[0].version for one in listing.checkpoints()]
+    checkpoints = [checkpoint[0].version for checkpoint in listing.checkpoints()]
     followed = [version for version in checkpoints if version >= min(commits, default=0) - 1]
     return min(followed or checkpoints, default=None)
 
@@ -225,16 +225,16 @@ def _newest_checkpoint(
 ) -> tuple[LogFile, ...]:
     """Return the preferred complete checkpoint between two versions; empty if there is none."""
     found = reversed(listing.checkpoints_between(first, last))
-    return next((one for one in found if one[0].name not in unusable), ())
+    return next((item for item in found if item[0].name not in unusable), ())
 
 
 def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
-    found: dict[int, LogFile] = {}
+    result: dict[int, LogFile] = {}
     for file in files:
         # Of two names of one version, 7.json and the zero-padded one, the padded one is used.
-        if file.kind == "commit" and (file.version not in found or file.name == commit_name(file.version)):
-            found[file.version] = file
-    return found
+        if file.kind == "commit" and (file.version not in result or file.name == commit_name(file.version)):
+            result[file.version] = file
+    return result
 
 
 def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
@@ -279,14 +279,14 @@ def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing
 
 def _missing_version_error(listing: LogListing, version: int | None) -> SnapshotNotFoundError:
     first = earliest(listing)
-    newest = max((*listing.commits(), *(one[0].version for one in listing.checkpoints())), default=None)
+    newest = max((*listing.commits(), *(checkpoint[0].version for checkpoint in listing.checkpoints())), default=None)
     if version is None or first is None or newest is None:
         requested = "a version" if version is None else f"version {version}"
         return SnapshotNotFoundError(
             f"The log of {listing.root} cannot reconstruct {requested}: it has no commit 0 and no complete checkpoint. "
             "Check the path, or restore the log from a backup."
         )
-    return missing_version(version, [one for one in listing.commits() if one >= first] or [first, newest])
+    return missing_version(version, [commit for commit in listing.commits() if commit >= first] or [first, newest])
 
 
 def missing_version(version: int, versions: Collection[int]) -> SnapshotNotFoundError:
@@ -295,7 +295,7 @@ def missing_version(version: int, versions: Collection[int]) -> SnapshotNotFound
     state = absence_text(version, first, newest)
     gaps = ", with gaps" if len(set(versions)) < newest - first + 1 else ""
     available = str(first) if first == newest else f"{first} to {newest}{gaps}"
-    nearest = max((one for one in versions if one < version), default=first)
+    nearest = max((item for item in versions if item < version), default=first)
     return SnapshotNotFoundError(
         f"Version {version} {state}. Available versions: {available}. Try {nearest}, latest or @2h."
     )

@@ -63,10 +63,10 @@ def followed_by(before: ReplayState, actions: Actions, *, open_ended: bool = Fal
     adds, removed = _files_after(before, actions, open_ended=open_ended)
     transactions = dict(before.transactions)
     for _, some in sorted(actions.transactions.items()):
-        transactions |= {one.app_id: one for one in some}
+        transactions |= {item.app_id: item for item in some}
     domains = dict(before.domains)
     for _, changed in sorted(actions.domains.items()):
-        domains |= {one.domain: one for one in changed}
+        domains |= {item.domain: item for item in changed}
     return ReplayState(
         adds=adds,
         removed=removed,
@@ -119,7 +119,7 @@ def state_of(found: ReplayState, version: int, root: str) -> DeltaState:
         metadata=metadata,
         adds=found.adds,
         transactions=found.transactions,
-        domains={name: one.configuration for name, one in found.domains.items() if not one.removed},
+        domains={name: item.configuration for name, item in found.domains.items() if not item.removed},
     )
 
 
@@ -177,12 +177,12 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
     return live, encoded.dictionary.filter(pa.array(last_removed >= 0))
 
 
-def ranks(files: pa.Table, place: int) -> npt.NDArray[np.int64]:
+def ranks(files: pa.Table, index: int) -> npt.NDArray[np.int64]:
     """Return the rank of each file action: by version, then ADD_RANK or REMOVE_RANK within a commit."""
     versions: npt.NDArray[np.int64] = pc.fill_null(single_chunk(files.column("version")), -1).to_numpy(
         zero_copy_only=False
     )
-    return versions * 2 + place
+    return versions * 2 + index
 
 
 def _distinct(adds: pa.Table) -> pa.Table:

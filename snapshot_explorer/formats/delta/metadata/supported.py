@@ -85,10 +85,10 @@ def _check_names(schema: DeltaSchema) -> None:
             )
 
 
-def _structs(kind: DeltaDataType) -> Iterator[tuple[DeltaField, ...]]:
-    if kind.root == "struct":
-        yield kind.fields
-    for part in parts(kind):
+def _structs(data_type: DeltaDataType) -> Iterator[tuple[DeltaField, ...]]:
+    if data_type.root == "struct":
+        yield data_type.fields
+    for part in parts(data_type):
         yield from _structs(part)
 
 

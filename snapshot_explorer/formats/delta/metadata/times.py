@@ -87,8 +87,8 @@ def adjusted(modified: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
     Source: delta DeltaHistoryManager.monotonizeCommitTimestamps.
     """
-    places = np.arange(len(modified))
-    increasing: npt.NDArray[np.int64] = np.maximum.accumulate(modified - places) + places
+    indices = np.arange(len(modified))
+    increasing: npt.NDArray[np.int64] = np.maximum.accumulate(modified - indices) + indices
     return increasing
 
 
@@ -125,13 +125,13 @@ class ListedTimes:
 
     def times(self, versions: Sequence[int], infos: Infos) -> list[datetime]:
         """Return the commit times of versions."""
-        found: list[datetime] = []
+        result: list[datetime] = []
         for version in versions:
             time = self.time(version, infos)
             if time is None:
                 raise self.missing_time_error(version, infos)
-            found.append(time)
-        return found
+            result.append(time)
+        return result
 
     def only(self, versions: Sequence[int]) -> "ListedTimes":
         """Return the times of some versions only."""
@@ -219,15 +219,15 @@ class Times:
 
     def _listed(self, versions: Sequence[int]) -> ListedTimes:
         """Return the times in the newest listing; lists again if some versions are missing in it."""
-        found = self._of(self._log.listing())
-        if not found.versions.issuperset(versions):
-            found = self._of(self._log.refresh())
+        result = self._of(self._log.listing())
+        if not result.versions.issuperset(versions):
+            result = self._of(self._log.refresh())
         for version in versions:
-            if version not in found.versions:
-                if found.versions:
-                    raise missing_version(version, found.versions)
+            if version not in result.versions:
+                if result.versions:
+                    raise missing_version(version, result.versions)
                 raise SnapshotNotFoundError(f"Version {version} does not exist: {self._storage.root} has no versions.")
-        return found
+        return result
 
     def _of(self, listing: LogListing) -> ListedTimes:
         kept = self._kept
@@ -245,15 +245,15 @@ class Times:
 
     def _infos(self, paths: Sequence[str], versions: Sequence[int]) -> Infos:
         """Return the commitInfo of some commit files. One request per file."""
-        found: dict[int, Mapping[str, Any]] = {}
+        result: dict[int, Mapping[str, Any]] = {}
         for start in range(0, len(paths), _AT_ONCE):
             page = paths[start : start + _AT_ONCE]
             contents = self._storage.read_many(page)
             for version, path, content in zip(versions[start:], page, contents, strict=False):
                 info = _commit_info(content, path, self._storage.limits)
                 if info is not None:
-                    found[version] = info
-        return found
+                    result[version] = info
+        return result
 
 
 def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:

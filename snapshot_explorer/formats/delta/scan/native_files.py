@@ -25,9 +25,9 @@ def split_by_file(split: Split) -> Sequence[Split]:
             rows=file.rows,
             size_bytes=file.size_bytes or 0,
             counted=None,
-            detail=plan.for_file(place),
+            detail=plan.for_file(index),
         )
-        for place, file in enumerate(plan.files)
+        for index, file in enumerate(plan.files)
     ]
 
 
@@ -52,11 +52,11 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
                 kind="parquet",
                 rows=file.rows,
                 names=names,
-                present=present(plan.stats_of(place), looked_up),
+                present=present(plan.stats_of(index), looked_up),
                 deleted=0 if file.vector is None else file.vector.cardinality,
                 size_bytes=file.size_bytes or None,
             )
-            for place, file in enumerate(plan.files)
+            for index, file in enumerate(plan.files)
         ),
         partition=plan.partition,
     )
@@ -72,21 +72,21 @@ def deleted_positions(
         rows: The row count of each file.
         removals: Called if a file with vectors does not exist.
     """
-    found = []
+    result = []
     for part, count in zip(parts, rows, strict=True):
         plan = part.detail
         (file,) = plan.files if isinstance(plan, DeltaPlan) else ()
         gone = (
             None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count, removals)
         )
-        found.append(NOTHING if gone is None else gone)
-    return found
+        result.append(NOTHING if gone is None else gone)
+    return result
 
 
-def _alike(kind: DeltaDataType) -> bool:
+def _alike(data_type: DeltaDataType) -> bool:
     """Return whether all fields in a type are stored under their own names, with ordinary types."""
-    if kind.root == "variant" or kind.char_length is not None:
+    if data_type.root == "variant" or data_type.char_length is not None:
         return False
-    if any(field.stored != field.name or field.type.root == "void" for field in kind.fields):
+    if any(field.stored != field.name or field.type.root == "void" for field in data_type.fields):
         return False
-    return all(_alike(part) for part in parts(kind))
+    return all(_alike(part) for part in parts(data_type))

@@ -80,9 +80,9 @@ def partitions_of(files: pa.Table, schema: DeltaSchema) -> DeltaPartitions:
         try:
             columns.append(padded(typed(texts, field.type), field.type))
         except _UnparsedError as error:
-            place = int(np.flatnonzero(of_rows == error.position)[0])
+            position = int(np.flatnonzero(of_rows == error.position)[0])
             raise CorruptTableError(
-                f"The file {files.column('path')[place].as_py()} is in the partition "
+                f"The file {files.column('path')[position].as_py()} is in the partition "
                 f"{field.name}={texts[error.position]!r}, which is not a {type_text(field.type)}. The log is damaged; "
                 "compare it with a copy of the table."
             ) from error
@@ -112,10 +112,10 @@ def _distinct(files: pa.Table, schema: DeltaSchema) -> tuple[npt.NDArray[np.int6
 
 def _texts(values: pa.ChunkedArray, field: DeltaField) -> pa.ChunkedArray:
     """Return the texts of one partition column; the empty text is null, except of a string or binary."""
-    found = pc.map_lookup(values, pa.scalar(field.stored), "last")
+    result = pc.map_lookup(values, pa.scalar(field.stored), "last")
     if field.type.root in ("string", "binary"):
-        return found
-    return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
+        return result
+    return pc.if_else(pc.equal(result, ""), pa.scalar(None, pa.string()), result)
 
 
 class _UnparsedError(ValueError):
@@ -147,10 +147,10 @@ def typed(texts: list[str | None], kind: DeltaDataType) -> pa.Array:
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
-    found = pattern.fullmatch(text.strip())
-    if found is None:
+    match = pattern.fullmatch(text.strip())
+    if match is None:
         raise ValueError(text)
-    return found
+    return match
 
 
 def _integer(text: str, _: DeltaDataType) -> int:
@@ -161,10 +161,10 @@ def _float(text: str, _: DeltaDataType) -> float:
     return float(_matched(_FLOAT, text)[0])
 
 
-def _decimal(text: str, kind: DeltaDataType) -> Decimal:
+def _decimal(text: str, data_type: DeltaDataType) -> Decimal:
     number = Decimal(_matched(_DECIMAL, text)[0])
     with localcontext(prec=_DIGITS):
-        rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
+        rounded = number.quantize(Decimal(1).scaleb(-data_type.scale))
     if rounded != number:
         raise InvalidOperation(text)
     return rounded
@@ -184,10 +184,10 @@ def _timestamp(text: str, _: DeltaDataType) -> int:
 
 
 def _local(text: str, _: DeltaDataType) -> int:
-    found, has_zone = micros(text)
+    result, has_zone = micros(text)
     if has_zone and not text.strip().endswith(("Z", "UTC")):
         raise ValueError(text)
-    return found
+    return result
 
 
 _PARSERS: Mapping[str, Callable[[str, DeltaDataType], object]] = {
@@ -217,10 +217,10 @@ def micros(text: str) -> tuple[int, bool]:
     Raises:
         ValueError: The text is not a timestamp, or finer than microseconds.
     """
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text!r} is not a timestamp")
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     digits = (fraction or "").ljust(_MICRO_DIGITS, "0")
     if digits[_MICRO_DIGITS:].strip("0"):
         raise ValueError(text)

@@ -166,9 +166,9 @@ def file_splits(
     for number, group in _groups(partitions.of_rows):
         values = SharedRows(partitions.values, (number,)) if schema.partition_columns else None
         for is_raw in (True, False):
-            alike = [place for place in group if (is_plain and members[place].vector is None) is is_raw]
-            for places in pack(alike, costs.__getitem__, target=_TARGET_BYTES):
-                some = tuple(members[place] for place in places)
+            alike = [index for index in group if (is_plain and members[index].vector is None) is is_raw]
+            for indices in pack(alike, costs.__getitem__, target=_TARGET_BYTES):
+                some = tuple(members[index] for index in indices)
                 yield Split(
                     files=tuple(file.path for file in some),
                     raw=is_raw,
@@ -182,7 +182,7 @@ def file_splits(
                         schema=schema,
                         partition_values=values,
                         row_tracking=tracking,
-                        stats=None if stats is None else SharedRows(stats, tuple(places)),
+                        stats=None if stats is None else SharedRows(stats, tuple(indices)),
                     ),
                 )
 
@@ -192,9 +192,9 @@ def _groups(of_rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
     order = np.argsort(of_rows, kind="stable")
     numbers, starts = np.unique(of_rows[order], return_index=True)
     bounds = np.append(starts, len(order))
-    places = order.tolist()
+    indices = order.tolist()
     for index in np.argsort(order[starts]).tolist():
-        yield int(numbers[index]), places[bounds[index] : bounds[index + 1]]
+        yield int(numbers[index]), indices[bounds[index] : bounds[index + 1]]
 
 
 def _stats(files: pa.Table) -> pa.Array | None:
@@ -220,12 +220,12 @@ def _counted(file: DeltaDataFile) -> int | None:
     return file.rows - file.vector.cardinality if file.vector.cardinality <= file.rows else None
 
 
-def _is_plain(kind: DeltaDataType) -> bool:
+def _is_plain(data_type: DeltaDataType) -> bool:
     """Return whether every field in a type is stored under its own name and has no other type in old files."""
-    if kind.element is None and not kind.fields:
-        return kind.root != "variant" and kind.char_length is None
-    here = all(field.stored == field.name and not field.changes and _is_plain(field.type) for field in kind.fields)
-    return here and all(_is_plain(part) for part in (kind.key, kind.element) if part)
+    if data_type.element is None and not data_type.fields:
+        return data_type.root != "variant" and data_type.char_length is None
+    here = all(field.stored == field.name and not field.changes and _is_plain(field.type) for field in data_type.fields)
+    return here and all(_is_plain(part) for part in (data_type.key, data_type.element) if part)
 
 
 def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[DeltaDataFile]:
@@ -236,7 +236,7 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[Delta
         else [None] * len(files)
         for name in names
     ]
-    found = []
+    result = []
     for path, size, count, vector, base, version in zip(
         files.column("path").to_pylist(),
         files.column("size_bytes").to_pylist(),
@@ -244,10 +244,10 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[Delta
         *columns,
         strict=True,
     ):
-        place = storage.resolve_external(path) if is_absolute(path) else path
-        found.append(
+        index = storage.resolve_external(path) if is_absolute(path) else path
+        result.append(
             DeltaDataFile(
-                path=place,
+                path=index,
                 size_bytes=size,
                 rows=count,
                 vector=None if vector is None else vector_of(vector, storage, path),
@@ -255,4 +255,4 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[Delta
                 commit_version=version,
             )
         )
-    return found
+    return result

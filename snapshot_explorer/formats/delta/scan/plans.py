@@ -50,11 +50,11 @@ class DeltaPlan:
         files = tuple((file.path, file.vector, file.base_row_id, file.commit_version) for file in self.files)
         return files, self.schema, self.row_tracking
 
-    def stats_of(self, place: int) -> str | None:
+    def stats_of(self, index: int) -> str | None:
         """Return the statistics of a file, JSON; None without any."""
-        return None if self.stats is None else self.stats.values[self.stats.places[place]].as_py()
+        return None if self.stats is None else self.stats.values[self.stats.places[index]].as_py()
 
-    def for_file(self, place: int) -> "DeltaPlan":
+    def for_file(self, index: int) -> "DeltaPlan":
         """Return the plan of one of the files."""
-        stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.places[place],))
-        return replace(self, files=(self.files[place],), stats=stats)
+        stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.places[index],))
+        return replace(self, files=(self.files[index],), stats=stats)

@@ -87,8 +87,8 @@ def _read(
     target = _target(plan, _fields(plan, columns))
     if predicate is not None:
         predicate = predicate.on(frozenset(target.stored))
-    for place, file in enumerate(plan.files):
-        expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(place))
+    for index, file in enumerate(plan.files):
+        expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(index))
         with opened(storage, file, plan.schema.mode, target.columns, removals) as source:
             wanted = keep.get(file.path)
             if wanted is not None and len(wanted) and wanted[-1] >= source.rows:

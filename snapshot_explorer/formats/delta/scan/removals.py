@@ -43,7 +43,7 @@ def _needs(storage: Storage, adds: pa.Table, path: str) -> bool:
     if pc.any(pc.equal(paths, path)).as_py():
         return True
     full = paths.filter(pc.or_(pc.starts_with(paths, "/"), pc.match_substring(paths, ":/"))).to_pylist()
-    if any(storage.resolve_external(one) == path for one in full if is_absolute(one)):
+    if any(storage.resolve_external(item) == path for item in full if is_absolute(item)):
         return True
     with_vector = adds.filter(adds.column("deletion_vector").is_valid())
     descriptors = with_vector.column("deletion_vector").to_pylist()

@@ -36,13 +36,13 @@ def row_tracking(metadata: Metadata) -> RowTracking | None:
 
 def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[DeltaField]:
     """Return the metadata columns among the names."""
-    found = [field for field in HIDDEN if field.name in names]
-    if found and tracking is None:
+    result = [field for field in HIDDEN if field.name in names]
+    if result and tracking is None:
         raise InvalidArgumentError(
-            f"The column {found[0].name!r} was requested, but the table does not track its rows: it needs the property "
-            "delta.enableRowTracking. Leave the column out."
+            f"The column {result[0].name!r} was requested, but the table does not track its rows: it needs the "
+            "property delta.enableRowTracking. Leave the column out."
         )
-    return found
+    return result
 
 
 def stored(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[tuple[DeltaField, DeltaField]]:

@@ -86,16 +86,16 @@ class End:
         if self.careful and kind.root == "decimal" and kind.precision > _FLOAT_DIGITS:
             return pa.nulls(len(values), arrow_type(kind))
         try:
-            found = conform(values, kind, _ANYWHERE)
+            result = conform(values, kind, _ANYWHERE)
         except (SnapshotExplorerError, pa.ArrowException):
             return pa.nulls(len(values), arrow_type(kind))
         if kind.root in ("float", "double"):
-            return pc.if_else(pc.is_finite(found), found, pa.scalar(None, found.type))
-        if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(found, _CUT)).as_py():
-            return pa.array([self.parsed(value) for value in found.to_pylist()], found.type)
+            return pc.if_else(pc.is_finite(result), result, pa.scalar(None, result.type))
+        if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(result, _CUT)).as_py():
+            return pa.array([self.parsed(value) for value in result.to_pylist()], result.type)
         if kind.root in ("timestamp", "timestamp_ntz") and self.is_upper:
-            return pc.add(found.cast(pa.int64()), _MILLI).cast(found.type)
-        return found
+            return pc.add(result.cast(pa.int64()), _MILLI).cast(result.type)
+        return result
 
 
 def _integer(value: object, end: End) -> int | None:
@@ -107,8 +107,8 @@ def _integer(value: object, end: End) -> int | None:
 def _float(value: object, end: End) -> float | None:
     """Return a number; None for NaN and infinities, which are text and may mean any value."""
     number = float(value) if isinstance(value, int | float | str) else np.nan
-    greatest = float(np.finfo(np.float32 if end.field.type.root == "float" else np.float64).max)
-    return number if abs(number) <= greatest else None
+    maximum = float(np.finfo(np.float32 if end.field.type.root == "float" else np.float64).max)
+    return number if abs(number) <= maximum else None
 
 
 def _decimal(value: object, end: End) -> Decimal | None:
@@ -181,10 +181,10 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
     return rows if parsed is None else pc.coalesce(rows, parsed.cast(pa.int64()))
 
 
-def _placed(values: pa.Array, places: np.ndarray, new: pa.Array) -> pa.Array:
+def _placed(values: pa.Array, indices: np.ndarray, new: pa.Array) -> pa.Array:
     """Return values with others at some positions."""
     source = np.arange(len(values))
-    source[places] = len(values) + np.arange(len(new))
+    source[indices] = len(values) + np.arange(len(new))
     return pa.concat_arrays([values, new]).take(pa.array(source))
 
 
@@ -200,12 +200,12 @@ def _parsed(text: str, *, exactly: bool = False) -> Mapping[str, Any]:
     if not text:
         return {}
     try:
-        found = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
+        result = json.loads(text, parse_float=str) if exactly else orjson.loads(text)
     except (ValueError, RecursionError) as error:
         # The rows do not depend on them.
         log.warning("ignoring statistics that are not valid JSON: %s", error)
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
 def _number(value: object) -> int | None:
@@ -341,11 +341,11 @@ class _Columns:
         if not len(self._rows):
             nothing = pa.nulls(0, arrow_type(field.type))
             return nothing, nothing, pa.nulls(0, pa.int64())
-        least, greatest = (
+        minimum, maximum = (
             self._ends(name, End(field=field, is_upper=is_upper, careful=self._careful))
             for name, is_upper in (("minValues", False), ("maxValues", True))
         )
-        return least, greatest, self._null_counts(field)
+        return minimum, maximum, self._null_counts(field)
 
     def _ends(self, name: str, end: End) -> pa.Array:
         stored = end.field.stored
@@ -364,21 +364,21 @@ class _Columns:
         return self._slow or [{}] * len(self._rows)
 
     def _null_counts(self, field: DeltaField) -> pa.Array:
-        found = self._fast_parts["nullCount"].get(field.stored)
-        if found is None:
+        result = self._fast_parts["nullCount"].get(field.stored)
+        if result is None:
             counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
-            found = pa.array(counts, pa.int64())
-        if found.null_count or (found.to_numpy() < 0).any():
-            found = pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+            result = pa.array(counts, pa.int64())
+        if result.null_count or (result.to_numpy() < 0).any():
+            result = pc.if_else(pc.less(result, 0), pa.scalar(None, pa.int64()), result)
         stored = self._stored_parts["nullCount"].get(field.stored)
         if stored is not None and pa.types.is_integer(stored.type):
-            found = pc.if_else(self._has_text, found, stored.cast(pa.int64()))
+            result = pc.if_else(self._has_text, result, stored.cast(pa.int64()))
         if self._are_tight is None:
-            return found
+            return result
         # With deleted rows only the null counts of none and all are exact.
-        meant = [self._are_tight, pc.equal(found, 0), pc.equal(found, self._rows)]
-        sure = functools.reduce(pc.or_, (pc.fill_null(one, False) for one in meant))  # noqa: FBT003 - pyarrow's
-        return pc.if_else(sure, found, pa.scalar(None, pa.int64()))
+        meant = [self._are_tight, pc.equal(result, 0), pc.equal(result, self._rows)]
+        sure = functools.reduce(pc.or_, (pc.fill_null(item, False) for item in meant))  # noqa: FBT003 - pyarrow's
+        return pc.if_else(sure, result, pa.scalar(None, pa.int64()))
 
     def _tight(self, flags: pa.Array | None) -> pa.Array | None:
         """Return for each file whether its bounds are exact; None if those of all are."""
@@ -402,18 +402,18 @@ def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
 
 def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
     """Return for each kind of statistics the arrays of its columns, by name; without names that are there twice."""
-    found: dict[str, dict[str, pa.Array]] = {}
+    result: dict[str, dict[str, pa.Array]] = {}
     for name in (*_ENDS, "nullCount"):
         part = _part(values, name)
         if part is None or not pa.types.is_struct(part.type):
-            found[name] = {}
+            result[name] = {}
             continue
         names, arrays = part.type.names, part.flatten()
-        found[name] = dict(zip(names, arrays, strict=True))
-        for one, count in Counter(names).items() if len(found[name]) < len(names) else ():
+        result[name] = dict(zip(names, arrays, strict=True))
+        for item, count in Counter(names).items() if len(result[name]) < len(names) else ():
             if count > 1:
-                del found[name][one]
-    return found
+                del result[name][item]
+    return result
 
 
 def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
@@ -449,8 +449,8 @@ def parsed_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructAr
         if part is None:
             return None
         parts.append(part)
-    places = pc.subtract(pc.cumulative_sum(texts.is_valid().cast(pa.int64())), 1)
-    return pa.concat_arrays(parts).take(pc.if_else(texts.is_valid(), places, None))
+    indices = pc.subtract(pc.cumulative_sum(texts.is_valid().cast(pa.int64())), 1)
+    return pa.concat_arrays(parts).take(pc.if_else(texts.is_valid(), indices, None))
 
 
 def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArray | None:
@@ -459,7 +459,7 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
     longest = pc.max(pc.binary_length(texts)).as_py()
     try:
         lines = "\n".join(texts.to_pylist()).encode()
-        found = pj.read_json(
+        json = pj.read_json(
             pa.BufferReader(lines),
             # A block is allocated whole, and few lines are parsed in less time than threads need to start.
             read_options=pj.ReadOptions(
@@ -469,8 +469,8 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
                 explicit_schema=pa.schema(_schema(fields)), unexpected_field_behavior="ignore"
             ),
         )
-        found.validate(full=True)
-        return _typed(found, fields) if len(found) == len(texts) else None
+        json.validate(full=True)
+        return _typed(json, fields) if len(json) == len(texts) else None
     except (pa.ArrowException, UnicodeError):
         return None
 

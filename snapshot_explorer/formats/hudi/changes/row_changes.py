@@ -79,8 +79,8 @@ def splits_between(
     else:
         commits = source.commits(versions[begin:end])
         changing = [version for version in versions[begin:end] if not commits[version].is_service]
-        places = [bisect_left(versions, version) for version in changing]
-        pairs = [(versions[place - 1] if place else None, versions[place]) for place in places]
+        indices = [bisect_left(versions, version) for version in changing]
+        pairs = [(versions[index - 1] if index else None, versions[index]) for index in indices]
     return [split for before, after in pairs for split in _difference(at, before, after)]
 
 
@@ -89,11 +89,11 @@ def _difference(at: Callable[[int], VersionFiles], before: int | None, after: in
     earlier = {} if before is None else slice_splits(at(before))
     later = slice_splits(new)
     partitions: dict[str, tuple[list[Split], list[Split]]] = {}
-    for place, (mine, other) in enumerate(((earlier, later), (later, earlier))):
+    for index, (mine, other) in enumerate(((earlier, later), (later, earlier))):
         for group, split in mine.items():
             same_group = other.get(group)
             if same_group is None or same_group.identity != split.identity:
-                partitions.setdefault(group[0], ([], []))[place].append(split)
+                partitions.setdefault(group[0], ([], []))[index].append(split)
     keys = record_keys(new.config, new.fields)
     for removed, added in partitions.values():
         splits = (*removed, *added)
@@ -135,9 +135,9 @@ def _changes(
     if not (_is_unique(old) and _is_unique(new)):
         yield from _without_keys(before, after, names)
         return
-    places = pc.index_in(old, value_set=new)
-    kept = np.flatnonzero(np.asarray(places.is_valid()))
-    matched = np.asarray(places.take(pa.array(kept)), np.int64)
+    indices = pc.index_in(old, value_set=new)
+    kept = np.flatnonzero(np.asarray(indices.is_valid()))
+    matched = np.asarray(indices.take(pa.array(kept)), np.int64)
     removed = np.setdiff1d(np.arange(len(before)), kept)
     added = np.setdiff1d(np.arange(len(after)), matched)
     equal = np.ones(len(kept), np.bool_)
@@ -159,11 +159,11 @@ def _without_keys(before: pa.Table, after: pa.Table, names: Sequence[str]) -> It
     for kind, table, mine, other in ((DELETED, before, old, new), (INSERTED, after, new, old)):
         left = Counter(other)
         chosen = []
-        for place, row in enumerate(mine):
+        for index, row in enumerate(mine):
             if left[row] > 0:
                 left[row] -= 1
             else:
-                chosen.append(place)
+                chosen.append(index)
         yield pa.repeat(kind, len(chosen)), table.take(pa.array(chosen, pa.int64()))
 
 

@@ -107,6 +107,6 @@ def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change:
 
 def _partitions(config: TableConfig, files: Sequence[StoredFile]) -> pa.Array:
     positions: dict[str, int] = {}
-    places = [positions.setdefault(file.partition, len(positions)) for file in files]
+    indices = [positions.setdefault(file.partition, len(positions)) for file in files]
     texts = pa.array([list(partition_texts(config, path).items()) for path in positions], frames.PARTITION)
-    return texts.take(pa.array(places, pa.int64()))
+    return texts.take(pa.array(indices, pa.int64()))

@@ -131,8 +131,8 @@ def _version_from(time: int, versions: Sequence[int]) -> int:
     """
     if time == NEVER or not versions or time < versions[0]:
         return time
-    place = bisect_left(versions, time)
-    return versions[place] if place < len(versions) else NEVER
+    index = bisect_left(versions, time)
+    return versions[index] if index < len(versions) else NEVER
 
 
 def _groups(history: WriteHistory) -> dict[FileGroup, _Group]:
@@ -201,8 +201,8 @@ def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory
     ends = sorted({*group.bases, *own})
 
     def removed(time: int) -> int:
-        place = bisect_right(ends, time)
-        return min(group.replaced, ends[place] if place < len(ends) else NEVER)
+        index = bisect_right(ends, time)
+        return min(group.replaced, ends[index] if index < len(ends) else NEVER)
 
     files = [
         StoredFile(
@@ -247,8 +247,8 @@ def _slice_of(log: _Log, times: Sequence[int], history: WriteHistory) -> int:
     completed = history.completions.get(time, time)
     if times and len(str(completed)) != len(str(times[-1])):
         completed = time
-    place = bisect_right(times, completed)
-    return times[place - 1] if place else int(log.name.instant)
+    index = bisect_right(times, completed)
+    return times[index - 1] if index else int(log.name.instant)
 
 
 def _lost(partition: str, file_id: str, group: _Group, start: int) -> LostSlice | None:

@@ -356,5 +356,5 @@ def committed_at(source: HudiSource, versions: Sequence[int]) -> list[Any]:
 
 def neighbour(source: HudiSource, version: int) -> int | None:
     """Return the version before one; None for the first."""
-    place = bisect_left(source.versions, version)
-    return source.versions[place - 1] if place else None
+    index = bisect_left(source.versions, version)
+    return source.versions[index - 1] if index else None

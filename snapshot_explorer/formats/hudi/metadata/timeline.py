@@ -61,7 +61,9 @@ class Timeline:
     @cached_property
     def pending_compactions(self) -> tuple[Instant, ...]:
         """The compactions that are requested or running."""
-        return tuple(one for one in self.instants if one.action == "compaction" and one.state != "completed")
+        return tuple(
+            instant for instant in self.instants if instant.action == "compaction" and instant.state != "completed"
+        )
 
     def of_action(self, *actions: str) -> tuple[Instant, ...]:
         """Return the instants of some actions, in any state."""

@@ -88,15 +88,15 @@ class SliceMerge:
         deletes = self._deletes(batch)
         own = [part.name in records.present or not records.is_partial for part in self.fields]
         is_by_time = self.rules.ordering == "commit time"
-        for place, key in enumerate(keys_of(batch, self.keys).to_pylist()):
-            if operations is not None and operations[place] == _UPDATE_BEFORE:
+        for index, key in enumerate(keys_of(batch, self.keys).to_pylist()):
+            if operations is not None and operations[index] == _UPDATE_BEFORE:
                 continue
-            row = start + place
+            row = start + index
             entry = _Entry(
                 row=row,
-                ordering=None if orderings is None else orderings[place],
+                ordering=None if orderings is None else orderings[index],
                 java_type=java_type,
-                is_delete=deletes is not None and deletes[place],
+                is_delete=deletes is not None and deletes[index],
                 sources=[row if has else -1 for has in own] if self._by_column else None,
             )
             known = self._entries.get(key)
@@ -197,15 +197,15 @@ class SliceMerge:
         value_set = pa.array(keys, pa.string())
         is_matched = np.zeros(len(entries), np.bool_)
         for batch in base:
-            places = pc.index_in(keys_of(batch, self.keys), value_set=value_set, skip_nulls=True)
-            hits = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+            indices = pc.index_in(keys_of(batch, self.keys), value_set=value_set, skip_nulls=True)
+            hits = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
             if not len(hits):
                 yield batch
                 continue
-            found = places.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
+            found = indices.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
             is_matched[found] = True
-            yield from self._updated(batch, hits, [entries[place] for place in found.tolist()])
-        inserted = [entry for place, entry in enumerate(entries) if not is_matched[place] and not entry.is_delete]
+            yield from self._updated(batch, hits, [entries[index] for index in found.tolist()])
+        inserted = [entry for index, entry in enumerate(entries) if not is_matched[index] and not entry.is_delete]
         if inserted:
             yield self._taken([self._columns_of(entry) for entry in inserted], None)
 
@@ -223,8 +223,8 @@ class SliceMerge:
             else []
         )
         rows: list[Sources] = []
-        for place, entry in enumerate(entries):
-            ordering = None if orderings is None else orderings[place]
+        for index, entry in enumerate(entries):
+            ordering = None if orderings is None else orderings[index]
             wins = (
                 self.rules.ordering == "commit time"
                 or entry.is_commit_time_delete
@@ -233,16 +233,16 @@ class SliceMerge:
             if not wins and (entry.is_delete or not self._by_column):
                 continue
             if wins and entry.is_delete:
-                stays[hits[place]] = False
+                stays[hits[index]] = False
                 continue
             sources = self._columns_of(entry)
             if self._by_column:
-                own = base_first + place
+                own = base_first + index
                 sources = [
-                    self._chosen(column, source, own, fillable[column], place, wins=wins)
+                    self._chosen(column, source, own, fillable[column], index, wins=wins)
                     for column, source in enumerate(sources)
                 ]
-            stays[hits[place]] = False
+            stays[hits[index]] = False
             rows.append(sources)
         if not stays.all():
             batch = batch.filter(pa.array(stays))
@@ -251,11 +251,11 @@ class SliceMerge:
         if rows:
             yield self._taken(rows, some)
 
-    def _chosen(self, column: int, source: int, own: int, fillable: pa.Array | None, place: int, *, wins: bool) -> int:
+    def _chosen(self, column: int, source: int, own: int, fillable: pa.Array | None, index: int, *, wins: bool) -> int:
         """Return where the value of a column is: in the log record, or in the row of the base file."""
         if wins:
             return own if source < 0 or self._is_fillable(column, source) else source
-        return source if source >= 0 and fillable is not None and fillable[place].as_py() else own
+        return source if source >= 0 and fillable is not None and fillable[index].as_py() else own
 
     def _columns_of(self, entry: _Entry) -> Sources:
         return entry.sources if entry.sources is not None else [entry.row] * len(self.fields)
@@ -264,13 +264,13 @@ class SliceMerge:
         """Return rows whose values are those of log records and of rows of the base file, which count on from them."""
         if self._rows is None:
             return pa.RecordBatch.from_arrays([], names=[])
-        places = np.array(rows, np.int64).reshape(len(rows), len(self.fields))
+        indices = np.array(rows, np.int64).reshape(len(rows), len(self.fields))
         arrays = []
         for column, part in enumerate(self.fields):
             values = _flat(self._rows.column(part.name))
             if base is not None and self._by_column:
                 values = pa.concat_arrays([values, base.column(part.name).cast(values.type)])
-            chosen = places[:, column]
+            chosen = indices[:, column]
             arrays.append(values.take(pa.array(chosen, mask=chosen < 0)))
         return pa.RecordBatch.from_arrays(arrays, names=[part.name for part in self.fields])
 

@@ -23,9 +23,9 @@ def split_by_file(split: Split) -> Sequence[Split]:
             rows=file.rows,
             size_bytes=file.size_bytes or 0,
             counted=file.rows,
-            detail=plan.for_file(place),
+            detail=plan.for_file(index),
         )
-        for place, file in enumerate(plan.bases)
+        for index, file in enumerate(plan.bases)
     ]
 
 

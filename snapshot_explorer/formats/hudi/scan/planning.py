@@ -72,8 +72,8 @@ def plan(source: VersionFiles, predicate: Predicate | None = None) -> ReadPlan:
     texts = [partition_texts(source.config, path) for path in partitions]
     passes = _passing(source, texts, predicate)
     splits: list[Split] = []
-    for place, path in enumerate(partitions):
-        if passes[place]:
+    for index, path in enumerate(partitions):
+        if passes[index]:
             splits += _splits(source, path, members[path])
     return ReadPlan(splits=tuple(splits), skipped=lambda: _skipped(source.files, partitions, texts, passes))
 
@@ -139,7 +139,7 @@ def _skipped(
     texts: Sequence[Mapping[str, str | None]],
     passes: npt.NDArray[np.bool_],
 ) -> pa.Table:
-    positions = {path: place for place, path in enumerate(partitions)}
+    positions = {path: index for index, path in enumerate(partitions)}
     listed = {
         "position": pa.array([positions[file.partition] for file in files], pa.int64()),
         "bucket": pa.nulls(len(files), pa.int32()),

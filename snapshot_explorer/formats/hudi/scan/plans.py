@@ -43,6 +43,6 @@ class HudiPlan:
         """Return a value that is equal where the same rows are read; see `Split.identity`."""
         return self.bases, self.merge, self.fields, self.null_texts
 
-    def for_file(self, place: int) -> "HudiPlan":
+    def for_file(self, index: int) -> "HudiPlan":
         """Return the plan of one of the base files."""
-        return replace(self, bases=(self.bases[place],))
+        return replace(self, bases=(self.bases[index],))

@@ -131,7 +131,7 @@ def _net_changes(
     columns = events.context.schema.fields
     every = [*columns, ROW_ID] if events.context.has_row_ids else [*columns]
     # Two columns of the table may have the names of metadata columns: places count.
-    schema = pa.schema([arrow_field(field).with_name(str(place)) for place, field in enumerate(every)])
+    schema = pa.schema([arrow_field(field).with_name(str(index)) for index, field in enumerate(every)])
     sides = [
         pa.Table.from_batches([_named(batch, schema) for batch in _rows(reader, parts, every)], schema)
         for parts in (events.removed, events.added)
@@ -145,10 +145,10 @@ def _net_changes(
     if events.context.has_row_ids and len(left):
         ids = both.column(len(columns)).take(pa.array(left))
         order = _updates(np.asarray(ids.fill_null(-1).to_numpy(), np.int64), kinds)
-    places = {field.id: place for place, field in enumerate(every)}
+    indices = {field.id: index for index, field in enumerate(every)}
     rows = both.take(pa.array(left[order]))
     wanted = pa.schema([arrow_field(field) for field in fields])
-    arrays = [rows.column(places[field.id]).combine_chunks() for field in fields]
+    arrays = [rows.column(indices[field.id]).combine_chunks() for field in fields]
     kinds = kinds[order]
     if len(kinds):
         yield pa.RecordBatch.from_arrays(arrays, schema=wanted) if fields else bare(len(kinds)), kinds
@@ -166,9 +166,9 @@ def _surplus(codes: npt.NDArray[np.int64], is_added: npt.NDArray[np.bool_]) -> n
     groups = codes[order] * 2 + is_added[order]
     starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(groups)), np.bool_), groups[1:] != groups[:-1]]))
     ranks = np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
-    found = np.zeros(len(codes), np.bool_)
-    found[order] = ranks >= both[codes[order]]
-    return found
+    result = np.zeros(len(codes), np.bool_)
+    result[order] = ranks >= both[codes[order]]
+    return result
 
 
 def _updates(ids: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:

@@ -55,9 +55,9 @@ def covers(live: IcebergPlan, other: IcebergPlan) -> bool:
         return False
     if mine.vector is not None and theirs.vector is None and theirs.positions:
         return False
-    my_positions, their_positions = ({file.location for file in one.positions} for one in (mine, theirs))
+    my_positions, their_positions = ({file.location for file in item.positions} for item in (mine, theirs))
     my_rows, their_rows = (
-        {(one.ids, location) for one in plan.deletes.equality for location in one.after(plan.sequence_number)}
+        {(item.ids, location) for item in plan.deletes.equality for location in item.after(plan.sequence_number)}
         for plan in (live, other)
     )
     return their_positions <= my_positions and their_rows <= my_rows

@@ -52,20 +52,20 @@ def splits_between(
     if mode == "diff":
         before, after = (_state(source, history.snapshots.get(version), wanted) for version in (first, last))
         return list(_difference(before, after, _commit(history, last, 0)))
-    found: list[Split] = []
+    result: list[Split] = []
     changing = [version for version in history.versions if first < version <= last]
-    changing = [one for one in changing if history.snapshots[one].summary.get("operation") != _REPLACE]
+    changing = [item for item in changing if history.snapshots[item].summary.get("operation") != _REPLACE]
     known: tuple[int, _State] | None = None
     for ordinal, version in enumerate(changing):
         snapshot, previous = history.snapshots[version], _before(history, version)
         commit = _commit(history, version, ordinal)
         if snapshot.summary.get("operation") == _APPEND and (previous is None or snapshot.parent_id == previous.id):
-            found += _appended(source, snapshot, wanted, commit)
+            result += _appended(source, snapshot, wanted, commit)
             continue
         before = known[1] if known and previous and known[0] == previous.id else _state(source, previous, wanted)
         known = snapshot.id, _state(source, snapshot, wanted)
-        found += _difference(before, known[1], commit)
-    return found
+        result += _difference(before, known[1], commit)
+    return result
 
 
 def no_changelog() -> InvalidArgumentError:
@@ -104,8 +104,8 @@ def _wanted(source: Source, predicate: Predicate | None) -> _RangeRead:
 
 def _before(history: IcebergHistory, version: int) -> IcebergSnapshot | None:
     """Return the snapshot before a version in a history; None where the table was empty."""
-    place = history.versions.index(version)
-    before = history.snapshots[history.versions[place - 1]] if place else None
+    index = history.versions.index(version)
+    before = history.snapshots[history.versions[index - 1]] if index else None
     parent = history.snapshots[version].parent_id
     if parent is not None and (before is None or before.id != parent):
         raise refusal(features.CHANGES_ACROSS_EXPIRY, version=version)
@@ -158,10 +158,10 @@ def _difference(before: _State, after: _State, commit: IcebergEvents) -> Iterato
     # Rows keep their partition, but not under another spec.
     is_uniform = len({side.part.live.spec_id for side in (*removed, *added)}) == 1
     groups: dict[object, tuple[list[_Side], list[_Side]]] = {}
-    for place, sides in enumerate((removed, added)):
+    for index, sides in enumerate((removed, added)):
         for side in sides:
             key = tuple(sorted(side.split.partition.items())) if is_uniform else None
-            groups.setdefault(key, ([], []))[place].append(side)
+            groups.setdefault(key, ([], []))[index].append(side)
     for gone, new in groups.values():
         if gone and new:
             before_parts, after_parts = (tuple(side.part for side in sides) for sides in (gone, new))

@@ -70,7 +70,7 @@ def _of_maps(values: pa.MapArray) -> Codes:
     offsets = np.asarray(values.offsets.to_numpy(), np.int64)[:-1]
     owners = np.repeat(np.arange(len(values)), lengths)
     firsts = np.cumsum(lengths) - lengths
-    places = pa.array(np.repeat(offsets - firsts, lengths) + np.arange(int(lengths.sum())))
-    keys, items = _codes(plain(values.keys.take(places))), _codes(plain(values.items.take(places)))
+    indices = pa.array(np.repeat(offsets - firsts, lengths) + np.arange(int(lengths.sum())))
+    keys, items = _codes(plain(values.keys.take(indices))), _codes(plain(values.items.take(indices)))
     order = np.lexsort([keys, owners])
     return _of_lists(values, _paired(keys, items)[order])

@@ -153,21 +153,21 @@ class DeletedRows:
             columns: The comparable values of each column.
             sequence_number: The file's: only deletes with a greater one count.
         """
-        found = self._lookups[0].contains(columns[0])
+        result = self._lookups[0].contains(columns[0])
         for lookup, column in zip(self._lookups[1:], columns[1:], strict=True):
             if lookup.is_cheap:
-                found &= lookup.contains(column)
+                result &= lookup.contains(column)
         if len(columns) == 1 and sequence_number < self._first:
-            return found
-        places = np.flatnonzero(found)
-        joined = self._lookups[0].codes(columns[0].take(pa.array(places)))
+            return result
+        indices = np.flatnonzero(result)
+        joined = self._lookups[0].codes(columns[0].take(pa.array(indices)))
         for lookup, column, pairs in zip(self._lookups[1:], columns[1:], self._pairs, strict=True):
-            codes = lookup.codes(column.take(pa.array(places)))
+            codes = lookup.codes(column.take(pa.array(indices)))
             joined, is_there = _places(pairs, np.where(codes < 0, -1, joined * lookup.size + codes))
-            places, joined = places[is_there], joined[is_there]
-        found[:] = False
-        found[places] = self._newest[joined] > sequence_number
-        return found
+            indices, joined = indices[is_there], joined[is_there]
+        result[:] = False
+        result[indices] = self._newest[joined] > sequence_number
+        return result
 
 
 def _chunks(parts: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
@@ -178,9 +178,9 @@ def _places(keys: Codes, values: Codes) -> tuple[Codes, Mask]:
     """Return the place of each value among ascending keys, and whether it is one of them."""
     if not len(keys):
         return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
-    places = np.searchsorted(keys, values)
-    np.minimum(places, len(keys) - 1, out=places)
-    return places, keys[places] == values
+    indices = np.searchsorted(keys, values)
+    np.minimum(indices, len(keys) - 1, out=indices)
+    return indices, keys[indices] == values
 
 
 def _lookup(values: pa.Array) -> "tuple[_IntegerRange | _DistinctValues, Codes]":
@@ -235,8 +235,8 @@ class _IntegerRange:
     def codes(self, values: pa.Array) -> Codes:
         """Return the number of each value; -1 for a value that is none of them. Null is a value."""
         numbers, is_null = _numbers(values)
-        places, is_contained = _places(self._keys, numbers)
-        return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_contained, places, -1))
+        indices, is_contained = _places(self._keys, numbers)
+        return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_contained, indices, -1))
 
     def contains(self, values: pa.Array) -> Mask:
         numbers, is_null = _numbers(values)

@@ -71,7 +71,7 @@ class Deletes:
     def identity(self, sequence_number: int) -> Hashable:
         """Return a value that is equal where the same rows of a file of this sequence number are deleted."""
         positions = tuple(file.location for file in self.positions)
-        return self.vector, positions, tuple((one.ids, one.after(sequence_number)) for one in self.equality)
+        return self.vector, positions, tuple((item.ids, item.after(sequence_number)) for item in self.equality)
 
 
 NO_DELETES = Deletes()
@@ -111,10 +111,10 @@ class DeleteIndex:
             elif row["content"] == POSITION_DELETES and row["file_format"] == PUFFIN:
                 self._add_vector(row, partition)
             else:
-                found = _position_file(row, partition)
-                path = _only_path(row, found)
+                position_file = _position_file(row, partition)
+                path = _only_path(row, position_file)
                 (by_partition.setdefault(partition, []) if path is None else self._by_path.setdefault(path, [])).append(
-                    found
+                    position_file
                 )
         self._by_partition = {
             key: sorted(some, key=lambda one: one.sequence_number) for key, some in by_partition.items()
@@ -172,19 +172,19 @@ class DeleteIndex:
         return Deletes(positions=positions, equality=equality) if positions or equality else NO_DELETES
 
     def _positions_of(self, path: str, key: _Partition, sequence_number: int) -> tuple[File, ...]:
-        found = [one for one in self._by_path.get(path, ()) if one.sequence_number >= sequence_number]
+        found = [item for item in self._by_path.get(path, ()) if item.sequence_number >= sequence_number]
         for one in found:
             _check_scope(path, key, one)
         shared = self._by_partition.get(key)
         if shared:
             text = path.encode()
             first = bisect_left(shared, sequence_number, key=lambda one: one.sequence_number)
-            found += [one for one in shared[first:] if _might_contain(one, text)]
-        return tuple(one.file for one in found if one.file is not None)
+            found += [item for item in shared[first:] if _might_contain(item, text)]
+        return tuple(item.file for item in found if item.file is not None)
 
     def _equality_of(self, key: _Partition, sequence_number: int) -> tuple[EqualitySet, ...]:
         found = [*self._equality.get(key, ()), *self._equality.get(None, ())]
-        return tuple(one for one in found if one.files[-1][0] > sequence_number)
+        return tuple(item for item in found if item.files[-1][0] > sequence_number)
 
 
 def _rows(deletes: pa.Table) -> Iterable[dict[str, Any]]:

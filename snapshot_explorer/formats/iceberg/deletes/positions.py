@@ -85,8 +85,8 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
         order = np.lexsort((positions, codes))
         codes, positions = codes[order], positions[order]
     starts = np.searchsorted(codes, np.arange(len(paths.dictionary) + 1)).tolist()
-    places = {name: (starts[code], starts[code + 1]) for code, name in enumerate(paths.dictionary.to_pylist())}
-    return PositionDeletes(places=places, positions=positions)
+    indices = {name: (starts[code], starts[code + 1]) for code, name in enumerate(paths.dictionary.to_pylist())}
+    return PositionDeletes(places=indices, positions=positions)
 
 
 def _bounds(paths: pa.DictionaryArray, positions: Positions) -> _Bounds | None:

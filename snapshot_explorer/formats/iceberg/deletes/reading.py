@@ -48,13 +48,13 @@ class DeleteReader:
             return vectors.deleted(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
             return NOTHING
-        found = merged([self._position_deletes(file).of(path) for file in deletes.positions])
-        if len(found) and int(found[-1]) >= rows:
+        result = merged([self._position_deletes(file).of(path) for file in deletes.positions])
+        if len(result) and int(result[-1]) >= rows:
             raise CorruptTableError(
-                f"Row {found[-1]} of the data file {path} is deleted, but the file has {rows} rows. A delete file or "
+                f"Row {result[-1]} of the data file {path} is deleted, but the file has {rows} rows. A delete file or "
                 "the data file may have been overwritten; compare them with a copy of the table."
             )
-        return found
+        return result
 
     def _position_deletes(self, file: File) -> PositionDeletes:
         return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
@@ -76,12 +76,12 @@ class DeleteReader:
 
     def _kept(self, key: str, make: Callable[[], S]) -> S:
         """Return a value that is read once, and forget those that were not used for longest."""
-        found = self._values.get(key, make)
+        result = self._values.get(key, make)
         with self._lock:
-            self._total += found.size_bytes - self._sizes.pop(key, 0)
-            self._sizes[key] = found.size_bytes
+            self._total += result.size_bytes - self._sizes.pop(key, 0)
+            self._sizes[key] = result.size_bytes
             while len(self._sizes) > 1 and self._total > _MAX_BYTES:
                 oldest, size_bytes = self._sizes.popitem(last=False)
                 self._total -= size_bytes
                 self._values.forget(oldest)
-        return found
+        return result

@@ -123,7 +123,7 @@ def _check_footer(rest: bytes, vector: IcebergVector, data_path: str) -> None:
     length = int.from_bytes(rest[-3 * _WORD : -2 * _WORD], "little")
     try:
         blobs = orjson.loads(rest[-3 * _WORD - length : -3 * _WORD])["blobs"]
-        named = [one["properties"]["referenced-data-file"] for one in blobs if one["offset"] == vector.offset]
+        named = [blob["properties"]["referenced-data-file"] for blob in blobs if blob["offset"] == vector.offset]
     except (ValueError, LookupError, TypeError) as error:
         raise CorruptBytesError(f"the footer of its file is damaged ({error})") from error
     if named and named[0].rpartition("/")[2] != data_path.rpartition("/")[2]:
@@ -142,9 +142,9 @@ def _positions(blob: bytes, vector: IcebergVector, rows: int) -> Positions:
         raise CorruptBytesError(f"its magic number {body[:_WORD].hex()} is unknown")
     if zlib.crc32(body) != int.from_bytes(check, "big"):
         raise CorruptBytesError("its checksum does not match")
-    found, end = roaring.decode_64(body, _WORD, rows)
+    result, end = roaring.decode_64(body, _WORD, rows)
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
-    if len(found) != vector.cardinality:
-        raise CorruptBytesError(f"it deletes {len(found)} rows, but the manifest records {vector.cardinality}")
-    return found
+    if len(result) != vector.cardinality:
+        raise CorruptBytesError(f"it deletes {len(result)} rows, but the manifest records {vector.cardinality}")
+    return result

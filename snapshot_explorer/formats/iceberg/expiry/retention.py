@@ -110,19 +110,19 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
     age = rule.keep
     if age is None:
         age = timedelta(milliseconds=settings.required_count(_AGE, _DEFAULT_AGE_MS, _FOR_EVER))
-    least = rule.keep_last or settings.required_count(_LEAST, _DEFAULT_LEAST, _FOR_EVER)
-    count = "1 version" if least == 1 else f"{least:,} versions"
+    minimum = rule.keep_last or settings.required_count(_LEAST, _DEFAULT_LEAST, _FOR_EVER)
+    count = "1 version" if minimum == 1 else f"{minimum:,} versions"
     rules = (
         ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
         ("keep at least", f"{count} ({settings.source_of(_LEAST, is_requested=rule.keep_last is not None)})"),
     )
-    found = _Rule(
+    result = _Rule(
         now=to_millis(rule.now),
         older_than=to_millis(check_age(rule.now, age)),
-        least=least,
+        least=minimum,
         ref_age=settings.required_count(_REF_AGE, _FOR_EVER, _FOR_EVER),
     )
-    return found, rules
+    return result, rules
 
 
 def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
@@ -145,25 +145,25 @@ def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
         referenced.add(ref.snapshot_id)
         if ref.is_branch:
             _keep_branch(metadata, ref, rule, snapshots, referenced)
-    for one in metadata.snapshots.values():
-        if one.id not in referenced and one.timestamp_ms >= rule.older_than:
-            snapshots.setdefault(one.id, "younger than the rule, of no branch")
+    for snapshot in metadata.snapshots.values():
+        if snapshot.id not in referenced and snapshot.timestamp_ms >= rule.older_than:
+            snapshots.setdefault(snapshot.id, "younger than the rule, of no branch")
     return _KeptSnapshots(snapshots=snapshots, refs=tuple(refs), removed_refs=tuple(ref.name for ref in removed))
 
 
 def _keep_branch(
     metadata: TableMetadata, ref: SnapshotRef, rule: _Rule, snapshots: dict[int, str], referenced: set[int]
 ) -> None:
-    least = rule.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+    minimum = rule.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
     older_than = rule.older_than if ref.max_snapshot_age_ms is None else rule.now - ref.max_snapshot_age_ms
     count, is_keeping = 0, True
-    for one in _ancestry(metadata, ref.snapshot_id):
-        referenced.add(one.id)
-        is_keeping = is_keeping and (count < least or one.timestamp_ms >= older_than)
+    for item in _ancestry(metadata, ref.snapshot_id):
+        referenced.add(item.id)
+        is_keeping = is_keeping and (count < minimum or item.timestamp_ms >= older_than)
         if is_keeping:
             count += 1
-            why = f"among the last {least:,}" if count <= least else "younger than the rule"
-            snapshots.setdefault(one.id, f"{why} of the branch {ref.name}")
+            why = f"among the last {minimum:,}" if count <= minimum else "younger than the rule"
+            snapshots.setdefault(item.id, f"{why} of the branch {ref.name}")
 
 
 def _ancestry(metadata: TableMetadata, head: int) -> Sequence[IcebergSnapshot]:
@@ -207,22 +207,22 @@ class _ReachableFiles:
         self.rows = rows.take(pa.array(np.unique(self._file_codes, return_index=True)[1]))
         """An entry of each file, in the order of `paths`."""
         self.partitions = entries.partitions
-        place = {one.id: place for place, one in enumerate(self.snapshots)}
-        owners = np.array([place[one] for one in lists.column("snapshot_id").to_pylist()], np.int64)
+        index = {item.id: index for index, item in enumerate(self.snapshots)}
+        owners = np.array([index[item] for item in lists.column("snapshot_id").to_pylist()], np.int64)
         self._order = np.argsort(owners, kind="stable")
         self._bounds = np.searchsorted(owners[self._order], np.arange(len(self.snapshots) + 1))
         self._codes = codes[self._order]
         self._manifests = len(manifests)
-        self._places = place
+        self._places = index
 
     def files(self, snapshot_ids: Sequence[int]) -> Mask:
         is_reached = np.zeros(self._manifests, np.bool_)
-        for one in snapshot_ids:
-            place = self._places[one]
-            is_reached[self._codes[self._bounds[place] : self._bounds[place + 1]]] = True
-        found = np.zeros(len(self.paths), np.bool_)
-        found[self._file_codes[is_reached[self._file_manifests]]] = True
-        return found
+        for snapshot_id in snapshot_ids:
+            index = self._places[snapshot_id]
+            is_reached[self._codes[self._bounds[index] : self._bounds[index + 1]]] = True
+        result = np.zeros(len(self.paths), np.bool_)
+        result[self._file_codes[is_reached[self._file_manifests]]] = True
+        return result
 
     def sizes(self) -> npt.NDArray[np.int64]:
         sizes: npt.NDArray[np.int64] = self.rows.column("size_bytes").to_numpy()
@@ -231,7 +231,7 @@ class _ReachableFiles:
 
 def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table) -> pa.Table:
     """Return the FREED frame: files that removed snapshots reach and no kept one."""
-    lost = [one.id for one in reached.snapshots if one.id not in kept.snapshots]
+    lost = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
     freed = reached.files(lost) & ~reached.files(list(kept.snapshots))
     rows = reached.rows.filter(pa.array(freed))
     maps = partition_maps(source.metadata, reached.partitions.arrays())
@@ -257,7 +257,7 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
     newest = reached.files([history.snapshots[history.versions[-1]].id])
     named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MOST_HOLDERS]
     of_refs = {ref.snapshot_id for ref in named if not ref.is_branch}
-    in_history = [one for one in kept.snapshots if one in history.numbers and one not in of_refs]
+    in_history = [snapshot for snapshot in kept.snapshots if snapshot in history.numbers and snapshot not in of_refs]
     held: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
         ("kept versions", None): (reached.files(in_history), None)
     }
@@ -265,7 +265,7 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
         number = history.metadata.snapshots[ref.snapshot_id].sequence_number
         ids = [ref.snapshot_id]
         if ref.is_branch:
-            ids = [one.id for one in _ancestry(history.metadata, ref.snapshot_id) if one.id in kept.snapshots]
+            ids = [item.id for item in _ancestry(history.metadata, ref.snapshot_id) if item.id in kept.snapshots]
         key = ("branch" if ref.is_branch else "tag", ref.name)
         held[key] = (reached.files(ids), history.numbers.get(ref.snapshot_id, number))
     counts = np.sum([mask for mask, _ in held.values()], axis=0)
@@ -300,7 +300,11 @@ def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:
 
 def _notes(metadata: TableMetadata, history: IcebergHistory, kept: _KeptSnapshots) -> tuple[str, ...]:
     notes = []
-    others = [one for one in metadata.snapshots if one not in history.numbers and one not in kept.snapshots]
+    others = [
+        snapshot
+        for snapshot in metadata.snapshots
+        if snapshot not in history.numbers and snapshot not in kept.snapshots
+    ]
     if others:
         notes.append(
             f"{len(others):,} snapshots of other branches, or of none, would be removed too; their files are counted."
@@ -361,7 +365,7 @@ def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> 
     entries = live(entries_of(source, manifests, statistics=False).rows)
     locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
     checked = checked_files(source.storage, locations, sizes)
-    versions = [history.numbers[one] for one in of_deletes.column("snapshot_id").to_pylist()]
+    versions = [history.numbers[item] for item in of_deletes.column("snapshot_id").to_pylist()]
 
     def with_any_of(files: pa.Array, problem: str) -> dict[int, str]:
         manifests_of = entries.filter(pc.is_in(locations, files)).column("manifest").to_numpy()

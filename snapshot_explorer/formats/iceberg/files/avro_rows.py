@@ -55,7 +55,7 @@ def _type(node: Mapping[str, Any], named: Mapping[str, Any]) -> pa.DataType:
     """Return the Arrow type of a part of the schema: numbers of times as such, decimals as their bytes."""
     kind, logical = node["type"], str(node.get("logicalType", ""))
     if kind == "record":
-        return pa.struct([_field(one["name"], one["type"], one.get("field-id"), named) for one in node["fields"]])
+        return pa.struct([_field(item["name"], item["type"], item.get("field-id"), named) for item in node["fields"]])
     if kind == "array" and logical == "map":
         parts = _entry(node, named)
         key, value = parts["key"], parts["value"]
@@ -129,13 +129,15 @@ def _convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:
         parts = _entry(node, named)
         key, value = (_convert(resolved(parts[name]["type"], named), named) for name in ("key", "value"))
         return lambda found: (
-            None if found is None else [(_applied(key, one["key"]), _applied(value, one["value"])) for one in found]
+            None if found is None else [(_applied(key, item["key"]), _applied(value, item["value"])) for item in found]
         )
     if kind in ("array", "map"):
         item = _convert(resolved(node["items" if kind == "array" else "values"], named), named)
         if kind == "map":
-            return lambda found: None if found is None else [(name, _applied(item, one)) for name, one in found.items()]
-        return None if item is None else lambda found: None if found is None else [item(one) for one in found]
+            return lambda found: (
+                None if found is None else [(name, _applied(item, element)) for name, element in found.items()]
+            )
+        return None if item is None else lambda found: None if found is None else [item(element) for element in found]
     return None
 
 

@@ -70,13 +70,13 @@ def projection(
 
 
 def _by_id(there: Sequence[FileField], path: str) -> dict[int, FileField]:
-    found = {field.id: field for field in there if field.id is not None}
-    if len(found) < sum(field.id is not None for field in there):
+    result = {field.id: field for field in there if field.id is not None}
+    if len(result) < sum(field.id is not None for field in there):
         raise CorruptTableError(
             f"The data file {path} has two columns with one field id. It may be damaged; compare it with a copy of the "
             "table."
         )
-    return found
+    return result
 
 
 def _check_optional(field: IcebergField, path: str) -> None:
@@ -97,13 +97,13 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
     Args:
         batch: Rows with the columns of `how.names`, and maybe others.
     """
-    found = []
+    result = []
     for field, source in how.targets:
         if source is None:
-            found.append(_absent(field, how.constants, rows))
+            result.append(_absent(field, how.constants, rows))
             continue
         try:
-            found.append(_conform(batch.column(source.name), field, source, how))
+            result.append(_conform(batch.column(source.name), field, source, how))
         except CorruptTableError:
             raise
         except UnsupportedFeatureError as error:
@@ -118,7 +118,7 @@ def projected(batch: pa.RecordBatch, how: Projection, rows: int) -> list[pa.Arra
                 f"The column {field.name!r} of the data file {how.path} cannot be read as {type_text(field.type)}: "
                 f"{error}."
             ) from error
-    return found
+    return result
 
 
 def _absent(field: IcebergField, constants: Constants, rows: int) -> pa.Array:
@@ -133,67 +133,69 @@ def _absent(field: IcebergField, constants: Constants, rows: int) -> pa.Array:
     return pa.nulls(rows, arrow_type(field.type))
 
 
-def _is_exact(stored: pa.DataType, kind: IcebergDataType) -> bool:
+def _is_exact(stored: pa.DataType, data_type: IcebergDataType) -> bool:
     """Return whether values of a file need no conversion to the type of the table's column."""
-    return bool(stored == arrow_type(kind)) and not kind.fields and kind.root not in ("variant", "unknown")
+    return (
+        bool(stored == arrow_type(data_type)) and not data_type.fields and data_type.root not in ("variant", "unknown")
+    )
 
 
 def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Projection) -> pa.Array:
     """Return values of a file in the Arrow type of the table's column."""
-    kind = field.type
-    target = arrow_type(kind)
-    if _is_exact(values.type, kind):
+    data_type = field.type
+    target = arrow_type(data_type)
+    if _is_exact(values.type, data_type):
         return values
     values = plain(values)
-    match kind.root:
+    match data_type.root:
         case "struct":
-            return _struct(values, kind, source, how)
+            return _struct(values, data_type, source, how)
         case "list":
-            return _list(values, kind, source, how)
+            return _list(values, data_type, source, how)
         case "map":
-            return _map(values, kind, source, how)
+            return _map(values, data_type, source, how)
         case "variant":
             return _variant(values, target)
         case "unknown":
             return pa.nulls(len(values))
-    return _ATOMS[kind.root](values, kind, target)
+    return _ATOMS[data_type.root](values, data_type, target)
 
 
-def _other_type(values: pa.Array, kind: IcebergDataType) -> UnsupportedFeatureError:
-    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(kind))
+def _other_type(values: pa.Array, data_type: IcebergDataType) -> UnsupportedFeatureError:
+    return refusal(features.FILES_OF_OTHER_TYPES, found=values.type, type=type_text(data_type))
 
 
-def _struct(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _struct(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if not isinstance(values, pa.StructArray):
-        raise _other_type(values, kind)
-    by_id = {child.id: place for place, child in enumerate(source.children) if child.id is not None}
+        raise _other_type(values, data_type)
+    by_id = {child.id: index for index, child in enumerate(source.children) if child.id is not None}
     children = []
-    for field in kind.fields:
-        place = None if field.id in how.constants or field.type.root == "unknown" else by_id.get(field.id)
-        if place is None:
+    for field in data_type.fields:
+        index = None if field.id in how.constants or field.type.root == "unknown" else by_id.get(field.id)
+        if index is None:
             if field.id not in how.constants:
                 _check_optional(field, how.path)
             children.append(_absent(field, how.constants, len(values)))
         else:
-            children.append(_conform(values.field(place), field, source.children[place], how))
-    return with_fields(values, arrow_type(kind), children)
+            children.append(_conform(values.field(index), field, source.children[index], how))
+    return with_fields(values, arrow_type(data_type), children)
 
 
-def _list(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _list(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if isinstance(values, pa.MapArray) or not hasattr(values.type, "value_type"):
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     values = as_list(values)
-    items = _conform(values.values, kind.fields[0], source.children[0], how)
-    return with_items(values, arrow_type(kind), items)
+    items = _conform(values.values, data_type.fields[0], source.children[0], how)
+    return with_items(values, arrow_type(data_type), items)
 
 
-def _map(values: pa.Array, kind: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
+def _map(values: pa.Array, data_type: IcebergDataType, source: FileField, how: Projection) -> pa.Array:
     if not isinstance(values, pa.MapArray):
-        raise _other_type(values, kind)
-    key, value = kind.fields
+        raise _other_type(values, data_type)
+    key, value = data_type.fields
     keys = _conform(values.keys, key, source.children[0], how)
     items = _conform(values.items, value, source.children[1], how)
-    return with_entries(values, arrow_type(kind), keys, items)
+    return with_entries(values, arrow_type(data_type), keys, items)
 
 
 def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
@@ -213,81 +215,81 @@ _INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
-def _boolean(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _boolean(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != target:
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values
 
 
-def _number(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
-    known = (*_INTEGERS, pa.int64()) if kind.root == "long" else _INTEGERS
+def _number(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
+    known = (*_INTEGERS, pa.int64()) if data_type.root == "long" else _INTEGERS
     if values.type not in known:
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values.cast(target)
 
 
-def _float(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _float(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != pa.float32():
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values.cast(target)
 
 
-def _decimal(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _decimal(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return decimals; Avro has them as bytes of the unscaled number."""
-    if pa.types.is_decimal(values.type) and values.type.scale == kind.scale:
+    if pa.types.is_decimal(values.type) and values.type.scale == data_type.scale:
         return values.cast(target)
     if pa.types.is_binary(values.type):
-        found = single_values(values, kind)
-        if found.null_count > values.null_count:
+        result = single_values(values, data_type)
+        if result.null_count > values.null_count:
             raise pa.ArrowInvalid("a value has more digits")
-        return found
-    raise _other_type(values, kind)
+        return result
+    raise _other_type(values, data_type)
 
 
-def _date(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _date(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     if values.type != pa.int32():
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values.view(target)
 
 
-def _time(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _time(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return times of day; ORC has them as plain numbers of microseconds."""
     if values.type == pa.int64():
         return values.view(target)
     if not pa.types.is_time(values.type):
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values.cast(target)
 
 
-def _timestamp(values: pa.Array, kind: IcebergDataType, target: pa.TimestampType) -> pa.Array:
+def _timestamp(values: pa.Array, data_type: IcebergDataType, target: pa.TimestampType) -> pa.Array:
     """Return timestamps; whether the file marks them as UTC does not matter, the numbers are the same.
 
     Source: `BaseParquetReaders`; iceberg specification, "Schema Evolution" for dates.
     """
     if values.type == pa.int64():
         return values.view(target)
-    if pa.types.is_date32(values.type) and kind.root in ("timestamp", "timestamp_ns"):
+    if pa.types.is_date32(values.type) and data_type.root in ("timestamp", "timestamp_ns"):
         return values.cast(target)
     if pa.types.is_fixed_size_binary(values.type) and values.type.byte_width == int96.WIDTH:
         return int96.timestamps(values, target.unit).view(target)
     if not pa.types.is_timestamp(values.type):
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     naive = values.view(pa.timestamp(values.type.unit))
     if values.type.unit == "ns" and target.unit == "us":
         naive = pc.floor_temporal(naive, unit="microsecond")
     return naive.cast(pa.timestamp(target.unit)).view(target)
 
 
-def _text(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
-    if values.type not in _TEXTS and not (kind.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
-        raise _other_type(values, kind)
+def _text(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
+    if values.type not in _TEXTS and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+        raise _other_type(values, data_type)
     return values.cast(target)
 
 
-def _uuid(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _uuid(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     """Return uuids as text; ORC has them as binary of any length."""
     if not pa.types.is_binary(values.type) and values.type != pa.binary(_UUID_BYTES):
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     fixed = values.cast(pa.binary(_UUID_BYTES))
     if not len(fixed):
         return pa.array([], target)
@@ -298,9 +300,9 @@ def _uuid(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Ar
     return pc.if_else(fixed.is_valid(), found, pa.scalar(None, target)) if fixed.null_count else found
 
 
-def _fixed(values: pa.Array, kind: IcebergDataType, target: pa.DataType) -> pa.Array:
+def _fixed(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
     if not pa.types.is_binary(values.type) and not pa.types.is_fixed_size_binary(values.type):
-        raise _other_type(values, kind)
+        raise _other_type(values, data_type)
     return values.cast(target)
 
 

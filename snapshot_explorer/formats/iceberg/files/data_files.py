@@ -106,9 +106,9 @@ class Layouts:
         last = self._last
         if last is not None and last[1] is rules and last[0].equals(schema, check_metadata=True):
             return last[2]
-        found = file_fields(schema, rules, path, by_position=True)
-        self._last = schema, rules, found
-        return found
+        result = file_fields(schema, rules, path, by_position=True)
+        self._last = schema, rules, result
+        return result
 
     def projection(
         self, fields: Sequence[IcebergField], there: tuple[FileField, ...], constants: Constants, path: str
@@ -118,9 +118,9 @@ class Layouts:
         if last is not None and last[0] is fields and last[1] is there and last[2].constants.keys() == constants.keys():
             known = last[2]
             return Projection(known.targets, constants, path, known.names, is_exact=known.is_exact)
-        found = projection(fields, there, constants, path)
-        self._projection = fields, there, found
-        return found
+        result = projection(fields, there, constants, path)
+        self._projection = fields, there, result
+        return result
 
 
 @contextmanager
@@ -142,22 +142,24 @@ def opened(
     with named_in_errors(file.location, file.format, partial(_missing, file)), ExitStack() as stack:
         source = stack.enter_context(storage.open(file.location, size_bytes=file.size_bytes))
         try:
-            found = read_head(source)
+            result = read_head(source)
         except (pa.ArrowException, CorruptBytesError, OSError, ValueError):
             if storage.is_local or file.size_bytes != source.size():
                 raise
             # A longer file may be at this path now, as is allowed for imported files.
             source = stack.enter_context(storage.open(file.location))
-            found = read_head(source)
+            result = read_head(source)
         size_bytes = source.size()
-        if file.size_bytes not in (None, size_bytes) and not (_is_imported(found) or _is_overstated(found, size_bytes)):
+        if file.size_bytes not in (None, size_bytes) and not (
+            _is_imported(result) or _is_overstated(result, size_bytes)
+        ):
             check_recorded_size(file, size_bytes)
-        if found.rows != file.rows:
+        if result.rows != file.rows:
             raise CorruptTableError(
-                f"The file {file.location} has {found.rows} rows, but {file.rows} by its manifest. It may have been "
+                f"The file {file.location} has {result.rows} rows, but {file.rows} by its manifest. It may have been "
                 "overwritten; compare it with a copy of the table."
             )
-        yield found
+        yield result
 
 
 def _missing(file: File) -> CorruptTableError:

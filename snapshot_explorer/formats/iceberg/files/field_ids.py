@@ -140,10 +140,10 @@ def _has_id(field: FileField) -> bool:
 
 def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField:
     """Return a field and those in it with the ids of their names; names are compared exactly."""
-    found = next((one for one in mapping if field.name in one.names), None)
+    found = next((item for item in mapping if field.name in item.names), None)
     if found is None:
         return replace(field, children=tuple(_with_mapping(child, ()) for child in field.children))
-    return replace(field, id=found.id, children=tuple(_with_mapping(one, found.fields) for one in _named(field)))
+    return replace(field, id=found.id, children=tuple(_with_mapping(item, found.fields) for item in _named(field)))
 
 
 def _named(field: FileField) -> tuple[FileField, ...]:

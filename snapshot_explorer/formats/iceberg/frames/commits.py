@@ -54,7 +54,7 @@ def commits_frame(
     given = _given(summaries, there)
 
     def column(name: str) -> pa.Array:
-        return pa.array([one.get(name) for one in summaries] if name in there else pa.nulls(count), pa.string())
+        return pa.array([summary.get(name) for summary in summaries] if name in there else pa.nulls(count), pa.string())
 
     operation = column("operation")
     is_first = pa.array(parents, pa.int64()).is_null()
@@ -124,22 +124,22 @@ def _counts(
         for names in (_POSITIONS, _DELETE_FILES, _TOTALS[1:])
     )
     unknown = {"rows": pc.or_(has_positions, uncounted), "bytes": pc.or_(has_deletes, uncounted), "files": uncounted}
-    found = {
+    result = {
         column: pc.if_else(unknown[column.rpartition("_")[2]], None, pc.fill_null(given[name], 0))
         for column, name in _COUNTS.items()
     }
-    return found | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
+    return result | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
 
 
 def _given(summaries: Sequence[Mapping[str, str]], there: frozenset[str]) -> dict[str, pa.Array]:
     """Return the counters of summaries, which have these keys; null where one is absent, or is not a count."""
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
     names, count = [name for name in every if name in there], len(summaries)
-    texts = pa.array([one.get(name) for name in names for one in summaries], pa.string())
+    texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())
     is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MOST_DIGITS))
     numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
     counts = pc.if_else(pc.less_equal(numbers, _GREATEST), numbers, None).cast(pa.int64())
-    found = {name: counts.slice(place * count, count) for place, name in enumerate(names)}
+    found = {name: counts.slice(index * count, count) for index, name in enumerate(names)}
     return dict.fromkeys(every, pa.nulls(count, pa.int64())) | found
 
 
@@ -183,10 +183,10 @@ def _partition_bounds(metadata: TableMetadata, manifests: pa.Table) -> tuple[pa.
         spec_ids = manifests.column("spec_id").to_pylist()
         for spec_id in set(spec_ids) & set(metadata.specs):
             spec = parse_spec(metadata.specs[spec_id])
-            places = [place for place, one in enumerate(spec_ids) if one == spec_id]
-            summaries = [manifests.column("partitions")[place].as_py() for place in places]
-            for place, row in zip(places, _texts(spec, schema, summaries, end), strict=True):
-                found[place] = row
+            indices = [index for index, item in enumerate(spec_ids) if item == spec_id]
+            summaries = [manifests.column("partitions")[index].as_py() for index in indices]
+            for index, row in zip(indices, _texts(spec, schema, summaries, end), strict=True):
+                found[index] = row
         ends.append(pa.array(found, frames.PARTITION))
     return ends[0], ends[1]
 
@@ -195,16 +195,16 @@ def _texts(
     spec: Spec, schema: IcebergSchema, summaries: Sequence[Sequence[Mapping[str, bytes | None]] | None], end: str
 ) -> list[list[tuple[str, str | None]] | None]:
     """Return one end of the partition values of manifests of one spec; None for a manifest without them."""
-    known = [one is not None and len(one) == len(spec.fields) for one in summaries]
+    known = [summary is not None and len(summary) == len(spec.fields) for summary in summaries]
     columns: list[list[str | None]] = []
     names: list[str] = []
-    for place, field in enumerate(spec.fields):
+    for index, field in enumerate(spec.fields):
         path = schema.path(field.source_ids[0]) if len(field.source_ids) == 1 else ()
         source = path[-1].type if path and not is_nested(path[-1].type) and is_read(path[-1].type) else None
         kind = None if source is None else result_type(field.transform, source)
         if kind is None or field.transform.name == "void":
             continue
-        values = [one[place][end] if one and there else None for one, there in zip(summaries, known, strict=True)]
+        values = [item[index][end] if item and there else None for item, there in zip(summaries, known, strict=True)]
         columns.append(texts(single_values(pa.array(values, pa.binary()), kind), field.transform.name))
         names.append(field.name)
     rows = zip(*columns, strict=True) if columns else [()] * len(summaries)

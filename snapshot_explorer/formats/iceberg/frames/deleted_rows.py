@@ -48,13 +48,13 @@ def applying(live: LiveFiles, unpartitioned: Collection[int]) -> Applying:
     files = _Files(live.data)
     by_path = _pairs_by_path(files, named)
     pairs = [by_path]
-    for place in np.flatnonzero(named.is_null().to_numpy(zero_copy_only=False) & (numbers > 0)).tolist():
-        spec_id = deletes.column("spec_id")[place].as_py()
-        is_global = bool(is_equality[place]) and spec_id in unpartitioned
-        rows = files.all() if is_global else files.of(spec_id, deletes.column("partition")[place].as_py())
-        newest = numbers[place] - 1 if is_equality[place] else numbers[place]
+    for index in np.flatnonzero(named.is_null().to_numpy(zero_copy_only=False) & (numbers > 0)).tolist():
+        spec_id = deletes.column("spec_id")[index].as_py()
+        is_global = bool(is_equality[index]) and spec_id in unpartitioned
+        rows = files.all() if is_global else files.of(spec_id, deletes.column("partition")[index].as_py())
+        newest = numbers[index] - 1 if is_equality[index] else numbers[index]
         rows = rows[files.numbers[rows] <= newest]
-        pairs.append((rows, np.full(len(rows), place, np.int64)))
+        pairs.append((rows, np.full(len(rows), index, np.int64)))
     data, found = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     fits = files.numbers[data] <= numbers[found]
     data, found = data[fits], found[fits]
@@ -90,9 +90,9 @@ def _text(values: pa.Array) -> pa.Array:
 
 
 def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
-    places = pc.index_in(named, files.paths)
-    found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    return places.drop_null().to_numpy().astype(np.int64), found.astype(np.int64)
+    indices = pc.index_in(named, files.paths)
+    found = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
+    return indices.drop_null().to_numpy().astype(np.int64), found.astype(np.int64)
 
 
 class _Files:

@@ -44,7 +44,7 @@ _METRICS = {
 def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]) -> Mapping[int, pa.MapArray]:
     """Return the distinct partitions of each spec as text: name of the partition field to value."""
     schema = parse_schema(metadata.current_schema)
-    found = {}
+    result = {}
     for spec_id, stored in tuples.items():
         if spec_id not in metadata.specs:
             raise CorruptTableError(
@@ -53,8 +53,8 @@ def partition_maps(metadata: TableMetadata, tuples: Mapping[int, pa.StructArray]
             )
         spec = parse_spec(metadata.specs[spec_id])
         texts = partition_texts(partition_columns(spec, schema, stored), len(stored))
-        found[spec_id] = pa.array([list(one.items()) for one in texts], frames.PARTITION)
-    return found
+        result[spec_id] = pa.array([list(text.items()) for text in texts], frames.PARTITION)
+    return result
 
 
 def partitions_of(rows: pa.Table, maps: Mapping[int, pa.MapArray]) -> pa.Array:
@@ -108,7 +108,7 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     """Return the sequence number of the snapshot that added each file; null if it has expired."""
     numbers = metadata.snapshots.numbers
     ids = single_chunk(rows.column("snapshot_id").dictionary_encode())
-    found = [numbers.get(one) for one in ids.dictionary.to_pylist()]
+    found = [numbers.get(item) for item in ids.dictionary.to_pylist()]
     return pa.array(found, pa.int64()).take(ids.indices)
 
 
@@ -172,14 +172,14 @@ def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.A
     names = pc.if_else(is_vector, pc.binary_join_element_wise(location, offset, "@"), location)
     counts = np.bincount(pairs.data, minlength=count)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int64())
-    places = pa.array(pairs.deletes)
+    indices = pa.array(pairs.deletes)
     if len(pairs.data) > _MOST_NAMED:
         # So many names would take more memory than the table's metadata itself.
         texts = pc.binary_join_element_wise(pa.array(counts).cast(pa.string()), "delete files", " ")
     else:
-        texts = pc.binary_join(pa.LargeListArray.from_arrays(offsets, names.take(places)), ", ")
+        texts = pc.binary_join(pa.LargeListArray.from_arrays(offsets, names.take(indices)), ", ")
     rows = np.zeros(count, np.int64)
-    of_vector = is_vector.take(places).to_numpy(zero_copy_only=False)
+    of_vector = is_vector.take(indices).to_numpy(zero_copy_only=False)
     removed = deletes.column("record_count").to_numpy()[pairs.deletes]
     np.add.at(rows, pairs.data[of_vector], removed[of_vector])
     others = np.zeros(count, np.bool_)
@@ -219,15 +219,15 @@ def _data_change(snapshot: IcebergSnapshot) -> bool:
 def changes_frame(history: IcebergHistory, changed: CommitChanges) -> pa.Table:
     """Return the CHANGES frame of versions: the data files that their commits removed and added."""
     rows = changed.data
-    by_id = {one.id: (version, one) for version, one in history.snapshots.items()}
+    by_id = {item.id: (version, item) for version, item in history.snapshots.items()}
     ids = pc.unique(rows.column("owner")).to_pylist()
-    places = single_chunk(pc.index_in(rows.column("owner"), pa.array(ids, pa.int64())))
-    versions = pa.array([by_id[one][0] for one in ids], pa.int64())
-    data_change = pa.array([_data_change(by_id[one][1]) for one in ids], pa.bool_())
+    indices = single_chunk(pc.index_in(rows.column("owner"), pa.array(ids, pa.int64())))
+    versions = pa.array([by_id[item][0] for item in ids], pa.int64())
+    data_change = pa.array([_data_change(by_id[item][1]) for item in ids], pa.bool_())
     columns = file_columns(rows, partition_maps(history.metadata, changed.partitions.arrays())) | {
-        "version": versions.take(places),
+        "version": versions.take(indices),
         "change": change_words(rows),
         "list": "delta",
-        "data_change": data_change.take(places),
+        "data_change": data_change.take(indices),
     }
     return frames.table_of(frames.CHANGES, columns)

@@ -267,8 +267,8 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
         return _entry_table(source, once, None)
     with_data, with_deletes = _OF_FILES[name]
     kinds = [content for content, wanted in ((0, with_data), (1, with_deletes)) if wanted]
-    found = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
-    rows = _file_table(live(found.rows), partition_maps(source.metadata, found.partitions.arrays()), _FILE_COLUMNS)
+    entries = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
+    rows = _file_table(live(entries.rows), partition_maps(source.metadata, entries.partitions.arrays()), _FILE_COLUMNS)
     return _with_metrics(rows, source, None)
 
 
@@ -281,16 +281,16 @@ def _with_metrics(rows: pa.Table, source: Source, snapshot: IcebergSnapshot | No
 def _snapshots(source: Source) -> list[dict[str, Any]]:
     return [
         {
-            "committed_at": time_of(one.timestamp_ms),
-            "snapshot_id": one.id,
-            "parent_id": one.parent_id,
-            "operation": one.summary.get("operation"),
-            "manifest_list": one.manifest_list,
-            "summary": [(key, value) for key, value in one.summary.items() if key != "operation"],
-            "sequence_number": one.sequence_number,
-            "schema_id": one.schema_id,
+            "committed_at": time_of(snapshot.timestamp_ms),
+            "snapshot_id": snapshot.id,
+            "parent_id": snapshot.parent_id,
+            "operation": snapshot.summary.get("operation"),
+            "manifest_list": snapshot.manifest_list,
+            "summary": [(key, value) for key, value in snapshot.summary.items() if key != "operation"],
+            "sequence_number": snapshot.sequence_number,
+            "schema_id": snapshot.schema_id,
         }
-        for one in source.metadata.snapshots.values()
+        for snapshot in source.metadata.snapshots.values()
     ]
 
 
@@ -299,11 +299,11 @@ def _history(history: IcebergHistory) -> list[dict[str, Any]]:
     return [
         {
             "made_current_at": time_of(millis),
-            "snapshot_id": one,
-            "parent_id": metadata.snapshots.parents.get(one),
-            "is_current_ancestor": one in history.numbers,
+            "snapshot_id": item,
+            "parent_id": metadata.snapshots.parents.get(item),
+            "is_current_ancestor": item in history.numbers,
         }
-        for millis, one in zip(*metadata.snapshot_log, strict=True)
+        for millis, item in zip(*metadata.snapshot_log, strict=True)
     ]
 
 
@@ -328,13 +328,13 @@ def _metadata_log(source: Source) -> list[dict[str, Any]]:
     times = np.array([millis for millis, _ in log], np.int64)
     rows = []
     for millis, file in files:
-        place = int(np.searchsorted(times, millis, side="right")) - 1
-        snapshot = metadata.snapshots.get(log[place][1]) if place >= 0 else None
+        index = int(np.searchsorted(times, millis, side="right")) - 1
+        snapshot = metadata.snapshots.get(log[index][1]) if index >= 0 else None
         rows.append(
             {
                 "timestamp": time_of(millis),
                 "file": file,
-                "latest_snapshot_id": log[place][1] if place >= 0 else None,
+                "latest_snapshot_id": log[index][1] if index >= 0 else None,
                 "latest_schema_id": None if snapshot is None else snapshot.schema_id,
                 "latest_sequence_number": None if snapshot is None else snapshot.sequence_number,
             }
@@ -395,15 +395,15 @@ def _properties(source: Source) -> list[dict[str, Any]]:
 def _statistics(source: Source) -> list[dict[str, Any]]:
     return [
         {
-            "snapshot_id": one.get("snapshot-id"),
-            "path": one.get("statistics-path"),
-            "size_bytes": one.get("file-size-in-bytes"),
+            "snapshot_id": item.get("snapshot-id"),
+            "path": item.get("statistics-path"),
+            "size_bytes": item.get("file-size-in-bytes"),
             "type": blob.get("type"),
             "fields": blob.get("fields"),
             "properties": list((blob.get("properties") or {}).items()),
         }
-        for one in source.metadata.statistics
-        for blob in one.get("blob-metadata") or [{}]
+        for item in source.metadata.statistics
+        for blob in item.get("blob-metadata") or [{}]
     ]
 
 
@@ -426,8 +426,8 @@ def _manifest_table(found: pa.Table) -> pa.Table:
 
 
 def _entry_table(source: Source, manifests: pa.Table, snapshot: IcebergSnapshot | None) -> pa.Table:
-    found = entries_of(source, manifests, statistics=True)
-    rows = _file_table(found.rows, partition_maps(source.metadata, found.partitions.arrays()), _ENTRIES)
+    entries = entries_of(source, manifests, statistics=True)
+    rows = _file_table(entries.rows, partition_maps(source.metadata, entries.partitions.arrays()), _ENTRIES)
     return _with_metrics(rows, source, snapshot)
 
 
@@ -450,9 +450,9 @@ def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
     maps = partition_maps(source.metadata, found.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")
     rows = pa.concat_tables([found.data.select(names), found.deletes.select(names)])
-    times = {one.id: one.timestamp_ms for one in source.metadata.snapshots.values()}
+    times = {snapshot.id: snapshot.timestamp_ms for snapshot in source.metadata.snapshots.values()}
     ids = pc.unique(rows.column("snapshot_id")).to_pylist()
-    known = pa.array([times.get(one) for one in ids], pa.int64())
+    known = pa.array([times.get(item) for item in ids], pa.int64())
     rows = rows.append_column(
         "time", known.take(single_chunk(pc.index_in(rows.column("snapshot_id"), pa.array(ids, pa.int64()))))
     )
@@ -485,7 +485,7 @@ def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
 
 
 def _unknown(name: str) -> InvalidArgumentError:
-    names: Sequence[str] = [one.name for one in INSPECTIONS]
+    names: Sequence[str] = [item.name for item in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return InvalidArgumentError(f"No metadata table is called {name!r}. Metadata tables: {', '.join(names)}.{hint}")

@@ -74,7 +74,7 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         return parse_shape(parsed[-1])
 
     groups: dict[bytes, list[tuple[int, Container]]] = {}
-    for place, (path, content) in enumerate(files):
+    for index, (path, content) in enumerate(files):
         if content[:4] == b"PAR1":
             raise refusal(features.OTHER_MANIFEST_FORMATS, path=path)
         if content[: len(MAGIC)] != MAGIC:
@@ -83,14 +83,14 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         container = read_container(content, path, shapes, limits=limits, parse=shape_of)
         if container.schema_text not in schemas:
             schemas[container.schema_text] = parsed[-1]
-        groups.setdefault(container.schema_text, []).append((place, container))
+        groups.setdefault(container.schema_text, []).append((index, container))
     decoded: list[DecodedRows] = []
     for text, group in groups.items():
         _check(group[0][1].shape, wanted, group[0][1].path, "")
         kind = _filled(schemas[text], wanted)
         decoded.extend(
             DecodedRows(
-                files=tuple(place for place, _ in batch),
+                files=tuple(index for index, _ in batch),
                 counts=tuple(container.rows for _, container in batch),
                 headers=tuple(container.header for _, container in batch),
                 rows=_decoded([container for _, container in batch], kind),
@@ -242,17 +242,17 @@ def ordered(
 ) -> tuple[pa.StructArray | None, np.ndarray[Any, np.dtype[np.int64]]]:
     """Return the rows of all files in the order of the files, where their types agree, and the rows of each file."""
     counts = np.zeros(count, np.int64)
-    for one in decoded:
-        counts[list(one.files)] = one.counts
+    for element in decoded:
+        counts[list(element.files)] = element.counts
     if not decoded:
         return None, counts
     if len(decoded) == 1:
         return decoded[0].rows, counts
-    together = pa.concat_arrays([one.rows for one in decoded])
-    files = np.array([place for one in decoded for place in one.files], np.int64)
+    together = pa.concat_arrays([item.rows for item in decoded])
+    files = np.array([index for item in decoded for index in item.files], np.int64)
     if (files[1:] > files[:-1]).all():
         return together, counts
     begins = np.zeros(count, np.int64)
     begins[files] = np.cumsum(counts[files]) - counts[files]
-    places = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-    return together.take(pa.array(places)), counts
+    indices = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    return together.take(pa.array(indices)), counts

@@ -40,13 +40,13 @@ def manifests_of(source: Source, snapshots: Sequence[IcebergSnapshot]) -> pa.Tab
     if known is not None:
         return known
     try:
-        found = read_manifest_lists(source.storage, source.locations, snapshots)
+        result = read_manifest_lists(source.storage, source.locations, snapshots)
     except MissingFileError as error:
         raise _missing(source, error) from error
     if len(snapshots) == 1:
         source.manifests.clear()
-        source.manifests[snapshots[0].id] = found
-    return found
+        source.manifests[snapshots[0].id] = result
+    return result
 
 
 def entries_of(
@@ -165,9 +165,9 @@ def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> 
 
 def is_own(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Array:
     """Return for each manifest whether the commit of its snapshot wrote it; see `own_manifests`."""
-    ids = pa.array([one.id for one in snapshots], pa.int64())
-    places = single_chunk(pc.index_in(manifests.column("snapshot_id"), ids))
-    numbers = pa.array([one.sequence_number for one in snapshots], pa.int64()).take(places)
+    ids = pa.array([snapshot.id for snapshot in snapshots], pa.int64())
+    indices = single_chunk(pc.index_in(manifests.column("snapshot_id"), ids))
+    numbers = pa.array([snapshot.sequence_number for snapshot in snapshots], pa.int64()).take(indices)
     by_number = pc.equal(numbers, single_chunk(manifests.column("sequence_number")))
     by_id = pc.equal(manifests.column("snapshot_id"), manifests.column("added_snapshot_id"))
     return pc.fill_null(pc.if_else(pc.greater(numbers, 0), by_number, single_chunk(by_id)), fill_value=False)
@@ -175,12 +175,12 @@ def is_own(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Arra
 
 def _own_changes(source: Source, manifests: pa.Table, tuples: PartitionTuples, *, statistics: bool) -> pa.Table:
     """Return the entries of manifests that their own commits added or deleted, with the snapshot as `owner`."""
-    found = entries_of(source, manifests, statistics=statistics, partitions=tuples, changed=True).rows
-    places = single_chunk(found.column("manifest"))
-    writers = single_chunk(manifests.column("added_snapshot_id")).take(places)
-    changed = pc.equal(found.column("snapshot_id"), writers)
-    owners = single_chunk(manifests.column("snapshot_id")).take(places)
-    return found.append_column("owner", owners).filter(pc.fill_null(changed, fill_value=False))
+    result = entries_of(source, manifests, statistics=statistics, partitions=tuples, changed=True).rows
+    indices = single_chunk(result.column("manifest"))
+    writers = single_chunk(manifests.column("added_snapshot_id")).take(indices)
+    changed = pc.equal(result.column("snapshot_id"), writers)
+    owners = single_chunk(manifests.column("snapshot_id")).take(indices)
+    return result.append_column("owner", owners).filter(pc.fill_null(changed, fill_value=False))
 
 
 def _missing(source: Source, error: MissingFileError) -> CorruptTableError:

@@ -15,30 +15,30 @@ _WORD = 4
 _DIGITS = 76
 
 
-def bucket(value: pa.Scalar, kind: IcebergDataType, buckets: int) -> int | None:
+def bucket(value: pa.Scalar, data_type: IcebergDataType, buckets: int) -> int | None:
     """Return the bucket of a value; None for null.
 
     Args:
         value: A value in the Arrow type of the column.
         kind: The type of the column: a number, a time or text.
     """
-    content = _bytes(value, kind)
+    content = _bytes(value, data_type)
     return None if content is None else (murmur3(content) & 0x7FFF_FFFF) % buckets
 
 
-def _bytes(value: pa.Scalar, kind: IcebergDataType) -> bytes | None:
+def _bytes(value: pa.Scalar, data_type: IcebergDataType) -> bytes | None:
     if not value.is_valid:
         return None
-    if kind.root == "decimal":
-        return _unscaled(value.as_py(), kind.scale)
-    if kind.root == "string":
+    if data_type.root == "decimal":
+        return _unscaled(value.as_py(), data_type.scale)
+    if data_type.root == "string":
         text: str = value.as_py()
         return text.encode()
-    if kind.root in ("int", "long"):
+    if data_type.root in ("int", "long"):
         number: int = value.as_py()
     else:
-        number = value.cast(pa.int32() if kind.root == "date" else pa.int64()).as_py()
-    if kind.root.endswith("_ns"):
+        number = value.cast(pa.int32() if data_type.root == "date" else pa.int64()).as_py()
+    if data_type.root.endswith("_ns"):
         number //= 1000
     return number.to_bytes(8, "little", signed=True)
 
@@ -53,17 +53,17 @@ def _unscaled(value: Decimal, scale: int) -> bytes:
 def murmur3(content: bytes) -> int:
     """Return the 32-bit x86 variant of Murmur3 with the seed 0, unsigned."""
     whole = len(content) // _WORD * _WORD
-    found = 0
+    result = 0
     for start in range(0, whole, _WORD):
-        found ^= _mixed(int.from_bytes(content[start : start + _WORD], "little"))
-        found = _rotated(found, 13)
-        found = (found * 5 + 0xE654_6B64) & _MASK
+        result ^= _mixed(int.from_bytes(content[start : start + _WORD], "little"))
+        result = _rotated(result, 13)
+        result = (result * 5 + 0xE654_6B64) & _MASK
     if whole < len(content):
-        found ^= _mixed(int.from_bytes(content[whole:], "little"))
-    found ^= len(content)
+        result ^= _mixed(int.from_bytes(content[whole:], "little"))
+    result ^= len(content)
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
-        found = ((found ^ (found >> shift)) * factor) & _MASK
-    return found ^ (found >> 16)
+        result = ((result ^ (result >> shift)) * factor) & _MASK
+    return result ^ (result >> 16)
 
 
 def _mixed(word: int) -> int:

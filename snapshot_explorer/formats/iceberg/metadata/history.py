@@ -111,12 +111,12 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
     elif chain == metadata.snapshots.every("id"):
         numbers = recorded
     else:
-        numbers = {one: recorded[one] for one in chain}
+        numbers = {item: recorded[item] for item in chain}
     ids = dict(zip(numbers.values(), numbers, strict=True))
     later, parents = chain[1:], metadata.snapshots.column("parent_id", chain)[1:]
     is_orphan = map(ne, parents, chain)
     orphans = list(compress(zip(chain, later, strict=False), is_orphan))
-    gaps = [one for before, one in orphans if not _replaces(metadata, one, before)]
+    gaps = [item for before, item in orphans if not _replaces(metadata, item, before)]
     return IcebergHistory(
         metadata=metadata,
         branch=branch,
@@ -124,7 +124,7 @@ def history_of(metadata: TableMetadata, branch: str | None, known: Mapping[int, 
         ids=ids,
         snapshots=_OfVersions(ids, metadata.snapshots),
         numbers=numbers,
-        commitless=tuple(numbers[one] for _, one in orphans),
+        commitless=tuple(numbers[item] for _, item in orphans),
         after_gaps=tuple(map(numbers.__getitem__, gaps)),
         is_counted=is_counted,
     )
@@ -214,8 +214,8 @@ def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
 def _replaced(metadata: TableMetadata, one: int) -> int | None:
     """Return the snapshot that a snapshot without a parent replaced: the one that main had before; None if unknown."""
     logged = metadata.snapshot_log.ids
-    place = logged.index(one) if one in logged else 0
-    before, numbers = logged[place - 1] if place else None, metadata.snapshots.numbers
+    index = logged.index(one) if one in logged else 0
+    before, numbers = logged[index - 1] if index else None, metadata.snapshots.numbers
     if before is None or before not in numbers:
         return None
     is_older = numbers[before] < numbers[one] if numbers[one] else numbers[before] == 0
@@ -239,37 +239,37 @@ def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
         return chain
     first = metadata.snapshots[chain[0]]
     elsewhere = _ancestors(metadata, [ref.snapshot_id for ref in metadata.refs.values() if ref.is_branch])
-    older = [metadata.snapshots[one] for one in tagged - elsewhere]
+    older = [metadata.snapshots[item] for item in tagged - elsewhere]
     if first.sequence_number:
-        older = [one for one in older if 0 < one.sequence_number < first.sequence_number]
+        older = [item for item in older if 0 < item.sequence_number < first.sequence_number]
     else:
-        is_counted = not any(metadata.snapshots.numbers[one] for one in chain)
-        older = [one for one in older if is_counted and one.timestamp_ms < first.timestamp_ms]
-        older = [one for one in older if one.sequence_number == 0]
+        is_counted = not any(metadata.snapshots.numbers[item] for item in chain)
+        older = [item for item in older if is_counted and item.timestamp_ms < first.timestamp_ms]
+        older = [item for item in older if item.sequence_number == 0]
     older.sort(key=lambda one: (one.sequence_number, one.timestamp_ms, one.id))
-    return [*(one.id for one in older), *chain]
+    return [*(item.id for item in older), *chain]
 
 
 def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
     parents = metadata.snapshots.parents
-    found: set[int] = set()
+    result: set[int] = set()
     for head in heads:
         one: int | None = head
-        while one is not None and one not in found and one in parents:
-            found.add(one)
+        while one is not None and one not in result and one in parents:
+            result.add(one)
             one = parents[one]
-    return found
+    return result
 
 
 def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     """Return numbers for snapshots without sequence numbers: known numbers are kept, and later snapshots follow."""
-    places = [place for place, one in enumerate(ids) if one in known]
-    if places != list(range(len(places))):
+    indices = [index for index, item in enumerate(ids) if item in known]
+    if indices != list(range(len(indices))):
         # Older snapshots are there than were known: this is another history.
-        known, places = {}, []
-    numbers: dict[int, int] = {one: known[one] for one in ids[: len(places)]}
+        known, indices = {}, []
+    numbers: dict[int, int] = {item: known[item] for item in ids[: len(indices)]}
     following = max(known.values(), default=0) + 1
-    return numbers | {one: following + place for place, one in enumerate(ids[len(places) :])}
+    return numbers | {item: following + index for index, item in enumerate(ids[len(indices) :])}
 
 
 def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
@@ -291,7 +291,7 @@ def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | Non
         return None
     millis = to_millis(time)
     times, ids = metadata.snapshot_log
-    found = next((one for moment, one in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None)
+    found = next((item for moment, item in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None)
     snapshot = None if found is None else metadata.snapshots.get(found)
     return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
 

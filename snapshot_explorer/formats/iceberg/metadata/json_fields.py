@@ -60,9 +60,9 @@ class JsonObject:
             return {}
         if not isinstance(value, dict):
             raise wrong(self.path, self.named(name), "an object of texts", value)
-        if not all(isinstance(one, str) for one in value.values()):
+        if not all(isinstance(item, str) for item in value.values()):
             # Some writers store numbers and booleans as they are.
-            return {key: one if isinstance(one, str) else _as_text(one) for key, one in value.items()}
+            return {key: item if isinstance(item, str) else _as_text(item) for key, item in value.items()}
         return value
 
     def list(self, name: str) -> list[Any]:
@@ -76,8 +76,8 @@ class JsonObject:
 
     def objects(self, name: str) -> Iterator["JsonObject"]:
         """Yield the objects of a list; none if absent."""
-        for place, value in enumerate(self.list(name)):
-            yield self._inner(value, f"{name}[{place}]")
+        for index, value in enumerate(self.list(name)):
+            yield self._inner(value, f"{name}[{index}]")
 
     def members(self, name: str) -> Iterator[tuple[str, "JsonObject"]]:
         """Yield the names and values of an object of objects; none if absent."""
@@ -86,13 +86,13 @@ class JsonObject:
             return
         if not isinstance(value, dict):
             raise wrong(self.path, self.named(name), "an object", value)
-        for key, one in value.items():
-            yield key, self._inner(one, f"{name}[{shortened(repr(key))}]")
+        for key, item in value.items():
+            yield key, self._inner(item, f"{name}[{shortened(repr(key))}]")
 
-    def _inner(self, value: Any, place: str) -> "JsonObject":
+    def _inner(self, value: Any, index: str) -> "JsonObject":
         if not isinstance(value, dict):
-            raise wrong(self.path, self.named(place), "an object", value)
-        return JsonObject(value, self.path, self.named(place))
+            raise wrong(self.path, self.named(index), "an object", value)
+        return JsonObject(value, self.path, self.named(index))
 
 
 def integer(value: Any, path: str, field: str) -> int:

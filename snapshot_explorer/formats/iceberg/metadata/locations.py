@@ -115,7 +115,7 @@ def locations_of(
         own += _earlier(earlier, there)
     own.append(here)
     unique = sorted(dict.fromkeys(own), key=len, reverse=True)
-    prefixes += [(one.rstrip("/") + "/", "") for one in unique]
+    prefixes += [(item.rstrip("/") + "/", "") for item in unique]
     return Locations(root=root, recorded=recorded, prefixes=tuple(prefixes))
 
 

@@ -84,8 +84,8 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     for snapshot in snapshots:
         if snapshot.key_id is not None:
             raise encrypted(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
-    listed = [one for one in snapshots if one.manifest_list is not None]
-    paths = [one.manifest_list for one in listed if one.manifest_list is not None]
+    listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
+    paths = [item.manifest_list for item in listed if item.manifest_list is not None]
     places = locations.many(pa.array(paths, pa.string())).to_pylist()
     contents = storage.read_many(places)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
@@ -94,16 +94,20 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
             _check_owner(paths[place], header, listed[place])
     rows, counts = ordered(decoded, len(paths))
     parts = [] if rows is None else [_manifest_files(rows, counts, listed, locations)]
-    parts += [_embedded(one, locations) for one in snapshots if one.manifest_list is None and one.manifests]
-    found = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
-    is_encrypted = found.column("key_metadata").is_valid()
+    parts += [
+        _embedded(snapshot, locations)
+        for snapshot in snapshots
+        if snapshot.manifest_list is None and snapshot.manifests
+    ]
+    result = pa.concat_tables(parts) if parts else MANIFEST_FILES.empty_table()
+    is_encrypted = result.column("key_metadata").is_valid()
     if pc.any(is_encrypted).as_py():
-        raise encrypted(found.column("path").filter(is_encrypted)[0].as_py())
+        raise encrypted(result.column("path").filter(is_encrypted)[0].as_py())
     if len(parts) > 1 and len(snapshots) > 1:
-        order = {one.id: place for place, one in enumerate(snapshots)}
-        places_of = np.array([order[one] for one in found.column("snapshot_id").to_pylist()], np.int64)
-        found = found.take(pa.array(np.argsort(places_of, kind="stable")))
-    return found
+        order = {item.id: place for place, item in enumerate(snapshots)}
+        places_of = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
+        result = result.take(pa.array(np.argsort(places_of, kind="stable")))
+    return result
 
 
 def _check_owner(path: str, header: Mapping[str, bytes], snapshot: IcebergSnapshot) -> None:
@@ -137,10 +141,10 @@ def _manifest_files(
     listed: Sequence[IcebergSnapshot],
     locations: Locations,
 ) -> pa.Table:
-    paths = [one.manifest_list for one in listed]
+    paths = [item.manifest_list for item in listed]
     owners = np.repeat(np.arange(len(listed)), counts)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
-    ids = pa.array([one.id for one in listed], pa.int64()).take(pa.array(owners))
+    ids = pa.array([item.id for item in listed], pa.int64()).take(pa.array(owners))
     names = [field.name for field in MANIFEST_FILES][3:]
     stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
     path = columns["500"]

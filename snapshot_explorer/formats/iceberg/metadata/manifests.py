@@ -95,14 +95,14 @@ def read_manifests(
     wanted = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), wanted, storage.limits)
     check_manifests(decoded, manifests, [len(content) for content in contents])
-    parts = [_entries(one, manifests, locations, tuples, statistics=statistics, changed=changed) for one in decoded]
+    parts = [_entries(item, manifests, locations, tuples, statistics=statistics, changed=changed) for item in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
     if not parts:
         return Entries(rows=schema.empty_table(), partitions=tuples)
     table = pa.concat_tables(parts)
-    places = table.column("manifest").to_numpy()
-    if (places[1:] < places[:-1]).any():
-        table = table.take(pa.array(np.argsort(places, kind="stable")))
+    indices = table.column("manifest").to_numpy()
+    if (indices[1:] < indices[:-1]).any():
+        table = table.take(pa.array(np.argsort(indices, kind="stable")))
     return Entries(rows=table, partitions=tuples)
 
 
@@ -115,10 +115,10 @@ def _entries(
     statistics: bool,
     changed: bool,
 ) -> pa.Table:
-    places = np.repeat(np.array(one.files, np.int64), one.counts)
+    indices = np.repeat(np.array(one.files, np.int64), one.counts)
     entry = _fields(one.rows)
     file = _fields(entry["2"])
-    of = _Manifests(manifests, places)
+    of = _Manifests(manifests, indices)
     status = _required(entry["0"], "status", of)
     content = pc.fill_null(file["134"], 0)
     _check(status, content, of)
@@ -128,12 +128,12 @@ def _entries(
         kept = pc.not_equal(status, EXISTING)
         entry, file = ({name: column.filter(kept) for name, column in some.items()} for some in (entry, file))
         status, content, records, row_ids = (column.filter(kept) for column in (status, content, records, row_ids))
-        places = places[kept.to_numpy(zero_copy_only=False)]
-        of = _Manifests(manifests, places)
+        indices = indices[kept.to_numpy(zero_copy_only=False)]
+        of = _Manifests(manifests, indices)
     path = _required(file["100"], "file_path", of)
     spec_ids = of.column("spec_id")
     columns = {
-        "manifest": pa.array(places, pa.int32()),
+        "manifest": pa.array(indices, pa.int32()),
         "status": status.cast(pa.int8()),
         "path": path,
         "location": locations.many(path),
@@ -156,16 +156,16 @@ def _entries(
 
 
 class _Manifests:
-    def __init__(self, manifests: pa.Table, places: npt.NDArray[np.int64]) -> None:
+    def __init__(self, manifests: pa.Table, indices: npt.NDArray[np.int64]) -> None:
         self._manifests = manifests
-        self.places = places
+        self.places = indices
 
     def column(self, name: str) -> pa.Array:
         return single_chunk(self._manifests.column(name)).take(pa.array(self.places))
 
     def broken(self, at: pa.Array, found: str) -> CorruptTableError:
-        place = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
-        return broken(self._manifests.column("path")[place].as_py(), found)
+        index = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
+        return broken(self._manifests.column("path")[index].as_py(), found)
 
 
 def _fields(rows: pa.StructArray) -> dict[str, pa.Array]:
@@ -191,11 +191,11 @@ def _check(status: pa.Array, content: pa.Array, of: _Manifests) -> None:
 
 
 def _sequence_numbers(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:
-    found = _inherited(stored, status, of)
-    wrong = pc.and_(found.is_null(), pc.not_equal(status, DELETED))
+    result = _inherited(stored, status, of)
+    wrong = pc.and_(result.is_null(), pc.not_equal(status, DELETED))
     if pc.any(wrong).as_py():
         raise of.broken(wrong, "an entry that is not new has no sequence_number")
-    return found
+    return result
 
 
 def _inherited(stored: pa.Array, status: pa.Array, of: _Manifests) -> pa.Array:

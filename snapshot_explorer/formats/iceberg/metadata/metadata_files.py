@@ -76,7 +76,7 @@ class MetadataFiles:
         """
         for left in reversed(range(_TRIES)):
             try:
-                found = self._found()
+                result = self._found()
             except MissingFileError as error:
                 # A writer removes old metadata files while it adds new ones.
                 if not left:
@@ -90,11 +90,11 @@ class MetadataFiles:
                 continue
             with self._lock:
                 newest, since = self._newest, self._since
-                if newest is None or not _is_behind(found.metadata, newest):
-                    self._newest, self._since = found.metadata, now()
-                    return found
+                if newest is None or not _is_behind(result.metadata, newest):
+                    self._newest, self._since = result.metadata, now()
+                    return result
             if not left:
-                raise self._older(found.metadata, newest, since)
+                raise self._older(result.metadata, newest, since)
             time.sleep(PAUSE_SECONDS)
         raise AssertionError
 
@@ -169,8 +169,8 @@ class MetadataFiles:
         names = [entry.name for entry in self._storage.list(FOLDER) if not entry.is_folder]
         names += self._unlisted(names)
         numbered = {name: number for name in names if (number := _number_of(name)) is not None}
-        greatest = max(numbered.values(), default=None)
-        tied = sorted(name for name, number in numbered.items() if number == greatest)
+        maximum = max(numbered.values(), default=None)
+        tied = sorted(name for name, number in numbered.items() if number == maximum)
         if not tied:
             tied = sorted(name for name in names if is_metadata_file(name))
         if not tied:
@@ -214,10 +214,10 @@ class MetadataFiles:
             last = self._last
         if last is not None and last[1].path == path and last[0] == content:
             return last[1]
-        found = parse_table_metadata(content, path, self._storage.limits)
+        result = parse_table_metadata(content, path, self._storage.limits)
         with self._lock:
-            self._last = content, found
-        return found
+            self._last = content, result
+        return result
 
     def _gone(self, error: MissingFileError) -> Exception:
         root = self._storage.root
@@ -250,11 +250,11 @@ def _paths(numbers: Sequence[int]) -> list[str]:
 
 def _in_first_spelling(numbers: Sequence[int], contents: Sequence[bytes | None]) -> dict[int, _Content | None]:
     pairs = list(zip(_paths(numbers), contents, strict=True))
-    found: dict[int, _Content | None] = {}
-    for place, number in enumerate(numbers):
-        some = pairs[place * len(_SPELLINGS) : (place + 1) * len(_SPELLINGS)]
-        found[number] = next(((path, content) for path, content in some if content is not None), None)
-    return found
+    result: dict[int, _Content | None] = {}
+    for index, number in enumerate(numbers):
+        some = pairs[index * len(_SPELLINGS) : (index + 1) * len(_SPELLINGS)]
+        result[number] = next(((path, content) for path, content in some if content is not None), None)
+    return result
 
 
 def _hint_text(content: bytes | None) -> str | None:
@@ -267,12 +267,12 @@ def _hint_text(content: bytes | None) -> str | None:
 
 def _is_behind(found: TableMetadata, newest: TableMetadata) -> bool:
     """Return whether a metadata file is of the same table as another one, and was written before it, by its number."""
-    numbers = [_number_of(one.path.rpartition("/")[2]) for one in (found, newest)]
+    numbers = [_number_of(item.path.rpartition("/")[2]) for item in (found, newest)]
     if found.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
         return False
     return numbers[0] < numbers[1]
 
 
 def _number_of(name: str) -> int | None:
-    found = _NUMBERED.fullmatch(name) or _OF_CATALOG.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NUMBERED.fullmatch(name) or _OF_CATALOG.fullmatch(name)
+    return int(match[1]) if match else None

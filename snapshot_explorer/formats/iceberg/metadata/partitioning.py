@@ -87,8 +87,8 @@ class Spec:
 
 def parse_transform(text: str) -> Transform:
     """Return a transform from its notation; names are case-insensitive."""
-    if found := _WITH_WIDTH.fullmatch(text):
-        return Transform(name=found[1].lower(), width=int(found[2])) if int(found[2]) else Transform(name=text)
+    if match := _WITH_WIDTH.fullmatch(text):
+        return Transform(name=match[1].lower(), width=int(match[2])) if int(match[2]) else Transform(name=text)
     return Transform(name=text.lower() if text.lower() in _KNOWN else text)
 
 
@@ -150,8 +150,8 @@ def partition_columns(
 
 
 def _column(field: PartitionField, schemas: Sequence[IcebergSchema], stored: pa.StructArray) -> PartitionColumn:
-    place = stored.type.get_field_index(str(field.id))
-    values = pa.nulls(len(stored)) if place < 0 else stored.field(place)
+    index = stored.type.get_field_index(str(field.id))
+    values = pa.nulls(len(stored)) if index < 0 else stored.field(index)
     paths = (schema.path(field.source_ids[0]) for schema in schemas if len(field.source_ids) == 1)
     path = next((path for path in paths if path), ())
     source = path[-1].type if path and not is_nested(path[-1].type) and is_read(path[-1].type) else None
@@ -203,16 +203,16 @@ def _moments(values: pa.TimestampArray) -> list[str | None]:
     """Return timestamps in ISO format, without zeros at the end of the fraction in groups of three."""
     zone = "+00:00" if values.type.tz else ""
     plain = values.view(pa.timestamp(values.type.unit))
-    found: list[str | None] = []
+    result: list[str | None] = []
     for text in plain.cast(pa.string()).to_pylist():
         if text is None:
-            found.append(None)
+            result.append(None)
             continue
         whole, _, fraction = text.replace(" ", "T").partition(".")
         while fraction.endswith("000"):
             fraction = fraction[:-3]
-        found.append(f"{whole}.{fraction}{zone}" if fraction else whole + zone)
-    return found
+        result.append(f"{whole}.{fraction}{zone}" if fraction else whole + zone)
+    return result
 
 
 def matching(
@@ -254,7 +254,7 @@ def _layers(named: Sequence[tuple[str, PartitionColumn]]) -> list[dict[str, "_En
     for name, column in named:
         if column.field.transform.name == "void":
             continue
-        layer = next((one for one in layers if name not in one), None)
+        layer = next((layer for layer in layers if name not in layer), None)
         if layer is None:
             layers.append(layer := {})
         layer[name] = _ends(column)
@@ -284,14 +284,14 @@ class _Ends:
 def _ends(column: PartitionColumn) -> _Ends:
     """Return the bounds of a source column; a null partition value means that all its values are null."""
     values, transform = column.values, column.field.transform
-    kind = arrow_type(column.source) if column.source is not None else pa.null()
+    dtype = arrow_type(column.source) if column.source is not None else pa.null()
     lower, upper = values, values
     if transform.name == "truncate":
         lower, upper = _unwrapped(values, transform.width), _truncation_ends(values, transform.width)
     elif transform.name in ("year", "month", "day", "hour"):
-        lower, upper = _time_ends(values, transform.name, kind)
+        lower, upper = _time_ends(values, transform.name, dtype)
     elif transform.name != "identity":
-        lower = upper = pa.nulls(len(values), kind)
+        lower = upper = pa.nulls(len(values), dtype)
     return _Ends(lower=lower, upper=upper, null_count=values.is_null().cast(pa.int64()))
 
 
@@ -311,9 +311,9 @@ def _unwrapped(values: pa.Array, width: int) -> pa.Array:
 def _truncation_ends(values: pa.Array, width: int) -> pa.Array:
     """Return the greatest value, or something above it, that is truncated to each value; null where it is not known."""
     if pa.types.is_integer(values.type):
-        greatest = np.iinfo(values.type.to_pandas_dtype()).max
+        maximum = np.iinfo(values.type.to_pandas_dtype()).max
         numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), np.int64)
-        ends = np.where(numbers > greatest - width, greatest, numbers + (width - 1))
+        ends = np.where(numbers > maximum - width, maximum, numbers + (width - 1))
         return pa.array(ends, values.type, mask=np.asarray(values.is_null()))
     if pa.types.is_string(values.type):
         return pa.array([None if text is None else _successor(text, width) for text in values.to_pylist()], values.type)
@@ -332,15 +332,15 @@ def _successor(text: str, width: int) -> str | None:
     """Return a text above all that begin with a text of `width` letters; the text itself if it is shorter."""
     if len(text) < width:
         return text
-    for place in range(len(text) - 1, -1, -1):
-        point = ord(text[place]) + 1
+    for index in range(len(text) - 1, -1, -1):
+        point = ord(text[index]) + 1
         if point <= _MAX_CODE_POINT:
             point = _SURROGATES[1] + 1 if _SURROGATES[0] <= point <= _SURROGATES[1] else point
-            return text[:place] + chr(point)
+            return text[:index] + chr(point)
     return None
 
 
-def _time_ends(values: pa.Array, name: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
+def _time_ends(values: pa.Array, name: str, dtype: pa.DataType) -> tuple[pa.Array, pa.Array]:
     """Return the first and the last moment of years, months, days or hours.
 
     Early writers rounded times before 1970 up: partitions up to 0 may contain values of the previous one.
@@ -350,8 +350,8 @@ def _time_ends(values: pa.Array, name: str, kind: pa.DataType) -> tuple[pa.Array
     numbers = values.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date32(values.type) else values.cast(pa.int64())
     counts = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False), np.int64)
     firsts = counts - (counts <= 0)
-    is_date = pa.types.is_date32(kind)
-    unit = "D" if is_date else kind.unit
+    is_date = pa.types.is_date32(dtype)
+    unit = "D" if is_date else dtype.unit
     years = {"year": 1, "month": 12, "day": 366, "hour": 366 * 24}[name] * (
         _MAX_NANO_YEARS if unit == "ns" else _MAX_YEARS
     )
@@ -363,7 +363,7 @@ def _time_ends(values: pa.Array, name: str, kind: pa.DataType) -> tuple[pa.Array
 
     width = np.int32 if is_date else np.int64
     lower, upper = moments(firsts), moments(counts + 1) - 1
-    lower_array, upper_array = (pa.array(ends.astype(width), mask=unknown).view(kind) for ends in (lower, upper))
+    lower_array, upper_array = (pa.array(ends.astype(width), mask=unknown).view(dtype) for ends in (lower, upper))
     return lower_array, upper_array
 
 

@@ -43,12 +43,12 @@ def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: 
     for part in decoded:
         status, ids, records = _columns(part)
         owners = np.repeat(np.arange(len(part.files)), part.counts)
-        writers = np.array([listed["added_snapshot_id"][place] or -1 for place in part.files], np.int64)
+        writers = np.array([listed["added_snapshot_id"][position] or -1 for position in part.files], np.int64)
         is_own = (ids < 0) | (ids == writers[owners])
         counts = _counts(owners, status, records, is_own, len(part.files))
-        for index, (place, header) in enumerate(zip(part.files, part.headers, strict=True)):
-            recorded = {name: values[place] for name, values in listed.items()}
-            path, has_size = recorded["path"], recorded["length"] in (None, sizes[place])
+        for index, (position, header) in enumerate(zip(part.files, part.headers, strict=True)):
+            recorded = {name: values[position] for name, values in listed.items()}
+            path, has_size = recorded["path"], recorded["length"] in (None, sizes[position])
             if has_size and not _REQUIRED & header.keys():
                 continue
             _check_header(path, header, recorded)
@@ -63,7 +63,7 @@ def check_manifests(decoded: Sequence[DecodedRows], manifests: pa.Table, sizes: 
                 log.warning(
                     "%s has %d bytes, but its manifest list records %d; its entries are those that the list records",
                     path,
-                    sizes[place],
+                    sizes[position],
                     recorded["length"],
                 )
 
@@ -77,7 +77,9 @@ def _columns(part: DecodedRows) -> tuple[Counts, Counts, Counts]:
     fields = dict(zip((field.name for field in part.rows.type), part.rows.flatten(), strict=True))
     file = dict(zip((field.name for field in fields["2"].type), fields["2"].flatten(), strict=True))
     columns = (fields["0"], fields["1"], file["103"])
-    status, ids, records = (pc.fill_null(one.cast(pa.int64()), -1).to_numpy(zero_copy_only=False) for one in columns)
+    status, ids, records = (
+        pc.fill_null(column.cast(pa.int64()), -1).to_numpy(zero_copy_only=False) for column in columns
+    )
     return status, ids, records
 
 

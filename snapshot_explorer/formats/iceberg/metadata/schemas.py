@@ -37,8 +37,8 @@ def _path(fields: tuple[IcebergField, ...], number: int) -> tuple[IcebergField, 
     for field in fields:
         if field.id == number:
             return (field,)
-        if field.type.root == "struct" and (found := _path(field.type.fields, number)):
-            return (field, *found)
+        if field.type.root == "struct" and (path := _path(field.type.fields, number)):
+            return (field, *path)
     return ()
 
 

@@ -58,13 +58,13 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self._columns = columns
-        self._places = {one: place for place, one in enumerate(columns["id"])}
+        self._places = {item: index for index, item in enumerate(columns["id"])}
 
     @classmethod
     def of(cls, snapshots: Iterable[IcebergSnapshot]) -> "Snapshots":
         """Return some snapshots."""
         rows = list(snapshots)
-        return cls({name: [getattr(one, name) for one in rows] for name in _FIELDS})
+        return cls({name: [getattr(row, name) for row in rows] for name in _FIELDS})
 
     @cached_property
     def parents(self) -> Mapping[int, int | None]:
@@ -90,12 +90,12 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
         for step in (1, -1):
             if wanted == recorded[::step]:  # mostly all of them, newest first
                 return [list(self._columns[name][::step]) for name in names]
-        places = list(map(self._places.__getitem__, wanted))
-        return [list(map(self._columns[name].__getitem__, places)) for name in names]
+        indices = list(map(self._places.__getitem__, wanted))
+        return [list(map(self._columns[name].__getitem__, indices)) for name in names]
 
     def __getitem__(self, one: int) -> IcebergSnapshot:
-        place = self._places[one]
-        return IcebergSnapshot(**{name: column[place] for name, column in self._columns.items()})
+        index = self._places[one]
+        return IcebergSnapshot(**{name: column[index] for name, column in self._columns.items()})
 
     def __contains__(self, one: object) -> bool:
         return one in self._places
@@ -254,9 +254,9 @@ def _parsed(top: JsonObject) -> TableMetadata:
         refs=_refs(top, current, snapshots),
         snapshot_log=_snapshot_log(top),
         metadata_log=tuple(
-            (one.integer("timestamp-ms"), one.text("metadata-file")) for one in top.objects("metadata-log")
+            (item.integer("timestamp-ms"), item.text("metadata-file")) for item in top.objects("metadata-log")
         ),
-        statistics=tuple(one.raw for one in top.objects("statistics")),
+        statistics=tuple(item.raw for item in top.objects("statistics")),
     )
 
 
@@ -276,7 +276,7 @@ def _schemas(top: JsonObject) -> tuple[Mapping[int, Mapping[str, Any]], int]:
             raise wrong(top.path, "schema", "an object", raw)
         only = JsonObject(raw, top.path, "schema").integer("schema-id", 0)
         return {only: raw}, only
-    schemas = {one.integer("schema-id", 0): one.raw for one in top.objects("schemas")}
+    schemas = {item.integer("schema-id", 0): item.raw for item in top.objects("schemas")}
     current = top.integer("current-schema-id")
     if current not in schemas:
         raise CorruptTableError(
@@ -294,15 +294,15 @@ def _specs(top: JsonObject) -> Mapping[int, Mapping[str, Any]]:
     if top.raw.get("partition-specs") is None:
         return {0: {"spec-id": 0, "fields": _with_ids(top, "partition-spec")}}
     return {
-        one.integer("spec-id", 0): {**one.raw, "fields": _with_ids(one, "fields")}
-        for one in top.objects("partition-specs")
+        item.integer("spec-id", 0): {**item.raw, "fields": _with_ids(item, "fields")}
+        for item in top.objects("partition-specs")
     }
 
 
 def _with_ids(where: JsonObject, name: str) -> list[Mapping[str, Any]]:
     return [
-        {**one.raw, "field-id": one.integer("field-id", _FIRST_PARTITION_FIELD + place)}
-        for place, one in enumerate(where.objects(name))
+        {**item.raw, "field-id": item.integer("field-id", _FIRST_PARTITION_FIELD + index)}
+        for index, item in enumerate(where.objects(name))
     ]
 
 
@@ -314,8 +314,8 @@ def _snapshots(top: JsonObject) -> Snapshots:
     if plain is not None and len(plain) == len(raws):
         return plain
     found: dict[int, IcebergSnapshot] = {}
-    for one in top.objects("snapshots"):
-        snapshot = _snapshot(one)
+    for item in top.objects("snapshots"):
+        snapshot = _snapshot(item)
         if snapshot.id in found:
             raise CorruptTableError(
                 f"{top.path} is damaged: it has two snapshots with the id {snapshot.id}. Compare it with a copy of "
@@ -336,7 +336,7 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
         return None
     (ids, times), (numbers, parents, schema_ids) = required, optional
     numbers = [number or 0 for number in numbers or ()]
-    lists, keys, summaries = ([one.get(name) for one in raws] for name in ("manifest-list", "key-id", "summary"))
+    lists, keys, summaries = ([raw.get(name) for raw in raws] for name in ("manifest-list", "key-id", "summary"))
     is_plain = (
         {str}.issuperset(map(type, lists))
         and {type(None)}.issuperset(map(type, keys))
@@ -351,7 +351,7 @@ def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
 
 def _plain_integers(raws: Sequence[Any], name: str, *, is_required: bool = True) -> list[int | None] | None:
     """Return a field of JSON objects; None if one is not an integer of 64 bits, or a required one is missing."""
-    values = [one.get(name) for one in raws]
+    values = [raw.get(name) for raw in raws]
     kinds = {int} if is_required else {int, type(None)}
     if not kinds.issuperset(map(type, values)):
         return None
@@ -367,7 +367,7 @@ def _snapshot_log(top: JsonObject) -> SnapshotLog:
         if times is not None and ids is not None:
             return SnapshotLog(times, ids)  # type: ignore[arg-type]  # none of them is None
     rows = list(top.objects("snapshot-log"))
-    return SnapshotLog([one.integer("timestamp-ms") for one in rows], [one.integer("snapshot-id") for one in rows])
+    return SnapshotLog([row.integer("timestamp-ms") for row in rows], [row.integer("snapshot-id") for row in rows])
 
 
 def _snapshot(one: JsonObject) -> IcebergSnapshot:
@@ -395,7 +395,7 @@ def _refs(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergS
     Source: iceberg specification, "Snapshot References"; TableMetadataParser.refsFromJson.
     """
     _check_count(top, "refs", _MOST_REFS)
-    refs = {name: _ref(name, one) for name, one in top.members("refs")}
+    refs = {name: _ref(name, item) for name, item in top.members("refs")}
     for name, ref in refs.items():
         if ref.snapshot_id not in snapshots:
             raise CorruptTableError(

@@ -150,39 +150,39 @@ def _part(raw: Mapping[str, Any], name: str, depth: int) -> IcebergField:
 def _primitive(text: str) -> IcebergDataType:
     if text in _ARROW:
         return IcebergDataType(root=text)
-    if found := _DECIMAL.fullmatch(text):
-        precision, scale = int(found[1]), int(found[2])
+    if match := _DECIMAL.fullmatch(text):
+        precision, scale = int(match[1]), int(match[2])
         if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
             raise ValueError(f"{text!r} is not a type")
         return IcebergDataType(root="decimal", precision=precision, scale=scale)
-    if found := _FIXED.fullmatch(text):
-        if not int(found[1]):
+    if match := _FIXED.fullmatch(text):
+        if not int(match[1]):
             raise ValueError(f"{text!r} is not a type")
-        return IcebergDataType(root="fixed", length=int(found[1]))
+        return IcebergDataType(root="fixed", length=int(match[1]))
     return IcebergDataType(root=text)
 
 
-def arrow_type(kind: IcebergDataType) -> pa.DataType:
+def arrow_type(data_type: IcebergDataType) -> pa.DataType:
     """Return the Arrow type of a type.
 
     A uuid is text, as in Spark: 32 hexadecimal digits in lower case, with dashes. A variant is a struct of value and
     metadata, both binary. Timestamps with a zone are in UTC.
     """
-    if kind.root in _ARROW:
-        return _ARROW[kind.root]
-    match kind.root:
+    if data_type.root in _ARROW:
+        return _ARROW[data_type.root]
+    match data_type.root:
         case "decimal":
-            return pa.decimal128(kind.precision, kind.scale)
+            return pa.decimal128(data_type.precision, data_type.scale)
         case "fixed":
-            return pa.binary(kind.length)
+            return pa.binary(data_type.length)
         case "struct":
-            return pa.struct([arrow_field(field) for field in kind.fields])
+            return pa.struct([arrow_field(field) for field in data_type.fields])
         case "list":
-            return pa.list_(arrow_field(kind.fields[0]))
+            return pa.list_(arrow_field(data_type.fields[0]))
         case "map":
-            key, value = kind.fields
+            key, value = data_type.fields
             return pa.map_(arrow_type(key.type), arrow_field(value))
-    raise refusal(features.UNREAD_TYPES, type=kind.root)
+    raise refusal(features.UNREAD_TYPES, type=data_type.root)
 
 
 def field_ids(field: IcebergField) -> FieldIds:
@@ -190,10 +190,10 @@ def field_ids(field: IcebergField) -> FieldIds:
     return FieldIds(id=field.id, parts=_parts(field.type))
 
 
-def _parts(kind: IcebergDataType) -> tuple[FieldIds, ...]:
-    if kind.root == "struct":
-        return tuple(field_ids(one) for one in kind.fields)
-    return tuple(FieldIds(id=None, parts=_parts(one.type)) for one in kind.fields)
+def _parts(data_type: IcebergDataType) -> tuple[FieldIds, ...]:
+    if data_type.root == "struct":
+        return tuple(field_ids(field) for field in data_type.fields)
+    return tuple(FieldIds(id=None, parts=_parts(field.type)) for field in data_type.fields)
 
 
 def arrow_field(field: IcebergField) -> pa.Field:
@@ -201,30 +201,30 @@ def arrow_field(field: IcebergField) -> pa.Field:
     return pa.field(field.name, arrow_type(field.type), nullable=not field.required)
 
 
-def is_read(kind: IcebergDataType) -> bool:
+def is_read(data_type: IcebergDataType) -> bool:
     """Return whether a type, and the types in it, are read."""
-    if kind.root not in _ARROW and kind.root not in ("decimal", "fixed", *_NESTED):
+    if data_type.root not in _ARROW and data_type.root not in ("decimal", "fixed", *_NESTED):
         return False
-    return all(is_read(field.type) for field in kind.fields)
+    return all(is_read(field.type) for field in data_type.fields)
 
 
-def is_nested(kind: IcebergDataType) -> bool:
+def is_nested(data_type: IcebergDataType) -> bool:
     """Return whether a type consists of other types; a variant does not."""
-    return kind.root in _NESTED
+    return data_type.root in _NESTED
 
 
-def type_text(kind: IcebergDataType) -> str:
+def type_text(data_type: IcebergDataType) -> str:
     """Return a type in one line: long, decimal(10,2), fixed[16], list<string>, map<string,long>, struct<a:long>."""
-    match kind.root:
+    match data_type.root:
         case "decimal":
-            return f"decimal({kind.precision},{kind.scale})"
+            return f"decimal({data_type.precision},{data_type.scale})"
         case "fixed":
-            return f"fixed[{kind.length}]"
+            return f"fixed[{data_type.length}]"
         case "struct":
-            return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in kind.fields)}>"
+            return f"struct<{','.join(f'{field.name}:{type_text(field.type)}' for field in data_type.fields)}>"
         case "list" | "map":
-            return f"{kind.root}<{','.join(type_text(field.type) for field in kind.fields)}>"
-    return kind.root
+            return f"{data_type.root}<{','.join(type_text(field.type) for field in data_type.fields)}>"
+    return data_type.root
 
 
 def walk(fields: tuple[IcebergField, ...]) -> Iterator[IcebergField]:

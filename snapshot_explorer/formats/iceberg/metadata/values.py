@@ -39,33 +39,33 @@ _PROMOTED = {"long": _INT, "double": _FLOAT, "timestamp": _DATE, "timestamp_ns":
 """The narrower type that a value of half the width was written with, before the column was promoted."""
 
 
-def single_values(values: pa.Array, kind: IcebergDataType) -> pa.Array:
+def single_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     """Return values in their binary form as an array of the type's Arrow type.
 
     A value of a narrower type that the column had before is converted. What is not a value of the type is null.
     """
     values = values.cast(pa.binary())
-    target = arrow_type(kind)
-    match kind.root:
+    target = arrow_type(data_type)
+    match data_type.root:
         case "string":
             return _text(values)
         case "binary":
             return values
         case "decimal":
-            return _decimals(values, kind)
+            return _decimals(values, data_type)
         case "uuid":
             return _scattered(values, _UUID_BYTES, uuid_texts, target)
         case "fixed":
-            width = kind.length
+            width = data_type.length
             return _scattered(values, width, lambda cells: _fixed(cells, width), target)
-    if kind.root not in _WIDTHS:
+    if data_type.root not in _WIDTHS:
         return pa.nulls(len(values), target)
-    found = _scattered(values, _WIDTHS[kind.root], lambda cells: _numbers(cells, kind), target)
-    before = _PROMOTED.get(kind.root)
+    result = _scattered(values, _WIDTHS[data_type.root], lambda cells: _numbers(cells, data_type), target)
+    before = _PROMOTED.get(data_type.root)
     if before is None:
-        return found
+        return result
     narrow = _scattered(values, _WIDTHS[before.root], lambda cells: _numbers(cells, before), arrow_type(before))
-    return found if narrow.null_count == len(narrow) else pc.coalesce(found, widened(narrow, target))
+    return result if narrow.null_count == len(narrow) else pc.coalesce(result, widened(narrow, target))
 
 
 def widened(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -103,21 +103,21 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
     if not count:
         return pa.nulls(len(values), target)
     if count < len(values):
-        places = np.cumsum(there) - 1
-        found = _scattered(values.filter(pa.array(there)), width, decode, target)
-        return found.take(pa.array(places, mask=~there))
+        indices = np.cumsum(there) - 1
+        result = _scattered(values.filter(pa.array(there)), width, decode, target)
+        return result.take(pa.array(indices, mask=~there))
     buffers = values.buffers()
     start = int(np.frombuffer(buffers[1], np.int32, 1, 4 * values.offset)[0])
     cells = np.frombuffer(buffers[2], np.uint8, count * width, start).reshape(count, width)
     return decode(cells)
 
 
-def _numbers(cells: Bytes, kind: IcebergDataType) -> pa.Array:
-    if kind.root == "boolean":
+def _numbers(cells: Bytes, data_type: IcebergDataType) -> pa.Array:
+    if data_type.root == "boolean":
         return pa.array(cells[:, 0] != 0)
     kinds = {"int": "<i4", "date": "<i4", "float": "<f4", "double": "<f8"}
-    numbers = np.ascontiguousarray(cells).view(kinds.get(kind.root, "<i8")).ravel()
-    return pa.array(numbers).view(arrow_type(kind))
+    numbers = np.ascontiguousarray(cells).view(kinds.get(data_type.root, "<i8")).ravel()
+    return pa.array(numbers).view(arrow_type(data_type))
 
 
 def _fixed(cells: Bytes, width: int) -> pa.Array:
@@ -140,7 +140,7 @@ def uuid_texts(cells: Bytes) -> pa.Array:
     return whole.cast(pa.string())
 
 
-def _decimals(values: pa.Array, kind: IcebergDataType) -> pa.Array:
+def _decimals(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     """Return decimals from unscaled numbers: two's complement, big-endian, up to 16 bytes.
 
     Source: iceberg specification, "Binary single-value serialization"; longer and empty values are damaged.
@@ -148,56 +148,58 @@ def _decimals(values: pa.Array, kind: IcebergDataType) -> pa.Array:
     sizes = np.asarray(pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False), np.int64)
     valid = (sizes > 0) & (sizes <= _DECIMAL_BYTES)
     if not valid.any():
-        return pa.nulls(len(values), arrow_type(kind))
+        return pa.nulls(len(values), arrow_type(data_type))
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values)]
     data = np.frombuffer(values.buffers()[2], np.uint8)
     ends = offsets.astype(np.int64) + sizes
     first = data[np.where(valid, offsets, 0)]
     cells = np.empty((len(values), _DECIMAL_BYTES), np.uint8)
-    for place in range(_DECIMAL_BYTES):  # little-endian: the last byte first
-        is_stored = valid & (place < sizes)
-        cells[:, place] = np.where(
+    for index in range(_DECIMAL_BYTES):  # little-endian: the last byte first
+        is_stored = valid & (index < sizes)
+        cells[:, index] = np.where(
             is_stored,
-            data[np.where(is_stored, ends - 1 - place, 0)],
+            data[np.where(is_stored, ends - 1 - index, 0)],
             np.where(first >= 0x80, 0xFF, 0),  # noqa: PLR2004 - the sign
         )
-    return decimals_of(cells, kind, valid)
+    return decimals_of(cells, data_type, valid)
 
 
-def decimals_of(cells: Bytes, kind: IcebergDataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
+def decimals_of(cells: Bytes, data_type: IcebergDataType, valid: npt.NDArray[np.bool_]) -> pa.Array:
     """Return decimals from rows of 16 bytes, little-endian; those of more digits than the type has are null."""
     mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
     wide = pa.Array.from_buffers(
-        pa.decimal128(38, kind.scale), len(cells), [mask, pa.py_buffer(np.ascontiguousarray(cells))]
+        pa.decimal128(38, data_type.scale), len(cells), [mask, pa.py_buffer(np.ascontiguousarray(cells))]
     )
-    limit = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), pa.decimal256(76, 0))
-    fits = pc.less(pc.abs(wide.cast(pa.decimal256(76, kind.scale))), limit.cast(pa.decimal256(76, kind.scale)))
-    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(arrow_type(kind))
+    limit = pa.scalar(Decimal(10 ** (data_type.precision - data_type.scale)), pa.decimal256(76, 0))
+    fits = pc.less(
+        pc.abs(wide.cast(pa.decimal256(76, data_type.scale))), limit.cast(pa.decimal256(76, data_type.scale))
+    )
+    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(arrow_type(data_type))
 
 
-def stored_values(values: pa.Array, kind: IcebergDataType) -> pa.Array:
+def stored_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     """Return partition values as manifests store them in the Arrow type of a type.
 
     Args:
         values: Values as in `LiveFiles.partitions`: bool, int64, float64, string or binary.
     """
-    target = arrow_type(kind)
+    target = arrow_type(data_type)
     try:
         if values.null_count == len(values):
             return pa.nulls(len(values), target)
-        if pa.types.is_binary(values.type) and kind.root not in ("string", "binary"):
-            found = single_values(values, kind)
-            if found.null_count > values.null_count:
-                raise pa.ArrowInvalid(f"a value of another length than {type_text(kind)} has")
-            return found
+        if pa.types.is_binary(values.type) and data_type.root not in ("string", "binary"):
+            result = single_values(values, data_type)
+            if result.null_count > values.null_count:
+                raise pa.ArrowInvalid(f"a value of another length than {type_text(data_type)} has")
+            return result
         if pa.types.is_integer(values.type) and pa.types.is_temporal(target):
             width = pa.int32() if pa.types.is_date32(target) else pa.int64()
             return values.cast(width).view(target)
         return values.cast(target)
     except (pa.ArrowException, ValueError) as error:
         raise CorruptTableError(
-            f"A manifest has partition values of {values.type} where the schema has {type_text(kind)}: {error}. It may "
-            "be damaged; compare it with a copy of the table."
+            f"A manifest has partition values of {values.type} where the schema has {type_text(data_type)}: {error}. "
+            "It may be damaged; compare it with a copy of the table."
         ) from error
 
 
@@ -218,19 +220,19 @@ def default_value(field: IcebergField, text: str) -> pa.Scalar:
         ) from error
 
 
-def _from_json(value: Any, kind: IcebergDataType) -> object:
+def _from_json(value: Any, data_type: IcebergDataType) -> object:
     if value is None:
         return None
-    match kind.root:
+    match data_type.root:
         case "struct":
-            return {field.name: _from_json(_field_value(value, field), field.type) for field in kind.fields}
+            return {field.name: _from_json(_field_value(value, field), field.type) for field in data_type.fields}
         case "list":
-            return [_from_json(item, kind.fields[0].type) for item in value]
+            return [_from_json(item, data_type.fields[0].type) for item in value]
         case "map":
-            key, item = kind.fields
+            key, item = data_type.fields
             pairs = zip(value["keys"], value["values"], strict=True)
-            return [(_from_json(one, key.type), _from_json(other, item.type)) for one, other in pairs]
-    return _ATOMS[kind.root](value, kind)
+            return [(_from_json(element, key.type), _from_json(other, item.type)) for element, other in pairs]
+    return _ATOMS[data_type.root](value, data_type)
 
 
 def _field_value(value: Mapping[str, Any], field: IcebergField) -> Any:
@@ -248,16 +250,16 @@ def _typed(*types: type) -> Callable[[Any, IcebergDataType], object]:
     return checked
 
 
-def _decimal(value: Any, kind: IcebergDataType) -> Decimal:
+def _decimal(value: Any, data_type: IcebergDataType) -> Decimal:
     with localcontext(prec=_DIGITS):
         number = Decimal(str(value))
-        rounded = number.quantize(Decimal(1).scaleb(-kind.scale))
+        rounded = number.quantize(Decimal(1).scaleb(-data_type.scale))
     if rounded != number:
-        raise ValueError(f"{value!r} has more than {kind.scale} digits after the point")
+        raise ValueError(f"{value!r} has more than {data_type.scale} digits after the point")
     return rounded
 
 
-def _moment(value: str, kind: IcebergDataType) -> int:
+def _moment(value: str, data_type: IcebergDataType) -> int:
     """Return a timestamp as a number in the type's unit since 1970."""
     text, fraction = value, ""
     zone = ""
@@ -267,12 +269,12 @@ def _moment(value: str, kind: IcebergDataType) -> int:
         text, zone = text[:-6], text[-6:]
     if "." in text:
         text, fraction = text.split(".")
-    if bool(zone) != kind.root.startswith("timestamptz"):
-        raise ValueError(f"{value!r} is not a {kind.root}")
+    if bool(zone) != data_type.root.startswith("timestamptz"):
+        raise ValueError(f"{value!r} is not a {data_type.root}")
     moment = datetime.fromisoformat(text + (zone or "+00:00")) - datetime(1970, 1, 1, tzinfo=UTC)
-    digits = _NANO_DIGITS if kind.root.endswith("_ns") else 6
+    digits = _NANO_DIGITS if data_type.root.endswith("_ns") else 6
     if len(fraction) > digits and fraction[digits:].strip("0"):
-        raise ValueError(f"{value!r} is finer than {kind.root}")
+        raise ValueError(f"{value!r} is finer than {data_type.root}")
     per_second = 1_000_000_000 if digits == _NANO_DIGITS else 1_000_000
     return (moment // timedelta(seconds=1)) * per_second + int(fraction.ljust(digits, "0")[:digits])
 

@@ -31,14 +31,14 @@ def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[IcebergF
         names: Names that are not columns of the table.
         has_row_ids: Whether the table's format has row ids.
     """
-    found = [field for field in METADATA_COLUMNS if field.name in names]
-    lineage = next((field for field in found if field in LINEAGE), None)
+    result = [field for field in METADATA_COLUMNS if field.name in names]
+    lineage = next((field for field in result if field in LINEAGE), None)
     if lineage is not None and not has_row_ids:
         raise InvalidArgumentError(
             f"The column {lineage.name!r} was requested, but rows have ids only from format version 3 on. Leave the "
             "column out."
         )
-    return found
+    return result
 
 
 def metadata_schema(names: Sequence[str], *, has_row_ids: bool) -> pa.Schema:
@@ -48,13 +48,13 @@ def metadata_schema(names: Sequence[str], *, has_row_ids: bool) -> pa.Schema:
 
 def constants(plan: IcebergPlan, fields: Sequence[IcebergField]) -> dict[int, pa.Scalar]:
     """Return the metadata columns among some that are constant in a data file, by id."""
-    found = {}
+    result = {}
     for field in fields:
         if field.id == FILE.id:
-            found[FILE.id] = pa.scalar(plan.path)
+            result[FILE.id] = pa.scalar(plan.path)
         elif field.id == SPEC_ID.id:
-            found[SPEC_ID.id] = pa.scalar(plan.spec_id, pa.int32())
-    return found
+            result[SPEC_ID.id] = pa.scalar(plan.spec_id, pa.int32())
+    return result
 
 
 def values(field: IcebergField, own: pa.Array | None, plan: IcebergPlan, start: int, rows: int) -> pa.Array:

@@ -49,13 +49,13 @@ class IcebergPartitions:
     starts: Mapping[int, int]
     """Where the partitions of each spec begin among all."""
 
-    def places(self, files: pa.Table) -> npt.NDArray[np.int64]:
+    def indices(self, files: pa.Table) -> npt.NDArray[np.int64]:
         """Return the place of each file's partition among all."""
-        places = np.asarray(files.column("partition").to_numpy(), np.int64).copy()
+        indices = np.asarray(files.column("partition").to_numpy(), np.int64).copy()
         spec_ids = np.asarray(files.column("spec_id").to_numpy(), np.int64)
         for spec_id, start in self.starts.items():
-            places[spec_ids == spec_id] += start
-        return places
+            indices[spec_ids == spec_id] += start
+        return indices
 
 
 def partitions_of(metadata: VersionMetadata, schemas: Sequence[IcebergSchema], live: LiveFiles) -> IcebergPartitions:
@@ -100,7 +100,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
 
     def skipped() -> pa.Table:
         listed = {
-            "position": pa.array(partitions.places(live.data)),
+            "position": pa.array(partitions.indices(live.data)),
             "bucket": pa.nulls(len(live.data), pa.int32()),
             "skipped": pa.array(reasons.tolist(), pa.string()),
             "rows": live.data.column("record_count"),
@@ -158,17 +158,17 @@ def _equality_columns(
     Source: iceberg specification, "Equality Delete Files".
     """
     ids = pc.unique(pc.list_flatten(live.deletes.column("equality_ids"))).drop_null().to_pylist()
-    found = {}
+    result = {}
     for number in ids:
-        path = next((path for one in (schema, *reversed(schemas)) if (path := one.path(number))), ())
+        path = next((path for item in (schema, *reversed(schemas)) if (path := item.path(number))), ())
         if not path:
             raise CorruptTableError(
                 f"An equality delete file compares the column with the id {number}, which no schema of the table has. "
                 "The manifest or the metadata file may be damaged; compare them with a copy of the table."
             )
-        found[number] = EqualityColumn(path=path)
-    check_columns(found.values())
-    return found
+        result[number] = EqualityColumn(path=path)
+    check_columns(result.values())
+    return result
 
 
 def _names_are_stored(schema: IcebergSchema, schemas: Sequence[IcebergSchema]) -> bool:
@@ -180,8 +180,8 @@ def _names_are_stored(schema: IcebergSchema, schemas: Sequence[IcebergSchema]) -
         return False
     by_path = dict(_by_path(schema.fields))
     by_id = {field.id: path for path, field in by_path.items()}
-    for one in schemas:
-        for path, field in _by_path(one.fields):
+    for item in schemas:
+        for path, field in _by_path(item.fields):
             same = by_path.get(path)
             if by_id.get(field.id, path) != path or (same is not None and not _is_alike(same, field)):
                 return False
@@ -215,7 +215,7 @@ def _reasons(
         count = len(live.partitions[spec_id])
         start = partitions.starts[spec_id]
         kept[start : start + count] = matching(columns, count, schema, predicate)
-    reasons[~kept[partitions.places(files)]] = "partition"
+    reasons[~kept[partitions.indices(files)]] = "partition"
     left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
     fields = [field for field in schema.fields if field.name in predicate.columns]
     constant = _constant_ids(partitions)

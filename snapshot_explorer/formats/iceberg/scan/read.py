@@ -120,9 +120,9 @@ class RowReader:
 
     def _live(self, plan: IcebergPlan) -> "_Live":
         found = []
-        for one in plan.deletes.equality:
-            columns = [plan.context.equality[number] for number in one.ids]
-            rows = self._deletes.deleted_rows(one, columns, plan.context.rules)
+        for item in plan.deletes.equality:
+            columns = [plan.context.equality[number] for number in item.ids]
+            rows = self._deletes.deleted_rows(item, columns, plan.context.rules)
             found.append(_Lookup(columns=tuple(columns), rows=rows))
         return _Live(deleted=self.positions(plan), lookups=tuple(found), sequence_number=plan.sequence_number)
 
@@ -193,10 +193,10 @@ class _ReadColumns:
         )
 
     def keys(self, lookup: _Lookup, rows: Rows) -> list[pa.Array]:
-        places = [self.stored.index(column.column) for column in lookup.columns]
+        indices = [self.stored.index(column.column) for column in lookup.columns]
         return [
-            comparable(leaf(rows.columns[place], column.path))
-            for place, column in zip(places, lookup.columns, strict=True)
+            comparable(leaf(rows.columns[index], column.path))
+            for index, column in zip(indices, lookup.columns, strict=True)
         ]
 
 

@@ -41,10 +41,10 @@ def boolean_of(text: str) -> bool:
 
 def integer_of(text: str, bits: int) -> int:
     """Return text as an integer of `bits` bits: an optional sign, digits, and a fraction, which is truncated."""
-    found = _INTEGER.fullmatch(text)
-    if not found:
+    match = _INTEGER.fullmatch(text)
+    if not match:
         raise UnprovenError
-    number = int(found[1]) if found[1] else 0
+    number = int(match[1]) if match[1] else 0
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
         raise UnprovenError
     return number
@@ -66,10 +66,10 @@ def float_of(text: str, *, single: bool) -> float:
     word = text.strip("".join(map(chr, range(33))))
     if word in _FLOAT_WORDS:
         return _FLOAT_WORDS[word]
-    found = _FLOAT.fullmatch(word)
-    if not found:
+    match = _FLOAT.fullmatch(word)
+    if not match:
         raise UnprovenError
-    return nearest_float32(Decimal(found[1])) if single else float(found[1])
+    return nearest_float32(Decimal(match[1])) if single else float(match[1])
 
 
 def nearest_float32(value: Decimal) -> float:
@@ -129,10 +129,10 @@ def _shortest(number: float, *, single: bool) -> str:
 
 def date_of(text: str) -> int:
     """Return text such as 2024-01-02 as days since the epoch. A time of day after it is ignored."""
-    found = _DATE.fullmatch(text)
-    if not found:
+    match = _DATE.fullmatch(text)
+    if not match:
         raise UnprovenError
-    return _days(found)
+    return _days(match)
 
 
 def _days(found: re.Match[str]) -> int:
@@ -144,10 +144,10 @@ def _days(found: re.Match[str]) -> int:
 
 def time_of(text: str) -> int:
     """Return text such as 03:04:05.123 as milliseconds of the day."""
-    found = _TIME.fullmatch(text)
-    if not found:
+    match = _TIME.fullmatch(text)
+    if not match:
         raise UnprovenError
-    return _seconds(found[1], found[2], found[3]) * 1_000 + int((found[4] or "").ljust(3, "0"))
+    return _seconds(match[1], match[2], match[3]) * 1_000 + int((match[4] or "").ljust(3, "0"))
 
 
 def _seconds(hours: str, minutes: str, seconds: str) -> int:
@@ -158,11 +158,11 @@ def _seconds(hours: str, minutes: str, seconds: str) -> int:
 
 def timestamp_of(text: str, precision: int) -> int:
     """Return text such as 2024-01-02 03:04:05.123 in the Arrow unit of the precision, truncated."""
-    found = _TIMESTAMP.fullmatch(text)
-    if not found:
+    match = _TIMESTAMP.fullmatch(text)
+    if not match:
         raise UnprovenError
-    seconds = _days(found) * 86_400 + (_seconds(found[4], found[5], found[6]) if found[4] else 0)
-    nanos = int((found[7] or "").ljust(9, "0")) // 10 ** (9 - precision) * 10 ** (9 - precision)
+    seconds = _days(match) * 86_400 + (_seconds(match[4], match[5], match[6]) if match[4] else 0)
+    nanos = int((match[7] or "").ljust(9, "0")) // 10 ** (9 - precision) * 10 ** (9 - precision)
     digits = 3 if precision <= 3 else 6 if precision <= 6 else 9  # noqa: PLR2004 - the digits of Arrow's units
     moment: int = seconds * 10**digits + nanos // 10 ** (9 - digits)
     if abs(moment) >= 1 << 63:

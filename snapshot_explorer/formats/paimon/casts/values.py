@@ -287,9 +287,9 @@ def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDa
     del source
     given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
     kind = np.int64 if target.root == "BIGINT" else np.int32
-    least, most = np.iinfo(kind).min, np.iinfo(kind).max
-    inside = np.where((given > float(least)) & (given < float(most)), given, 0.0).astype(kind)
-    held = np.where(given >= float(most), most, np.where(given <= float(least), least, inside))
+    minimum, most = np.iinfo(kind).min, np.iinfo(kind).max
+    inside = np.where((given > float(minimum)) & (given < float(most)), given, 0.0).astype(kind)
+    held = np.where(given >= float(most), most, np.where(given <= float(minimum), minimum, inside))
     return with_nulls(_integer(held.astype(kind), target), values, arrow_type(target))
 
 

@@ -212,14 +212,14 @@ def _state(storage: Storage, plan: PaimonPlan | None, rules: Rules) -> _State | 
 def _equal(left: pa.Table, right: pa.Table) -> Mask:
     """Return for each row whether all values are equal. Nulls are equal, NaN equals NaN, and 0 differs from -0."""
     same = np.ones(left.num_rows, bool)
-    for one, other in zip(left.columns, right.columns, strict=True):
-        same &= _same(one, other)
+    for item, other in zip(left.columns, right.columns, strict=True):
+        same &= _same(item, other)
     return same
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
     if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.fromiter((repr(one) == repr(other) for one, other in pairs), bool, len(left))
+        return np.fromiter((repr(item) == repr(other) for item, other in pairs), bool, len(left))
     codes = equality_codes(pa.chunked_array([*left.chunks, *right.chunks], left.type))
     return np.asarray(codes[: len(left)] == codes[len(left) :], bool)

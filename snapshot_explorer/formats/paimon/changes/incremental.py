@@ -92,9 +92,9 @@ def splits_between(
         case "diff":
             return _differences(storage, schemas, snapshots[0], snapshots[1], predicate)
         case "delta":
-            chosen, kind = [one for one in snapshots if one.kind == "APPEND"], "delta"
+            chosen, kind = [snapshot for snapshot in snapshots if snapshot.kind == "APPEND"], "delta"
         case _:
-            chosen, kind = [one for one in snapshots if one.kind != "OVERWRITE"], "changelog"
+            chosen, kind = [snapshot for snapshot in snapshots if snapshot.kind != "OVERWRITE"], "changelog"
     return _of_versions(storage, schemas, chosen, kind, schema, predicate)
 
 
@@ -214,26 +214,26 @@ def _differences(
     options = schema.options
     check_table(schema, options, last.id)
     _check_schema(schema, options, last.id)
-    before, after = (_batch_state(storage, schemas, one, predicate) for one in (first, last))
+    before, after = (_batch_state(storage, schemas, item, predicate) for item in (first, last))
     _check_buckets(before.entries, after.entries)
     _warn_of_vectors(before, after, first.id, last.id)
     removed, new = _only_in(before.entries, after.entries), _only_in(after.entries, before.entries)
     if predicate is not None:
         might_match = keys_might_match if schema.primary_keys else partitions_might_match
         removed, new = (
-            one.filter(pa.array(might_match(_files(schemas, one, schema), predicate))) for one in (removed, new)
+            item.filter(pa.array(might_match(_files(schemas, item, schema), predicate))) for item in (removed, new)
         )
     old = {_bucket(split): split for split in _splits(storage, schemas, removed, first.id, before.vectors)}
     now = {_bucket(split): split for split in _splits(storage, schemas, new, last.id, after.vectors)}
     if not schema.primary_keys:
         return _appended(old, now, first.id, last.id)
     rules = merge_rules(schema, options, last.id)
-    found = []
+    result = []
     for bucket in dict.fromkeys([*now, *old]):
         sides = [side.get(bucket) for side in (old, now)]
         present = [side for side in sides if side]
         plans = [_plan(side) if side else None for side in sides]
-        found.append(
+        result.append(
             replace(
                 present[-1],
                 files=tuple(path for side in present for path in side.files),
@@ -242,7 +242,7 @@ def _differences(
                 detail=Difference(before=plans[0], after=plans[1], rules=rules),
             )
         )
-    return found
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

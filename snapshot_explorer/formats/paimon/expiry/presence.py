@@ -37,14 +37,18 @@ def presence(
     for begin in range(0, len(snapshots), _AT_ONCE):
         without |= metadata.missing_for(snapshots[begin : begin + _AT_ONCE])
     metadata.check_gone()
-    indexed = [one for one in snapshots if one.index_manifest is not None and one.id not in without]
+    indexed = [snapshot for snapshot in snapshots if snapshot.index_manifest is not None and snapshot.id not in without]
     damaged, lacking, unchecked = _check_indexes(storage, schemas, indexed)
     return Presence(
         gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
         resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
         unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
         without=without | damaged,
-        through={one.id: "through its tag; the snapshot has expired" for one in snapshots if one.file_kind == "tag"},
+        through={
+            snapshot.id: "through its tag; the snapshot has expired"
+            for snapshot in snapshots
+            if snapshot.file_kind == "tag"
+        },
         lacking=lacking,
         unchecked=unchecked,
     )
@@ -130,7 +134,11 @@ def _read_lists(
         # Only to name those that are damaged.
         parts = [_read_lists([file], storage) for file in files]
         damaged = {version: text for _, _, texts in parts for version, text in texts.items()}
-        return pa.concat_tables([part for part, _, _ in parts]), [one for _, ones, _ in parts for one in ones], damaged
+        return (
+            pa.concat_tables([part for part, _, _ in parts]),
+            [item for _, ones, _ in parts for item in ones],
+            damaged,
+        )
     owners = np.repeat([version for version, _, _ in files], counts).tolist()
     return rows, owners, {}
 
@@ -139,7 +147,7 @@ def _check_indexes(
     storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
 ) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
     """Return for versions what is wrong with the index manifest, with index files, and which were not looked for."""
-    names = {one.index_manifest or "": one.path for one in snapshots}
+    names = {snapshot.index_manifest or "": snapshot.path for snapshot in snapshots}
     indexes, damage = _read_indexes(storage, names)
     newest = schemas.newest() if indexes else None
     files: dict[str, dict[str, int | None]] = {
@@ -160,7 +168,9 @@ def _check_indexes(
             lacking[snapshot.id] = f"{count} are missing or have another size than recorded"
         elif paths & unknown:
             unchecked[snapshot.id] = f"{len(paths & unknown):,} files with deletion vectors are on another storage"
-    damaged = {one.id: damage[one.index_manifest] for one in snapshots if one.index_manifest in damage}
+    damaged = {
+        snapshot.id: damage[snapshot.index_manifest] for snapshot in snapshots if snapshot.index_manifest in damage
+    }
     return damaged, lacking, unchecked
 
 

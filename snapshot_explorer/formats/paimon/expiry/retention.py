@@ -114,7 +114,7 @@ def read_retention_state(
     if stored.damaged_tags:
         raise stored.damaged_tags[0]
     versions = [version for version in stored.snapshots if newest is None or version <= newest]
-    read = {one.id: one for one in history.snapshots([*versions, *stored.changelogs])}
+    read = {item.id: item for item in history.snapshots([*versions, *stored.changelogs])}
     hint = parse_hint(hints[0])
     return RetentionState(
         snapshots={version: read[version] for version in versions},
@@ -158,8 +158,8 @@ def expiry(
     _check_whole(held, end)
     begin, options = held.earliest, held.options
     mask = _freed(lifetimes, begin, end, held.tags)
-    expired = [one for version, one in held.snapshots.items() if begin <= version < end]
-    with_changelog = [one for one in expired if one.changelog_manifest_list is not None]
+    expired = [item for version, item in held.snapshots.items() if begin <= version < end]
+    with_changelog = [item for item in expired if item.changelog_manifest_list is not None]
     freed = freed_frame(lifetimes, mask)
     if with_changelog:
         freed = pa.concat_tables([freed, _of_changelogs(changelogs(with_changelog))])
@@ -184,15 +184,15 @@ def expiry(
 def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
     settings = _settings(held.options)
     age = rule.keep if rule.keep is not None else _duration(held.options)
-    least = rule.keep_last or settings.required_count(_MIN, _DEFAULTS[_MIN])
+    minimum = rule.keep_last or settings.required_count(_MIN, _DEFAULTS[_MIN])
     own_most = settings.required_count(_MAX, _DEFAULTS[_MAX])
-    most = max(least, own_most)
+    most = max(minimum, own_most)
     older_than = to_millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
     least_source = settings.source_of(_MIN, is_requested=rule.keep_last is not None)
     rules = [
         ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
-        ("keep at least", f"{_version_count(least)} ({least_source})"),
+        ("keep at least", f"{_version_count(minimum)} ({least_source})"),
     ]
     if most < _ALL:
         rules.append(
@@ -203,7 +203,7 @@ def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
         )
     return _Rule(
         retain_max=most,
-        retain_min=least,
+        retain_min=minimum,
         older_than=older_than,
         by_next=newest is not None and any((newest.operation, newest.uuid, newest.writer_version)),
         rules=tuple(rules),
@@ -251,14 +251,14 @@ def _freed(lifetimes: pa.Table, begin: int, end: int, tags: Mapping[str, PaimonS
     again = set(zip(paths.filter(pa.array(added)).to_pylist(), first[added].tolist(), strict=True))
     tagged = sorted({tag.id for tag in tags.values()})
     of_tag: dict[int, frozenset[str]] = {}
-    places = np.flatnonzero(chosen)
-    for place, path in zip(places.tolist(), paths.take(pa.array(places)).to_pylist(), strict=True):
-        version = int(removed[place])
+    indices = np.flatnonzero(chosen)
+    for index, path in zip(indices.tolist(), paths.take(pa.array(indices)).to_pylist(), strict=True):
+        version = int(removed[index])
         before = bisect_left(tagged, version) - 1
         if before >= 0 and tagged[before] not in of_tag:
             of_tag[tagged[before]] = paths_of(lifetimes, live_at(lifetimes, tagged[before]))
         if (path, version) in again or (before >= 0 and path in of_tag[tagged[before]]):
-            chosen[place] = False
+            chosen[index] = False
     return chosen
 
 
@@ -275,18 +275,18 @@ def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.
         tagged.setdefault(tag.id, []).append(name)
     by_tag = {version: f"tag {', '.join(sorted(names))}" for version, names in tagged.items()}
     rows: dict[int, tuple[datetime, str, str]] = {
-        version: (one.committed_at, "gone", "only its changelog is left") for version, one in held.changelogs.items()
+        version: (item.committed_at, "gone", "only its changelog is left") for version, item in held.changelogs.items()
     }
     rows |= {
         tag.id: (tag.committed_at, "kept", f"{by_tag[tag.id]}; its snapshot has expired") for tag in held.tags.values()
     }
-    for version, one in held.snapshots.items():
+    for version, element in held.snapshots.items():
         if version >= end or version < held.earliest:
-            rows[version] = (one.committed_at, "kept", _reason(held, rule, version, now, otherwise))
+            rows[version] = (element.committed_at, "kept", _reason(held, rule, version, now, otherwise))
         elif version in by_tag:
-            rows[version] = (one.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
+            rows[version] = (element.committed_at, "kept", f"{by_tag[version]}; its snapshot expires")
         else:
-            rows[version] = (one.committed_at, "lost", "no rule or tag keeps it")
+            rows[version] = (element.committed_at, "lost", "no rule or tag keeps it")
     listed = [(version, *row) for version, row in sorted(rows.items())]
     return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 
@@ -357,7 +357,7 @@ def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str
 
 def _notes(held: RetentionState, rule: _Rule) -> tuple[str, ...]:
     release, other = ("2.0", "1.x") if rule.by_next else ("1.x", "2.0")
-    ends = [one.end(held, held.consumers) for one in (rule, replace(rule, by_next=not rule.by_next))]
+    ends = [item.end(held, held.consumers) for item in (rule, replace(rule, by_next=not rule.by_next))]
     differs = f" {other} would keep all from version {ends[1]} on." if ends[0] != ends[1] else ""
     notes = [
         "Data files and changelog files are counted, from metadata. Manifests, index files and snapshots are not.",

@@ -98,7 +98,7 @@ def name_of(root: str, branch: str | None) -> str:
 
 def _share(text: str) -> float | None:
     try:
-        found = float(text)
+        result = float(text)
     except ValueError:
         return None
-    return found if 0 < found <= 1 else None
+    return result if 0 < result <= 1 else None

@@ -78,73 +78,79 @@ def _batch(
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
 
 
-def _stored(kind: PaimonDataType) -> pa.DataType:
+def _stored(data_type: PaimonDataType) -> pa.DataType:
     """Return the Arrow type in which values are collected: times as integers."""
-    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+    if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return pa.int64()
-    if kind.root in ("DATE", "TIME"):
+    if data_type.root in ("DATE", "TIME"):
         return pa.int32()
-    if kind.root == "ROW":
-        return pa.struct([pa.field(field.name, _stored(field.type)) for field in kind.fields])
-    if kind.root == "MULTISET" and kind.element:
-        return pa.map_(_stored(kind.element), pa.int32())
-    if kind.root == "MAP" and kind.key and kind.element:
-        return pa.map_(_stored(kind.key), _stored(kind.element))
-    if kind.root == "ARRAY" and kind.element:
-        return pa.list_(_stored(kind.element))
-    return arrow_type(kind)
+    if data_type.root == "ROW":
+        return pa.struct([pa.field(field.name, _stored(field.type)) for field in data_type.fields])
+    if data_type.root == "MULTISET" and data_type.element:
+        return pa.map_(_stored(data_type.element), pa.int32())
+    if data_type.root == "MAP" and data_type.key and data_type.element:
+        return pa.map_(_stored(data_type.key), _stored(data_type.element))
+    if data_type.root == "ARRAY" and data_type.element:
+        return pa.list_(_stored(data_type.element))
+    return arrow_type(data_type)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _reader(node: Any, kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
+def _reader(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     found = resolved(node, named)
-    if kind.root == "DECIMAL":
-        return lambda value: None if value is None else _decimal(value, kind.scale or 0)
-    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        _check_unit(str(found.get("logicalType", "")), kind)
+    if data_type.root == "DECIMAL":
+        return lambda value: None if value is None else _decimal(value, data_type.scale or 0)
+    if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        _check_unit(str(found.get("logicalType", "")), data_type)
         return _same
-    if kind.root == "ROW":
-        return _row_reader(found, kind, named)
-    if kind.root in ("MAP", "MULTISET"):
-        return _map_reader(found, kind, named)
-    if kind.root == "ARRAY" and kind.element:
-        item = _reader(found.get("items"), kind.element, named)
-        return lambda value: None if value is None else [item(one) for one in value]
+    if data_type.root == "ROW":
+        return _row_reader(found, data_type, named)
+    if data_type.root in ("MAP", "MULTISET"):
+        return _map_reader(found, data_type, named)
+    if data_type.root == "ARRAY" and data_type.element:
+        item = _reader(found.get("items"), data_type.element, named)
+        return lambda value: None if value is None else [item(element) for element in value]
     return _same
 
 
-def _check_unit(logical: str, kind: PaimonDataType) -> None:
-    unit = arrow_type(kind).unit
+def _check_unit(logical: str, data_type: PaimonDataType) -> None:
+    unit = arrow_type(data_type).unit
     if not logical.endswith({"ms": "-millis", "us": "-micros"}.get(unit, "-nanos")):
-        raise CorruptBytesError(f"a timestamp of precision {kind.precision} is stored as {logical or 'a plain number'}")
+        raise CorruptBytesError(
+            f"a timestamp of precision {data_type.precision} is stored as {logical or 'a plain number'}"
+        )
 
 
 def _decimal(value: bytes, scale: int) -> Decimal:
     return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
 
 
-def _row_reader(node: Mapping[str, Any], kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
+def _row_reader(node: Mapping[str, Any], data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     nodes = {item["name"]: item["type"] for item in node.get("fields", ())}
-    missing = [field.name for field in kind.fields if field.name not in nodes]
+    missing = [field.name for field in data_type.fields if field.name not in nodes]
     if missing:
         raise CorruptBytesError(f"a row in it has no field {missing[0]!r}")
-    parts = [(field.name, _reader(nodes[field.name], field.type, named)) for field in kind.fields]
+    parts = [(field.name, _reader(nodes[field.name], field.type, named)) for field in data_type.fields]
     return lambda value: None if value is None else {name: read(value[name]) for name, read in parts}
 
 
-def _map_reader(node: Mapping[str, Any], kind: PaimonDataType, named: Mapping[str, Any]) -> Convert:
+def _map_reader(node: Mapping[str, Any], data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     """Return the reader of a map. A map whose keys are not text is stored as an array of keys and values."""
-    keys, items = (kind.element, PaimonDataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+    keys, items = (
+        (data_type.element, PaimonDataType(root="INT"))
+        if data_type.root == "MULTISET"
+        else (data_type.key, data_type.element)
+    )
     if keys is None or items is None:
         raise CorruptBytesError("a map in it has no types")
     if node.get("type") == "map":
         item = _reader(node.get("values"), items, named)
-        return lambda value: None if value is None else [(key, item(one)) for key, one in value.items()]
+        return lambda value: None if value is None else [(key, item(element)) for key, element in value.items()]
     parts = {part["name"]: part["type"] for part in resolved(node.get("items"), named).get("fields", ())}
     if set(parts) != {"key", "value"}:
         raise CorruptBytesError("a map in it is stored in an unknown way")
     key, item = _reader(parts["key"], keys, named), _reader(parts["value"], items, named)
-    return lambda value: None if value is None else [(key(one["key"]), item(one["value"])) for one in value]
+    return lambda value: None if value is None else [(key(element["key"]), item(element["value"])) for element in value]

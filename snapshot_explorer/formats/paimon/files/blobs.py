@@ -145,10 +145,10 @@ def parse(content: bytes, rows: int) -> BlobFile:
 def _index_bytes(tail: bytes, size: int) -> int:
     if len(tail) < _TAIL or tail[-1] != _VERSION:
         raise CorruptBytesError(f"its version is {tail[-1:].hex() or 'missing'}, not {_VERSION}")
-    found = int.from_bytes(tail[:-1], "little", signed=True)
-    if found < 0 or found > size - _TAIL:
-        raise CorruptBytesError(f"its index has {found} bytes of {size}")
-    return found
+    result = int.from_bytes(tail[:-1], "little", signed=True)
+    if result < 0 or result > size - _TAIL:
+        raise CorruptBytesError(f"its index has {result} bytes of {size}")
+    return result
 
 
 def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -164,17 +164,17 @@ def _deltas(index: bytes, rows: int) -> npt.NDArray[np.int64]:
     if not rows <= len(index) <= rows * LONGEST:
         raise CorruptBytesError(f"its index has {len(index)} bytes, which is not possible for {rows} rows")
     lengths = np.zeros(rows, np.int64)
-    place = number = 0
+    position = number = 0
     for row in range(rows):
         try:
-            coded, place = varint(index, place)
+            coded, position = varint(index, position)
         except CorruptBytesError as error:
             raise CorruptBytesError("its index is cut short") from error
         number += unzigzag(coded)
         if not _PLACEHOLDER <= number <= LIMIT_BYTES:
             raise CorruptBytesError(f"its index contains the length {number} for row {row}")
         lengths[row] = number
-    if place != len(index):
+    if position != len(index):
         raise CorruptBytesError(f"its index has numbers for more than {rows} rows")
     return lengths
 

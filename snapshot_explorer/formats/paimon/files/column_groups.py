@@ -118,23 +118,23 @@ def sources(
     """
     chosen: dict[int, list[PaimonField]] = {}
     for field in fields:
-        places = (place for place, file in enumerate(group.files) if holds(file, field, schemas))
-        chosen.setdefault(next(places, 0), []).append(field)
+        indices = (index for index, file in enumerate(group.files) if holds(file, field, schemas))
+        chosen.setdefault(next(indices, 0), []).append(field)
     if not chosen:
         return [(group.files[0], [])]
-    return [(group.files[place], wanted) for place, wanted in chosen.items()]
+    return [(group.files[index], wanted) for index, wanted in chosen.items()]
 
 
 def side_by_side(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
     """Yield one batch per stream, sliced to the same rows. All streams have the same number of rows."""
     heads: list[pa.RecordBatch | None] = [None] * len(streams)
     while True:
-        for place, stream in enumerate(streams):
-            while heads[place] is None:
+        for index, stream in enumerate(streams):
+            while heads[index] is None:
                 batch = next(stream, None)
                 if batch is None:
                     return
-                heads[place] = batch if batch.num_rows else None
+                heads[index] = batch if batch.num_rows else None
         current = [head for head in heads if head is not None]
         size = min(head.num_rows for head in current)
         yield [head.slice(0, size) for head in current]

@@ -124,14 +124,14 @@ class PaimonColumns:
         last = self._batch
         if last is not None and there.equals(last[0]):
             return last[1]
-        found = (
+        result = (
             there.names == self.names
             and len(set(self.names)) == len(self.names)
             and there.types == self.schema.types
             and not any(pa.types.is_nested(kind) for kind in there.types)
         )
-        self._batch = there, found
-        return found
+        self._batch = there, result
+        return result
 
 
 def batches(
@@ -255,7 +255,7 @@ def _runs(reader: "pq.ParquetFile", columns: PaimonColumns, chosen: Chosen | Non
         yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
         return
     types = dict(zip(columns.names, columns.schema.types, strict=True))
-    stored = {name: reader.schema_arrow.field(place) for name, place in chosen.names.items()}
+    stored = {name: reader.schema_arrow.field(index) for name, index in chosen.names.items()}
     as_stored = {name: there for name, there in stored.items() if there.type == types[there.name]}
     matching = row_groups.matching(reader.metadata, as_stored, chosen.predicate)
     yield from row_groups.runs(reader.metadata, chosen.keep, matching)
@@ -292,9 +292,9 @@ def _warn_of_zone(storage: Storage, file: PaimonDataFile) -> None:
         )
 
 
-def _has_zone(kind: PaimonDataType) -> bool:
-    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
-    return kind.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
+def _has_zone(data_type: PaimonDataType) -> bool:
+    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
+    return data_type.root == "TIMESTAMP_LTZ" or any(_has_zone(part) for part in parts)
 
 
 def _avro(
@@ -331,7 +331,7 @@ def _nullable(field: PaimonField) -> pa.Field:
     return arrow_field(field).with_nullable(True)  # noqa: FBT003 - pyarrow's own signature
 
 
-def conform(values: pa.Array, kind: PaimonDataType, *, is_orc: bool = False) -> pa.Array:
+def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False) -> pa.Array:
     """Return physical values in the Arrow type of a Paimon type. Struct fields are matched by name.
 
     Args:
@@ -343,36 +343,38 @@ def conform(values: pa.Array, kind: PaimonDataType, *, is_orc: bool = False) -> 
 
     Source: orc StringExpr.rightTrimAndTruncate, which Paimon's own reader uses.
     """
-    values, wanted = plain(values), arrow_type(kind)
-    if kind.root in ("ROW", "VARIANT"):
-        return _conform_struct(values, kind, wanted, is_orc=is_orc)
-    if kind.root in ("MAP", "MULTISET"):
+    values, wanted = plain(values), arrow_type(data_type)
+    if data_type.root in ("ROW", "VARIANT"):
+        return _conform_struct(values, data_type, wanted, is_orc=is_orc)
+    if data_type.root in ("MAP", "MULTISET"):
         keys, items = (
-            (kind.element, PaimonDataType(root="INT")) if kind.root == "MULTISET" else (kind.key, kind.element)
+            (data_type.element, PaimonDataType(root="INT"))
+            if data_type.root == "MULTISET"
+            else (data_type.key, data_type.element)
         )
         if not isinstance(values, pa.MapArray) or keys is None or items is None:
             raise pa.ArrowTypeError(f"it is {values.type}")
         children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
         return with_entries(values, wanted, *children)
-    if kind.root == "ARRAY" and kind.element:
+    if data_type.root == "ARRAY" and data_type.element:
         values = as_list(values)
-        return with_items(values, wanted, conform(values.values, kind.element, is_orc=is_orc))
+        return with_items(values, wanted, conform(values.values, data_type.element, is_orc=is_orc))
     if pa.types.is_timestamp(wanted):
         return _conform_timestamp(values, wanted)
-    if kind.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
+    if data_type.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
         return values.view(wanted)
-    if is_orc and kind.root == "CHAR":
+    if is_orc and data_type.root == "CHAR":
         values = pc.utf8_rtrim(values, " ")
     return values if values.type == wanted else values.cast(wanted)
 
 
-def _conform_struct(values: pa.Array, kind: PaimonDataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
+def _conform_struct(values: pa.Array, data_type: PaimonDataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
-    if kind.root == "VARIANT":
+    if data_type.root == "VARIANT":
         return _variant(values, wanted)
     there = {item.name: index for index, item in enumerate(values.type)}
-    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in kind.fields]
+    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
     return with_fields(values, wanted, children)
 
 

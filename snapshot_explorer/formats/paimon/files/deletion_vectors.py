@@ -103,18 +103,18 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) 
             f"An index file with deletion vectors is gone ({str(error).rstrip('.')}). The version may have expired "
             f"during the read, or the file was removed by hand. {LOADABLE}."
         ) from error
-    found = {}
+    result = {}
     for path, vector, rows in wanted:
         index = f"The index file {vector.path}"
         check_size(index, len(contents[vector.path]), vector.file_bytes, by="its index manifest")
         try:
-            found[path] = positions(contents[vector.path], vector, rows)
+            result[path] = positions(contents[vector.path], vector, rows)
         except CorruptBytesError as error:
             raise CorruptTableError(
                 f"The deletion vector of {path}, in {vector.path} at {vector.offset}, cannot be read: {error}. "
                 "The file may have been cut short or overwritten; compare it with a copy of the table."
             ) from error
-    return found
+    return result
 
 
 def positions(content: bytes, vector: PaimonVector, rows: int) -> Positions:
@@ -140,17 +140,17 @@ def positions(content: bytes, vector: PaimonVector, rows: int) -> Positions:
     magic = body[:4]
     if magic == _MAGIC_32:
         _check_length(vector, len(body))
-        found, end = roaring.decode(body, 4, rows)
+        result, end = roaring.decode(body, 4, rows)
     elif magic == _MAGIC_64:
         _check_length(vector, len(body) + 8)
-        found, end = roaring.decode_64(body, 4, rows)
+        result, end = roaring.decode_64(body, 4, rows)
     else:
         raise CorruptBytesError(f"its magic number {magic.hex()} is unknown")
     if end != len(body):
         raise CorruptBytesError(f"{len(body) - end} bytes follow the bitmap")
-    if vector.cardinality is not None and vector.cardinality != len(found):
-        raise CorruptBytesError(f"it deletes {len(found)} rows, but the index manifest records {vector.cardinality}")
-    return found
+    if vector.cardinality is not None and vector.cardinality != len(result):
+        raise CorruptBytesError(f"it deletes {len(result)} rows, but the index manifest records {vector.cardinality}")
+    return result
 
 
 def _body(content: bytes, offset: int) -> bytes:

@@ -72,11 +72,11 @@ def same(left: PaimonDataType, right: PaimonDataType) -> bool:
     if (left.root, left.length, left.precision, left.scale) != (right.root, right.length, right.precision, right.scale):
         return False
     parts = ((left.key, right.key), (left.element, right.element))
-    if any((one is None) != (other is None) or (one and other and not same(one, other)) for one, other in parts):
+    if any((item is None) != (other is None) or (item and other and not same(item, other)) for item, other in parts):
         return False
     return len(left.fields) == len(right.fields) and all(
-        (one.id, one.name) == (other.id, other.name) and same(one.type, other.type)
-        for one, other in zip(left.fields, right.fields, strict=True)
+        (item.id, item.name) == (other.id, other.name) and same(item.type, other.type)
+        for item, other in zip(left.fields, right.fields, strict=True)
     )
 
 

@@ -24,13 +24,13 @@ def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[PaimonField]
 
     Source: paimon docs, "Row Tracking".
     """
-    found = [field for field in HIDDEN if field.name in names]
-    if found and not tracked:
+    result = [field for field in HIDDEN if field.name in names]
+    if result and not tracked:
         raise InvalidArgumentError(
-            f"The column {found[0].name!r} needs row tracking, which the table does not have: it needs the option "
+            f"The column {result[0].name!r} needs row tracking, which the table does not have: it needs the option "
             "row-tracking.enabled, and no primary key. Leave the column out."
         )
-    return found
+    return result
 
 
 def stored(fields: Sequence[PaimonField], file: PaimonDataFile) -> list[PaimonField]:

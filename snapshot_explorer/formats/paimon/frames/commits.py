@@ -67,14 +67,14 @@ def read_commits(
     columns = _COUNTED if states is None else (*_COUNTED, *FILE_COLUMNS)
     delta = read_changes(storage, snapshots, "delta", columns=columns)
     lost = [index for index, known in enumerate(delta.known) if not known]
-    readable = [readable_of(one, known=known) for one, known in zip(snapshots, delta.known, strict=True)]
+    readable = [readable_of(item, known=known) for item, known in zip(snapshots, delta.known, strict=True)]
     if lost:
         # A snapshot may have expired to a changelog since it was read.
         again = history.read_again([snapshots[index].id for index in lost])
         now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
         left = read_changes(storage, now, "changelog", columns=_COUNTED)
-        for index, one, known in zip(lost, now, left.known, strict=True):
-            readable[index] = readable_of(one, known=known and one.file_kind == "changelog")
+        for index, element, known in zip(lost, now, left.known, strict=True):
+            readable[index] = readable_of(element, known=known and element.file_kind == "changelog")
     return commits_frame(snapshots, delta, readable, states=states)
 
 
@@ -94,19 +94,19 @@ def commits_frame(
     """
     counts = _counts(delta, len(snapshots))
     unknown = ~np.array(delta.known, np.bool_)
-    totals = [one.total_rows for one in snapshots]
+    totals = [snapshot.total_rows for snapshot in snapshots]
     columns = {name: pa.array(values, mask=unknown) for name, values in counts.items()}
     if states is not None:
         rows = row_counts(states, delta, totals)
-        totals = [one.total for one in rows]
-        for name, values in (("added", [one.added for one in rows]), ("removed", [one.removed for one in rows])):
+        totals = [row.total for row in rows]
+        for name, values in (("added", [row.added for row in rows]), ("removed", [row.removed for row in rows])):
             columns[f"{name}_rows"] = pc.if_else(pa.array(unknown), None, pa.array(values, pa.int64()))
     details = commit_details(snapshots)
     columns |= {name: details.column(name) for name in details.column_names}
     columns |= {
         "readable": list(readable),
-        "kind": [kind_of(one) for one in snapshots],
-        "operation": [one.operation for one in snapshots],
+        "kind": [kind_of(snapshot) for snapshot in snapshots],
+        "operation": [snapshot.operation for snapshot in snapshots],
         "user": [one.user for one in snapshots],
         "identifier": [str(one.identifier) for one in snapshots],
         "schema_id": [one.schema_id for one in snapshots],
@@ -119,16 +119,16 @@ def commits_frame(
 
 def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
     """Return the columns version, committed_at and details of COMMITS, for which only the snapshots are needed."""
-    rows = [[one.id, one.committed_at, one.stored] for one in snapshots]
+    rows = [[snapshot.id, snapshot.committed_at, snapshot.stored] for snapshot in snapshots]
     schema = pa.schema([frames.COMMITS.field(name) for name in ("version", "committed_at", "details")])
     return pa.table([list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []], schema=schema)
 
 
 def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]]) -> pa.Table:
     """Return COMMITS with the tags of each version."""
-    place = frames.COMMITS.get_field_index("tags")
+    index = frames.COMMITS.get_field_index("tags")
     names = [list(tags.get(version, ())) for version in commits.column("version").to_pylist()]
-    return commits.set_column(place, frames.COMMITS.field(place), pa.array(names, frames.COMMITS.field(place).type))
+    return commits.set_column(index, frames.COMMITS.field(index), pa.array(names, frames.COMMITS.field(index).type))
 
 
 def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
@@ -189,4 +189,4 @@ def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
         [list(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)] if fields else [[]] * len(rows)
     )
     present = rows.is_valid().to_pylist()
-    return pa.array([one if there else None for one, there in zip(maps, present, strict=True)], frames.PARTITION)
+    return pa.array([item if there else None for item, there in zip(maps, present, strict=True)], frames.PARTITION)

@@ -82,36 +82,40 @@ def read_index_states(
 
     Source: paimon IndexManifestFileHandler.write.
     """
-    indexed = [one for one in snapshots if one.index_manifest is not None]
+    indexed = [snapshot for snapshot in snapshots if snapshot.index_manifest is not None]
     if not indexed or not _might_have_vectors(schemas, indexed):
         return None
-    by_version = {one.id: one for one in snapshots}
-    wanted = [one.id - 1 for one in indexed if one.id > 1 and one.id - 1 not in by_version]
+    by_version = {snapshot.id: snapshot for snapshot in snapshots}
+    wanted = [item.id - 1 for item in indexed if item.id > 1 and item.id - 1 not in by_version]
     try:
         by_version |= history.present(wanted) if wanted else {}
     except CorruptTableError as error:
         log.warning("%s Which rows the commit after it deleted is unknown.", error)
-    names = {one.index_manifest: one.path for one in by_version.values() if one.index_manifest}
-    found = read_index_manifests(storage, names)
+    names = {item.index_manifest: item.path for item in by_version.values() if item.index_manifest}
+    index_manifests = read_index_manifests(storage, names)
     empty = INDEX_ENTRIES.empty_table()
     before: list[pa.Table | None] = []
     after: list[pa.Table | None] = []
     replaced: list[bool] = []
-    for one in snapshots:
-        previous = by_version.get(one.id - 1)
-        replaced.append(one.index_manifest != (previous and previous.index_manifest))
-        after.append(found[one.index_manifest] if one.index_manifest else empty)
-        if one.id == 1 or one.index_manifest is None or (previous is not None and previous.index_manifest is None):
+    for element in snapshots:
+        previous = by_version.get(element.id - 1)
+        replaced.append(element.index_manifest != (previous and previous.index_manifest))
+        after.append(index_manifests[element.index_manifest] if element.index_manifest else empty)
+        if (
+            element.id == 1
+            or element.index_manifest is None
+            or (previous is not None and previous.index_manifest is None)
+        ):
             before.append(empty)
         else:
-            before.append(found[previous.index_manifest] if previous and previous.index_manifest else None)
+            before.append(index_manifests[previous.index_manifest] if previous and previous.index_manifest else None)
     return IndexStates(before=before, after=after, replaced=replaced)
 
 
 def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> bool:
     """Return whether a schema of these versions allows deletion vectors; true for an unreadable schema."""
     try:
-        found = schemas.by_id({one.schema_id for one in snapshots}).values()
+        found = schemas.by_id({snapshot.schema_id for snapshot in snapshots}).values()
     except (CorruptTableError, UnsupportedFeatureError):
         return True
     return any(schema.options.get(name, "").strip().lower() == "true" for schema in found for name in _ENABLED)
@@ -150,22 +154,24 @@ def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | Non
 def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vectors], Codes]:
     """Return the vectors of each state by its `id`, and the number of each entry's file; -1 for one without vectors."""
     tables = {
-        id(one): one.filter(pc.is_valid(one["data_file"])) for one in (*states.before, *states.after) if one is not None
+        id(item): item.filter(pc.is_valid(item["data_file"]))
+        for item in (*states.before, *states.after)
+        if item is not None
     }
     every = pa.concat_tables(tables.values()) if tables else INDEX_ENTRIES.empty_table()
     keys = _keys(every, "data_file")
     known = pc.unique(keys)
     files = pc.index_in(keys, value_set=known).to_numpy().astype(np.int64)
     stored = [pc.fill_null(single_chunk(every[name]).cast(pa.string()), "") for name in ("file_name", "offset")]
-    places = pc.binary_join_element_wise(*stored, "/").dictionary_encode().indices.to_numpy().astype(np.int64)
+    indices = pc.binary_join_element_wise(*stored, "/").dictionary_encode().indices.to_numpy().astype(np.int64)
     rows = pc.fill_null(single_chunk(every["cardinality"]), _UNKNOWN).to_numpy()
-    found, begin = {}, 0
+    result, begin = {}, 0
     for name, table in tables.items():
         part = slice(begin, begin + len(table))
-        found[name] = _Vectors(files=files[part], places=places[part], rows=rows[part])
+        result[name] = _Vectors(files=files[part], places=indices[part], rows=rows[part])
         begin += len(table)
     of_entries = pc.fill_null(pc.index_in(_keys(entries, "file_name"), value_set=known), _UNKNOWN)
-    return found, of_entries.to_numpy().astype(np.int64)
+    return result, of_entries.to_numpy().astype(np.int64)
 
 
 def _keys(table: pa.Table, name: str) -> pa.Array:
@@ -180,10 +186,10 @@ def _present(rows: Codes, files: Codes, vectors: _Vectors | None) -> Codes:
     if vectors is None:
         return np.full(len(rows), _UNKNOWN)
     order = np.argsort(vectors.files, kind="stable")
-    places = np.searchsorted(vectors.files[order], files)
+    indices = np.searchsorted(vectors.files[order], files)
     has = np.isin(files, vectors.files)
     deleted = np.zeros(len(rows), np.int64)
-    deleted[has] = vectors.rows[order][places[has]]
+    deleted[has] = vectors.rows[order][indices[has]]
     # More deleted rows than rows is a contradiction: the count is unknown.
     return np.where((deleted == _UNKNOWN) | (deleted > rows), _UNKNOWN, rows - deleted)
 
@@ -215,7 +221,7 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
 def _replaced(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
     """Return the rows of vectors that are not among the others, by the file's number, without touched files."""
     # A complex number is a pair that numpy compares.
-    stored, known = (one.files + 1j * one.places for one in (vectors, others))
+    stored, known = (item.files + 1j * item.places for item in (vectors, others))
     chosen = ~np.isin(vectors.files, touched) & ~np.isin(stored, known)
     return dict(zip(vectors.files[chosen].tolist(), vectors.rows[chosen].tolist(), strict=True))
 

@@ -50,8 +50,8 @@ def changes_frame(
     entries = changes.entries
     owners = changes.commits
     removed = entries.column("kind").to_numpy() == DELETE
-    versions = np.array([one.id for one in snapshots], np.int64)
-    rearranged = np.array([one.kind == "COMPACT" for one in snapshots], np.bool_)
+    versions = np.array([snapshot.id for snapshot in snapshots], np.int64)
+    rearranged = np.array([snapshot.kind == "COMPACT" for snapshot in snapshots], np.bool_)
     columns = _file_columns(entries, partitions, paths, _vectors_of(entries, vectors, owners.tolist())) | {
         "version": pa.array(versions[owners]),
         "change": pa.array(np.where(removed, "remove", "add").tolist(), pa.string()),

@@ -32,7 +32,7 @@ def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Ta
             "the listing is incomplete. Try again."
         )
     found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
-    return _rows("snapshots", [_snapshot(one) for one in found if one])
+    return _rows("snapshots", [_snapshot(item) for item in found if item])
 
 
 def _snapshot(one: PaimonSnapshot) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class PaimonInspector:
 
     def of_version(self, name: str, snapshot: PaimonSnapshot | None) -> pa.Table:
         """Return a system table of a version; no rows without a snapshot."""
-        if any(one.name == name and one.of_rows for one in INSPECTIONS):
+        if any(item.name == name and item.of_rows for item in INSPECTIONS):
             return system_rows(self._storage, self._schemas, name, snapshot)
         if snapshot is None:
             return schema_of(name).empty_table()
@@ -110,7 +110,7 @@ class PaimonInspector:
 
 
 def _unknown(name: str) -> InvalidArgumentError:
-    names = [one.name for one in INSPECTIONS]
+    names = [item.name for item in INSPECTIONS]
     near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return InvalidArgumentError(f"No system table is called {name!r}.{hint} System tables: {', '.join(names)}.")

@@ -112,12 +112,12 @@ def _in_lists(table: pa.Table) -> pa.Table:
             columns.append(column)
             fields.append(field)
             continue
-        kind = pa.list_(pa.field("element", field.type))
-        lists = [_each_in_a_list(chunk, kind) for chunk in column.chunks]
-        columns.append(pa.chunked_array(lists, kind))
-        fields.append(pa.field(field.name, kind))
+        dtype = pa.list_(pa.field("element", field.type))
+        lists = [_each_in_a_list(chunk, dtype) for chunk in column.chunks]
+        columns.append(pa.chunked_array(lists, dtype))
+        fields.append(pa.field(field.name, dtype))
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _each_in_a_list(values: pa.Array, kind: pa.ListType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values, type=kind)
+def _each_in_a_list(values: pa.Array, dtype: pa.ListType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values, type=dtype)

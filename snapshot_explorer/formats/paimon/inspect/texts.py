@@ -62,16 +62,16 @@ def key_texts(keys: pa.ChunkedArray, schema: PaimonSchema) -> list[str | None]:
     ]
 
 
-def java_texts(values: pa.ChunkedArray | pa.Array, kind: PaimonDataType) -> list[str | None]:
+def java_texts(values: pa.ChunkedArray | pa.Array, data_type: PaimonDataType) -> list[str | None]:
     """Return values as Java prints Paimon's internal form: a DATE as days, a TIMESTAMP as `2026-11-01T00:00`.
 
     Bytes are hexadecimal, although Java prints their address; values of unordered types are None.
     """
-    if kind.root in _UNORDERED:
+    if data_type.root in _UNORDERED:
         return [None] * len(values)
-    if kind.root in ("BINARY", "VARBINARY"):
-        return sql_text(values, kind)
-    return legacy_text(values, kind)
+    if data_type.root in ("BINARY", "VARBINARY"):
+        return sql_text(values, data_type)
+    return legacy_text(values, data_type)
 
 
 def mapped(names: Sequence[str], columns: Sequence[Sequence[str | None]], rows: int) -> list[str]:
@@ -116,30 +116,30 @@ def iso_duration(span: timedelta | None) -> str | None:
     return "PT" + ("".join(parts) or "0S")
 
 
-def java_type(kind: PaimonDataType) -> str:
+def java_type(data_type: PaimonDataType) -> str:
     """Return a type as Paimon prints it in SQL, with NOT NULL, and with quoted names of nested fields.
 
     Source: paimon DataType.asSQLString.
     """
-    plain = _java_type(kind)
-    return plain if kind.nullable else f"{plain} NOT NULL"
+    plain = _java_type(data_type)
+    return plain if data_type.nullable else f"{plain} NOT NULL"
 
 
-def _java_type(kind: PaimonDataType) -> str:
-    if kind.root == "ROW":
+def _java_type(data_type: PaimonDataType) -> str:
+    if data_type.root == "ROW":
         fields = (
             f"`{field.name}` {java_type(field.type)}"
             + (f" '{_quoted(field.description)}'" if field.description else "")
-            for field in kind.fields
+            for field in data_type.fields
         )
         return f"ROW<{', '.join(fields)}>"
-    if kind.root == "VECTOR" and kind.element:
-        return f"VECTOR<{java_type(kind.element)}, {kind.length}>"
-    if kind.element:
-        return f"{kind.root}<{', '.join(java_type(part) for part in (kind.key, kind.element) if part)}>"
-    if kind.root == "TIMESTAMP_LTZ":
-        return f"TIMESTAMP({kind.precision}) WITH LOCAL TIME ZONE"
-    return type_text(kind)
+    if data_type.root == "VECTOR" and data_type.element:
+        return f"VECTOR<{java_type(data_type.element)}, {data_type.length}>"
+    if data_type.element:
+        return f"{data_type.root}<{', '.join(java_type(part) for part in (data_type.key, data_type.element) if part)}>"
+    if data_type.root == "TIMESTAMP_LTZ":
+        return f"TIMESTAMP({data_type.precision}) WITH LOCAL TIME ZONE"
+    return type_text(data_type)
 
 
 def _quoted(text: str) -> str:

@@ -130,12 +130,12 @@ def _partition_column(partitions: PaimonPartitions) -> pa.Array:
 
 
 def _keys(entries: pa.Table, column: str, file_schemas: Mapping[int, PaimonSchema]) -> list[str | None]:
-    found: list[str | None] = [None] * len(entries)
+    result: list[str | None] = [None] * len(entries)
     for number, rows in _by_schema(entries):
         texts = key_texts(entries.take(pa.array(rows)).column(column), file_schemas[number])
         for row, text in zip(rows, texts, strict=True):
-            found[row] = text
-    return found
+            result[row] = text
+    return result
 
 
 def _by_schema(entries: pa.Table) -> list[tuple[int, list[int]]]:
@@ -171,21 +171,21 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: Pai
     Source: paimon FilesTable, SimpleStatsEvolution.
     """
     known = with_statistics(entries.select(["file_name"]), entries, file_schemas, {file_schemas.id: file_schemas})
-    places = {field.id: index for index, field in enumerate(file_schemas.fields)}
+    indices = {field.id: index for index, field in enumerate(file_schemas.fields)}
     structs = {name: single_chunk(known.column(name)) for name in ("null_count", "lower", "upper")}
     names = [field.name for field in schema.fields]
     counts: list[Sequence[str | None]] = []
     bounds: dict[str, list[Sequence[str | None]]] = {"lower": [], "upper": []}
     rows = [str(count) for count in entries.column("rows").to_pylist()]
     for field in schema.fields:
-        place = places.get(field.id)
-        if place is None:
+        position = indices.get(field.id)
+        if position is None:
             counts.append(rows)
         else:
-            nulls = structs["null_count"].field(place).to_pylist()
+            nulls = structs["null_count"].field(position).to_pylist()
             counts.append([None if count is None else str(count) for count in nulls])
         for side, into in bounds.items():
-            into.append(_bound(structs[side], place, file_schemas.fields, field))
+            into.append(_bound(structs[side], position, file_schemas.fields, field))
     return {
         "null_value_counts": mapped(names, counts, len(entries)),
         "min_value_stats": mapped(names, bounds["lower"], len(entries)),
@@ -194,12 +194,12 @@ def _statistics_texts(entries: pa.Table, schema: PaimonSchema, file_schemas: Pai
 
 
 def _bound(
-    values: pa.StructArray, place: int | None, file_schemas: Sequence[PaimonField], field: PaimonField
+    values: pa.StructArray, index: int | None, file_schemas: Sequence[PaimonField], field: PaimonField
 ) -> list[str | None]:
     """Return the bounds of a column as text, cast if its type has changed."""
-    if place is None:
+    if index is None:
         return [None] * len(values)
-    column, source = values.field(place), file_schemas[place].type
+    column, source = values.field(index), file_schemas[index].type
     if column.type == arrow_type(field.type):
         return java_texts(column, field.type)
     if not castable(source, field.type):
@@ -242,14 +242,14 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
 
 def _deleted(state: PaimonState) -> dict[bytes, int | None]:
     """Return the number of deleted rows per partition; None if a deletion vector has no recorded count."""
-    found: dict[bytes, int | None] = {}
+    result: dict[bytes, int | None] = {}
     vectors = state.indexes.filter(pc.equal(state.indexes.column("index_type"), DELETION_VECTORS))
     vectors = vectors.filter(pc.is_valid(vectors.column("data_file")))
     counts = vectors.column("cardinality").to_pylist()
     for partition, count in zip(vectors.column("partition").to_pylist(), counts, strict=True):
-        before = found.get(partition, 0)
-        found[partition] = None if before is None or count is None else before + count
-    return found
+        before = result.get(partition, 0)
+        result[partition] = None if before is None or count is None else before + count
+    return result
 
 
 def buckets(state: PaimonState, written: pa.Table, parts: PaimonPartitions) -> pa.Table:
@@ -303,8 +303,8 @@ def statistics(content: bytes, path: str) -> pa.Table:
         }
         return _table("statistics", {name: [value] for name, value in values.items()})
 
-    found: pa.Table = parsed(content, path, row)
-    return found
+    result: pa.Table = parsed(content, path, row)
+    return result
 
 
 def table_indexes(content: bytes, path: str, schema: PaimonSchema) -> pa.Table:

@@ -69,7 +69,7 @@ class Branch:
 Tree = Branch | Leaf
 
 
-def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], int]:
+def read_tree(content: bytes, index: int) -> tuple[Tree, Mapping[bytes, int], int]:
     """Return a tree, its slots by key, and where it ends.
 
     Raises:
@@ -79,33 +79,33 @@ def read_tree(content: bytes, place: int) -> tuple[Tree, Mapping[bytes, int], in
     """
     slots: dict[bytes, int] = {}
     try:
-        tree, end = _node(content, place, b"", slots)
+        tree, end = _node(content, index, b"", slots)
     except struct.error as error:
         raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes") from error
     return tree, slots, end
 
 
-def _node(content: bytes, place: int, path: bytes, slots: dict[bytes, int]) -> tuple[Tree, int]:
+def _node(content: bytes, index: int, path: bytes, slots: dict[bytes, int]) -> tuple[Tree, int]:
     """Return a node and its end, and add its leaves to `slots`; `path` contains the preceding bytes of its keys."""
-    kind, count, length = _NODE_HEAD.unpack_from(content, place)
-    place += _NODE_HEAD.size
-    prefix, place = content[place : place + length], place + length
+    kind, count, length = _NODE_HEAD.unpack_from(content, index)
+    index += _NODE_HEAD.size
+    prefix, index = content[index : index + length], index + length
     if kind == _LEAF:
-        key, slot = _LEAF_BODY.unpack_from(content, place)
+        key, slot = _LEAF_BODY.unpack_from(content, index)
         if count or len(path) + length > KEY_BYTES or not key.startswith(path) or key in slots:
             raise CorruptBytesError(f"the key {key.hex()} behind {path.hex()}, with {length} bytes that remain")
         slots[key] = slot
-        return Leaf(key=key, slot=slot, remains=prefix), place + _LEAF_BODY.size
+        return Leaf(key=key, slot=slot, remains=prefix), index + _LEAF_BODY.size
     if kind > _LEAF or not 0 < count <= _CAPACITIES[kind] or len(path) + length >= KEY_BYTES:
         raise CorruptBytesError(f"a node of kind {kind} with {count} children behind {len(path)} and {length} bytes")
-    body = _byte_swapped(kind, content[place : place + _BODY_BYTES[kind]])
-    place += len(body)
+    body = _byte_swapped(kind, content[index : index + _BODY_BYTES[kind]])
+    index += len(body)
     if len(body) < _BODY_BYTES[kind]:
         raise CorruptBytesError(f"a tree of keys that is cut short at {len(content)} bytes")
     children: dict[int, Tree] = {}
     for byte in _child_bytes(kind, body, count):
-        children[byte], place = _node(content, place, path + prefix + bytes([byte]), slots)
-    return Branch(kind=kind, prefix=prefix, body=body, children=children), place
+        children[byte], index = _node(content, index, path + prefix + bytes([byte]), slots)
+    return Branch(kind=kind, prefix=prefix, body=body, children=children), index
 
 
 def _byte_swapped(kind: int, body: bytes) -> bytes:
@@ -116,17 +116,17 @@ def _byte_swapped(kind: int, body: bytes) -> bytes:
 def _child_bytes(kind: int, body: bytes, count: int) -> list[int]:
     """Return the key bytes of a node's children, ascending."""
     if kind == _BY_POSITION:
-        found = [byte for byte, position in enumerate(body) if position != _NO_CHILD]
-        positions = {body[byte] for byte in found}
-        if len(positions) != len(found) or any(position >= _CAPACITIES[kind] for position in positions):
+        result = [byte for byte, position in enumerate(body) if position != _NO_CHILD]
+        positions = {body[byte] for byte in result}
+        if len(positions) != len(result) or any(position >= _CAPACITIES[kind] for position in positions):
             raise CorruptBytesError("a node whose children share a position, or are past its end")
     elif kind == _BY_BITS:
-        found = np.flatnonzero(np.unpackbits(np.frombuffer(body, np.uint8), bitorder="little")).tolist()
+        result = np.flatnonzero(np.unpackbits(np.frombuffer(body, np.uint8), bitorder="little")).tolist()
     else:
-        found = list(body[:count])
-    if len(found) != count or any(left >= right for left, right in itertools.pairwise(found)):
-        raise CorruptBytesError(f"a node of {count} children that lists {len(found)}, or not in order")
-    return found
+        result = list(body[:count])
+    if len(result) != count or any(left >= right for left, right in itertools.pairwise(result)):
+        raise CorruptBytesError(f"a node of {count} children that lists {len(result)}, or not in order")
+    return result
 
 
 def inserted(tree: Tree | None, leaf: Leaf) -> Tree:
@@ -225,46 +225,48 @@ def parse(content: bytes) -> Bitmap64:
         return Bitmap64(places={}, slots=())
     try:
         tag, keys = _HEAD.unpack_from(content)
-        tree, places, place = read_tree(content, _HEAD.size)
-        slots, last = _slots(content, place)
+        tree, indices, index = read_tree(content, _HEAD.size)
+        slots, last = _slots(content, index)
     except struct.error as error:
         raise CorruptBytesError(f"a bitmap that is cut short at {len(content)} bytes") from error
     filled = [slot for slot, held in enumerate(slots) if held is not None]
-    if tag != 1 or keys != len(places) or sorted(places.values()) != filled:
-        raise CorruptBytesError(f"a bitmap {tag} of {keys} keys with {len(places)} leaves and {len(filled)} containers")
-    return Bitmap64(tree=tree, places=places, slots=slots, last=last)
+    if tag != 1 or keys != len(indices) or sorted(indices.values()) != filled:
+        raise CorruptBytesError(
+            f"a bitmap {tag} of {keys} keys with {len(indices)} leaves and {len(filled)} containers"
+        )
+    return Bitmap64(tree=tree, places=indices, slots=slots, last=last)
 
 
-def _slots(content: bytes, place: int) -> tuple[list[Container | None], int]:
-    arrays, mark, size = _SLOTS.unpack_from(content, place)
-    place += _SLOTS.size
-    if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - place:
+def _slots(content: bytes, index: int) -> tuple[list[Container | None], int]:
+    arrays, mark, size = _SLOTS.unpack_from(content, index)
+    index += _SLOTS.size
+    if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - index:
         raise CorruptBytesError(f"{size} slots in {arrays} arrays of the mark {mark}")
     slots: list[Container | None] = []
     total = 0
     for _ in range(size):
-        if content[place : place + 1] == b"\x00":
+        if content[index : index + 1] == b"\x00":
             slots.append(None)
-            place += 1
+            index += 1
             continue
-        made, place = _container(content, place)
+        made, index = _container(content, index)
         total += len(made.numbers)
         check_total(total)
         slots.append(made)
-    number, array, last = _END.unpack_from(content, place)
+    number, array, last = _END.unpack_from(content, index)
     if array != 0 or number != size - slots.count(None) or not 0 <= last < size or any(slots[last + 1 :]):
         raise CorruptBytesError(f"{number} containers, the last in slot {last} of {size} and array {array}")
     return slots, last
 
 
-def _container(content: bytes, place: int) -> tuple[Container, int]:
-    mark, kind, count = _SLOT.unpack_from(content, place)
-    place += _SLOT.size
+def _container(content: bytes, index: int) -> tuple[Container, int]:
+    mark, kind, count = _SLOT.unpack_from(content, index)
+    index += _SLOT.size
     is_run = kind == _RUNS
     if mark != 1 or not 0 < count <= _MOST or kind != _kind(count, is_run=is_run):
         raise CorruptBytesError(f"a container of kind {kind} with {count} numbers, marked {mark}")
-    numbers, end = container(content, place, count, is_run=is_run)
-    if is_run and run_count(numbers) != int.from_bytes(content[place : place + 2], "little"):
+    numbers, end = container(content, index, count, is_run=is_run)
+    if is_run and run_count(numbers) != int.from_bytes(content[index : index + 2], "little"):
         raise CorruptBytesError("runs that touch")
     return Container(numbers=numbers, is_run=is_run), end
 
@@ -282,11 +284,11 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
 
     Source: RoaringBitmap 1.2, Roaring64Bitmap.or, Roaring64Bitmap.runOptimize, Containers.addContainer.
     """
-    tree, places, slots, last = left.tree, dict(left.places), list(left.slots), left.last
+    tree, indices, slots, last = left.tree, dict(left.places), list(left.slots), left.last
     for key in sorted(right.places):
         newer = right.slots[right.places[key]]
-        if (slot := places.get(key)) is None:
-            last = places[key] = last + 1
+        if (slot := indices.get(key)) is None:
+            last = indices[key] = last + 1
             if last == len(slots):
                 slots += [None] * max(len(slots) // 2, 1)
             slots[last] = newer
@@ -296,7 +298,7 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
     check_total(sum(len(held.numbers) for held in slots if held is not None))
     # Unlike the 32-bit bitmap, Java discards the optimized form of a run container unless it is a run container
     best = [held if held is None or held.is_run else optimised(held) for held in slots]
-    return Bitmap64(tree=tree, places=places, slots=best, last=last)
+    return Bitmap64(tree=tree, places=indices, slots=best, last=last)
 
 
 def serialised(bitmap: Bitmap64) -> bytes:

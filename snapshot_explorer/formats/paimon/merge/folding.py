@@ -117,8 +117,8 @@ def _last(actions: Actions, key_groups: KeyGroups, begins: npt.NDArray[np.bool_]
     acting = np.where(actions == SKIP, np.int64(-1), np.arange(len(actions)))
     last = np.maximum.reduceat(acting, key_groups.starts)
     start = np.full(len(key_groups.starts), -1) if begins is None else np.where(begins, key_groups.starts, -1)
-    found: Codes = np.where(last < 0, start, np.where(actions[last] == CLEAR, -1, last))
-    return found
+    result: Codes = np.where(last < 0, start, np.where(actions[last] == CLEAR, -1, last))
+    return result
 
 
 def _picked(array: pa.Array, valid: npt.NDArray[np.bool_], key_groups: KeyGroups, steps: ColumnSteps) -> Codes | None:
@@ -228,17 +228,17 @@ def fold(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSte
 
 def sums(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:
     """Return sums of integers and decimals, unless an order of addition could exceed the range of their type."""
-    kind = array.type
+    dtype = array.type
     whole = number_aggregates.as_int64(array)
     if whole is None:
         return None
     is_aggregated = valid & np.isin(steps.actions, (ADD, ADD_EARLIER, RETRACT))
     sizes = np.add.reduceat(np.where(is_aggregated, np.abs(whole.astype(np.float64)), 0.0), key_groups.starts)
-    if sizes.max(initial=0) >= float(number_aggregates.limit(kind)) * _SAFE:
+    if sizes.max(initial=0) >= float(number_aggregates.limit(dtype)) * _SAFE:
         return None
     signed = np.where(is_aggregated, np.where(steps.actions == RETRACT, -whole, whole), np.int64(0))
     added = np.add.reduceat(signed, key_groups.starts)
-    return number_aggregates.from_int64(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), kind)
+    return number_aggregates.from_int64(added, np.logical_or.reduceat(is_aggregated, key_groups.starts), dtype)
 
 
 def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array | None:

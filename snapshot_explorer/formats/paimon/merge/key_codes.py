@@ -79,24 +79,24 @@ def _refined(columns: Sequence[pa.ChunkedArray], codes: Codes) -> Codes:
     is_mixed = np.zeros(len(groups), bool)
     is_mixed[groups[1:][differs]] = True
     mixed = order[is_mixed[groups]]
-    places = pa.array(mixed)
-    numbers = _dense(_numbered_keys([column.take(places) for column in columns]))
-    found = np.empty(len(codes), np.int64)
-    found[order] = groups * (int(numbers.max()) + 1)
-    found[mixed] += numbers
-    return found
+    indices = pa.array(mixed)
+    numbers = _dense(_numbered_keys([column.take(indices) for column in columns]))
+    result = np.empty(len(codes), np.int64)
+    result[order] = groups * (int(numbers.max()) + 1)
+    result[mixed] += numbers
+    return result
 
 
 def _are_equal(columns: Sequence[pa.ChunkedArray], left: Codes, right: Codes) -> npt.NDArray[np.bool_]:
-    found = np.ones(len(left), bool)
+    result = np.ones(len(left), bool)
     for column in columns:
         whole = _numbers(column)
         if whole is not None:
-            found &= whole[left] == whole[right]
+            result &= whole[left] == whole[right]
         else:
             values = single_chunk(column)
-            found &= np.asarray(pc.equal(values.take(pa.array(left)), values.take(pa.array(right)))).astype(bool)
-    return found
+            result &= np.asarray(pc.equal(values.take(pa.array(left)), values.take(pa.array(right)))).astype(bool)
+    return result
 
 
 def _first_bits(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, bool]:
@@ -118,8 +118,8 @@ def _bits(column: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.uint64], int
     """Yield the bits in which the values differ, the first ones first, and their number."""
     whole = _numbers(column)
     if whole is not None:
-        least = int(whole.min())
-        yield whole.view(np.uint64) - np.uint64(least % 2**64), (int(whole.max()) - least).bit_length()
+        minimum = int(whole.min())
+        yield whole.view(np.uint64) - np.uint64(minimum % 2**64), (int(whole.max()) - minimum).bit_length()
         return
     if _is_text(column.type) and column.nbytes <= _MOST_TEXT_BYTES:
         yield from _text_bits(single_chunk(column))
@@ -127,27 +127,27 @@ def _bits(column: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.uint64], int
         yield np.zeros(len(column), np.uint64), _TOO_MANY_BITS
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_binary(dtype))
 
 
 def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
-    _, places, content = texts.buffers()
-    offsets = np.frombuffer(places, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
+    _, indices, content = texts.buffers()
+    offsets = np.frombuffer(indices, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
     starts, lengths = offsets[:-1], np.diff(offsets)
-    least, most = int(lengths.min()), int(lengths.max())
+    minimum, most = int(lengths.min()), int(lengths.max())
     end = min(most, _WORD * _MOST_WORDS)
     there = np.frombuffer(content or b"", np.uint8)
     padded = np.concatenate([there, np.zeros(end + _WORD, np.uint8)])
     words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # one begins at each byte
     for start in range(0, end, _WORD):
         word = words[starts + start].astype(np.uint64)
-        if start + _WORD > least:  # what follows a shorter text is another one
+        if start + _WORD > minimum:  # what follows a shorter text is another one
             word &= _KEPT[np.clip(lengths - start, 0, _WORD)]
         yield from _varying(word)
     if end < most:
         yield np.zeros(len(texts), np.uint64), _TOO_MANY_BITS
-    yield (lengths - least).view(np.uint64), (most - least).bit_length()
+    yield (lengths - minimum).view(np.uint64), (most - minimum).bit_length()
 
 
 def _varying(words: npt.NDArray[np.uint64]) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
@@ -188,8 +188,8 @@ def _numbered_keys(columns: Sequence[pa.ChunkedArray]) -> Codes:
 
 def _dense(codes: Codes) -> Codes:
     """Return dense codes in the same order, unless they are already small."""
-    least, most = int(codes.min(initial=0)), int(codes.max(initial=0))
-    if least >= 0 and most <= max(2 * len(codes), 1 << 16):
+    minimum, most = int(codes.min(initial=0)), int(codes.max(initial=0))
+    if minimum >= 0 and most <= max(2 * len(codes), 1 << 16):
         return codes
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
@@ -226,12 +226,12 @@ def order_codes(values: pa.ChunkedArray, *, descending: bool = False) -> Codes:
 
 def _whole_numbers(values: pa.ChunkedArray) -> Codes | None:
     """Return numbers, times or booleans as integers of the same order; None for other types."""
-    kind = values.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+    dtype = values.type
+    if pa.types.is_boolean(dtype) or pa.types.is_integer(dtype):
         return _integers(values)
-    if pa.types.is_temporal(kind):
-        return _integers(values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))  # noqa: PLR2004 - bits
-    if pa.types.is_floating(kind):
+    if pa.types.is_temporal(dtype):
+        return _integers(values.cast(pa.int32() if dtype.bit_width == 32 else pa.int64()))  # noqa: PLR2004 - bits
+    if pa.types.is_floating(dtype):
         return _float_bits(np.asarray(values.cast(pa.float64()).fill_null(0.0)))
     return None
 
@@ -250,13 +250,13 @@ def _float_bits(numbers: npt.NDArray[np.float64]) -> Codes:
 
 def value_codes(values: pa.Array) -> Codes:
     """Return a code per value of any type, nested types included, equal for equal values."""
-    kind = values.type
-    if pa.types.is_struct(kind):
-        parts = [value_codes(values.field(index)) for index in range(kind.num_fields)]
+    dtype = values.type
+    if pa.types.is_struct(dtype):
+        parts = [value_codes(values.field(index)) for index in range(dtype.num_fields)]
         return _numbered(
             list(zip(np.asarray(values.is_valid()).tolist(), *(part.tolist() for part in parts), strict=True))
         )
-    if pa.types.is_list(kind):
+    if pa.types.is_list(dtype):
         items, offsets = value_codes(values.values).tolist(), np.asarray(values.offsets).tolist()
         valid = np.asarray(values.is_valid()).tolist()
         return _numbered(

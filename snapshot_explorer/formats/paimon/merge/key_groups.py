@@ -155,8 +155,8 @@ def merge_by_files(
         ends = np.cumsum(files.rows)
         order = np.concatenate([np.arange(ends[file] - files.rows[file], ends[file]) for file in by_age])
     adds = are_adds(kinds)
-    least, most = np.repeat(files.least, files.rows), np.repeat(files.most, files.rows)
-    replaced = _replaced(_by_key(rows, rules, order), rules, adds, least=least, most=most)
+    minimum, most = np.repeat(files.least, files.rows), np.repeat(files.most, files.rows)
+    replaced = _replaced(_by_key(rows, rules, order), rules, adds, least=minimum, most=most)
     return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
 
 
@@ -176,16 +176,18 @@ def merge_all(
     unique_rows, key_groups = _grouped(rows, _by_key(rows, rules), rules, sequence, kinds, levels)
     match rules.engine:
         case Deduplicate() | FirstRow():
-            places = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
-            return MergedRows(rows=rows.select(list(names)).take(pa.array(places)), kinds=kinds[places], places=places)
+            indices = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
+            return MergedRows(
+                rows=rows.select(list(names)).take(pa.array(indices)), kinds=kinds[indices], places=indices
+            )
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
             made, order = _folded(
                 rows.select(list(names)), unique_rows, key_groups, steps, np.ones(len(steps.left), bool)
             )
-            places = np.concatenate([unique_rows, key_groups.places[key_groups.ends]])[order]
+            indices = np.concatenate([unique_rows, key_groups.places[key_groups.ends]])[order]
             ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
-            return MergedRows(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=places)
+            return MergedRows(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=indices)
 
 
 def _steps(
@@ -268,34 +270,34 @@ def _grouped(
     starts = group_starts(by_key.codes)
     sizes = np.diff(np.append(starts, len(order)))
     unique_rows = order[starts[sizes == 1]]
-    places = order[np.repeat(sizes > 1, sizes)]
+    indices = order[np.repeat(sizes > 1, sizes)]
     groups = np.repeat(np.arange(int(np.count_nonzero(sizes > 1))), sizes[sizes > 1])
     if rules.lookup and not isinstance(rules.engine, FirstRow):
-        places, groups = _lowest_levels(places, groups, levels[places])
+        indices, groups = _lowest_levels(indices, groups, levels[indices])
     adds = are_adds(kinds)
     fields = [
-        order_codes(rows.column(name).take(pa.array(places)), descending=rules.descending)
+        order_codes(rows.column(name).take(pa.array(indices)), descending=rules.descending)
         for name in rules.sequence_fields
     ]
-    places = places[_by_age(groups, fields, sequence[places], adds[places])]
-    return unique_rows, KeyGroups(places=places, groups=groups, kinds=kinds[places])
+    indices = indices[_by_age(groups, fields, sequence[indices], adds[indices])]
+    return unique_rows, KeyGroups(places=indices, groups=groups, kinds=kinds[indices])
 
 
 def _by_age(groups: Codes, fields: Sequence[Codes], sequence: Codes, adds: npt.NDArray[np.bool_]) -> Codes:
     """Return the order of rows by group, fields, sequence and kind, retracts first."""
     if len(groups) and not fields:
-        least, most = int(sequence.min()), int(sequence.max())
-        span = 2 * (most - least + 1)
+        minimum, most = int(sequence.min()), int(sequence.max())
+        span = 2 * (most - minimum + 1)
         if span * (int(groups[-1]) + 1) < np.iinfo(np.int64).max:
             # One number per row is compared once, and rows that are nearly in order are sorted fast.
-            numbers = groups * span + 2 * (sequence - least) + adds
+            numbers = groups * span + 2 * (sequence - minimum) + adds
             if (numbers[1:] >= numbers[:-1]).all():
                 return np.arange(len(groups))
             return np.argsort(numbers, kind="stable")
     return np.lexsort((adds, sequence, *reversed(fields), groups))
 
 
-def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
+def _lowest_levels(indices: Codes, groups: Codes, levels: npt.NDArray[np.int32]) -> tuple[Codes, Codes]:
     """Return the rows of level 0 and, among the other rows of each key, those of the lowest level.
 
     In a table with lookup, a file above level 0 was merged with all levels below it when it was written.
@@ -304,7 +306,7 @@ def _lowest_levels(places: Codes, groups: Codes, levels: npt.NDArray[np.int32]) 
     starts = group_starts(groups)
     lowest = np.minimum.reduceat(upper, starts)[groups] if len(starts) else upper
     kept = (levels <= 0) | (levels == lowest)
-    return places[kept], groups[kept]
+    return indices[kept], groups[kept]
 
 
 def _chosen(key_groups: KeyGroups, rules: Rules) -> Codes:
@@ -318,10 +320,10 @@ def _newest(key_groups: KeyGroups, rules: Rules) -> Codes:
     Source: paimon DeduplicateMergeFunction.
     """
     counted = key_groups.adds | (not rules.ignore_delete)
-    places, groups = key_groups.places[counted], key_groups.groups[counted]
+    indices, groups = key_groups.places[counted], key_groups.groups[counted]
     last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
-    found: Codes = places[last]
-    return found
+    result: Codes = indices[last]
+    return result
 
 
 def _oldest(key_groups: KeyGroups, rules: Rules) -> Codes:
@@ -333,5 +335,5 @@ def _oldest(key_groups: KeyGroups, rules: Rules) -> Codes:
         raise CorruptBytesError(
             "a table with merge-engine=first-row contains rows of kind -U or -D, and its option ignore-delete is off"
         )
-    places, groups = key_groups.places[key_groups.adds], key_groups.groups[key_groups.adds]
-    return places[group_starts(groups)]
+    indices, groups = key_groups.places[key_groups.adds], key_groups.groups[key_groups.adds]
+    return indices[group_starts(groups)]

@@ -46,13 +46,13 @@ def lengths_of(values: Iterable[Any]) -> list[int | None]:
     return [None if value is None else len(value) for value in values]
 
 
-def lister(elements: pa.Array, kind: pa.DataType) -> Callable[[Iterable[Any]], pa.Array]:
+def lister(elements: pa.Array, dtype: pa.DataType) -> Callable[[Iterable[Any]], pa.Array]:
     """Return the function that builds lists from the positions of their elements."""
 
     def result(values: Iterable[Any]) -> pa.Array:
         listed = list(values)
         taken = elements.take(pa.array(flat(listed), pa.int64()))
-        return pa.ListArray.from_arrays(offsets_of(lengths_of(listed)), taken, type=kind)
+        return pa.ListArray.from_arrays(offsets_of(lengths_of(listed)), taken, type=dtype)
 
     return result
 
@@ -79,13 +79,13 @@ def collect(array: pa.Array, function: Function) -> Fold:
             return value
         if not compared:
             raise refusal(features.COLLECT_RETRACTS, type=array.values.type)
-        removed_codes = [codes[place] for place in item]
+        removed_codes = [codes[index] for index in item]
         left = []
-        for place in value:
-            if codes[place] in removed_codes:
-                removed_codes.remove(codes[place])
+        for index in value:
+            if codes[index] in removed_codes:
+                removed_codes.remove(codes[index])
             else:
-                left.append(place)
+                left.append(index)
         return tuple(left)
 
     together = _distinct(array.values, codes) if function.distinct else add
@@ -95,8 +95,8 @@ def collect(array: pa.Array, function: Function) -> Fold:
     )
 
 
-def _is_uncomparable(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind))
+def _is_uncomparable(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_fixed_size_binary(dtype))
 
 
 def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]:
@@ -106,14 +106,14 @@ def _distinct(elements: pa.Array, codes: list[int]) -> Callable[[Any, Any], Any]
     def add(value: Any, item: Any) -> Any:
         if value is None and item is None:
             return None
-        if is_rows and any(absent[place] for place in (*(value or ()), *(item or ()))):
+        if is_rows and any(absent[index] for index in (*(value or ()), *(item or ()))):
             raise refusal(features.NULLS_AMONG_DISTINCT_ROWS)
         kept = list(value or ()) if nested else []  # Java treats the previous elements as distinct
-        seen = {codes[place] for place in kept}
-        for place in (*(() if nested else value or ()), *(item or ())):
-            if codes[place] not in seen:
-                seen.add(codes[place])
-                kept.append(place)
+        seen = {codes[index] for index in kept}
+        for index in (*(() if nested else value or ()), *(item or ())):
+            if codes[index] not in seen:
+                seen.add(codes[index])
+                kept.append(index)
         return tuple(kept)
 
     return add
@@ -125,11 +125,11 @@ def _entries(array: pa.Array) -> tuple[list[dict[int, int] | None], Callable[[It
 
     def result(values: Iterable[Any]) -> pa.Array:
         listed = [None if value is None else list(value.values()) for value in values]
-        places = pa.array(flat(listed), pa.int64())
+        indices = pa.array(flat(listed), pa.int64())
         offsets = offsets_of(lengths_of(listed))
-        return pa.MapArray.from_arrays(offsets, array.keys.take(places), array.items.take(places), type=array.type)
+        return pa.MapArray.from_arrays(offsets, array.keys.take(indices), array.items.take(indices), type=array.type)
 
-    return [None if span is None else {codes[place]: place for place in span} for span in spans(array)], result
+    return [None if span is None else {codes[index]: index for index in span} for span in spans(array)], result
 
 
 def merge_map(array: pa.Array) -> Fold:
@@ -147,7 +147,7 @@ def merge_map(array: pa.Array) -> Fold:
     def retract(value: Any, item: Any) -> Any:
         if value is None or not item:
             return value
-        return {code: place for code, place in value.items() if code not in item}
+        return {code: index for code, index in value.items() if code not in item}
 
     return Fold(items=items, add=add, retract=retract, result=result)
 
@@ -164,21 +164,21 @@ def merge_timed_map(array: pa.Array, function: Function) -> Fold:
     times = [None if text is None else text.encode("utf-16-be") for text in rows.field(name).to_pylist()]
     absent = np.asarray(rows.is_null()).tolist()
 
-    def replaces(place: int, present: int | None) -> bool:
+    def replaces(index: int, present: int | None) -> bool:
         if present is None or absent[present] or times[present] is None:
             return True
-        newer, older = times[place], times[present]
+        newer, older = times[index], times[present]
         return newer is not None and older is not None and newer > older
 
     def add(value: Any, item: Any) -> Any:
         if value is None or item is None:
             return item if value is None else value
         merged = dict(value)
-        for code, place in item.items():
-            if absent[place]:
+        for code, index in item.items():
+            if absent[index]:
                 merged.pop(code, None)
-            elif times[place] is not None and replaces(place, merged.get(code)):
-                merged[code] = place
+            elif times[index] is not None and replaces(index, merged.get(code)):
+                merged[code] = index
         return merged
 
     return Fold(items=items, add=add, result=result)
@@ -199,18 +199,18 @@ class _Rows:
     """How to handle rows whose key contains null: merge, ignore or error."""
 
     def present(self, item: Iterable[int]) -> list[int]:
-        return [place for place in item if not self.absent[place]]
+        return [index for index in item if not self.absent[index]]
 
     def keyed(self, item: Iterable[int]) -> list[int]:
         """Return the rows that are not null and whose keys are valid."""
-        found = self.present(item)
-        if self.null_keys == "merge" or not any(self.keyless[place] for place in found):
-            return found
+        result = self.present(item)
+        if self.null_keys == "merge" or not any(self.keyless[index] for index in result):
+            return result
         if self.null_keys == "error":
             raise CorruptBytesError(
                 "nested rows have a null in their key, which the option nested-key-null-strategy forbids"
             )
-        return [place for place in found if not self.keyless[place]]
+        return [index for index in result if not self.keyless[index]]
 
 
 def _rows(array: pa.Array, function: Function) -> _Rows:
@@ -257,8 +257,8 @@ def nested_update(array: pa.Array, function: Function) -> Fold:
         current, retracted = (
             (rows.keyed(value), rows.keyed(item)) if rows.keys else (rows.present(value), rows.present(item))
         )
-        removed_codes = {numbers[place] for place in retracted}
-        return tuple(place for place in current if numbers[place] not in removed_codes)
+        removed_codes = {numbers[index] for index in retracted}
+        return tuple(index for index in current if numbers[index] not in removed_codes)
 
     return Fold(items=rows.items, add=add, retract=retract, result=lister(array.values, array.type))
 
@@ -272,7 +272,7 @@ def _before_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
         more = rows.present(item)
         more = more if most is None else more[: most - len(value)]
         found = (*rows.present(value), *more)
-        return tuple({rows.keys[place]: place for place in found}.values()) if rows.keys else found
+        return tuple({rows.keys[index]: index for index in found}.values()) if rows.keys else found
 
     return add
 
@@ -289,13 +289,13 @@ def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
     def keyed(value: Any, item: Any) -> Any:
         found: dict[tuple[int, ...], int] = {}
         for limit, part in ((None, value or ()), (most, item)):
-            for place in rows.keyed(part):
-                present = found.get(rows.keys[place])
+            for index in rows.keyed(part):
+                present = found.get(rows.keys[index])
                 if present is None:
                     if limit is None or len(found) < limit:
-                        found[rows.keys[place]] = place
-                elif not rows.ages or rows.ages[place] >= rows.ages[present]:
-                    found[rows.keys[place]] = place
+                        found[rows.keys[index]] = index
+                elif not rows.ages or rows.ages[index] >= rows.ages[present]:
+                    found[rows.keys[index]] = index
         return tuple(found.values())
 
     return keyed if rows.keys else listed
@@ -314,24 +314,24 @@ def nested_partial_update(array: pa.Array, function: Function) -> Fold:
     Source: paimon FieldNestedPartialUpdateAgg, of 1.4 and pypaimon 2.1.0.
     """
     rows, elements = _rows(array, function), array.values
-    kind = elements.type
-    fields = [elements.field(index) for index in range(kind.num_fields)]
+    dtype = elements.type
+    fields = [elements.field(index) for index in range(dtype.num_fields)]
     valid = [np.asarray(field.is_valid()).tolist() for field in fields]
-    key = kind.get_field_index(function.nested_key[0])
+    key = dtype.get_field_index(function.nested_key[0])
 
     def add(value: Any, item: Any) -> Any:
         if item is None:
             return value
         if value is None and function.null_keys == "merge":
-            alike = {rows.keys[place] for place in item}
-            if len(alike) < len(item) or any(rows.absent[place] for place in item):
+            alike = {rows.keys[position] for position in item}
+            if len(alike) < len(item) or any(rows.absent[position] for position in item):
                 raise _differing(Function(name=function.name), first=True)
         merged = {rows.keys[row[key]]: list(row) for row in value or ()}
-        for place in rows.keyed(item):
-            row = merged.setdefault(rows.keys[place], [place] * len(fields))
+        for position in rows.keyed(item):
+            row = merged.setdefault(rows.keys[position], [position] * len(fields))
             for index, there in enumerate(valid):
-                if there[place]:
-                    row[index] = place
+                if there[position]:
+                    row[index] = position
         return list(merged.values())
 
     def result(values: Iterable[Any]) -> pa.Array:
@@ -340,7 +340,7 @@ def nested_partial_update(array: pa.Array, function: Function) -> Fold:
         columns = [
             field.take(pa.array([row[index] for row in found], pa.int64())) for index, field in enumerate(fields)
         ]
-        made = pa.StructArray.from_arrays(columns, fields=[kind.field(index) for index in range(kind.num_fields)])
+        made = pa.StructArray.from_arrays(columns, fields=[dtype.field(index) for index in range(dtype.num_fields)])
         return pa.ListArray.from_arrays(offsets_of(lengths_of(listed)), made, type=array.type)
 
     return Fold(items=rows.items, add=add, result=result)

@@ -20,9 +20,9 @@ _COMPACT = 18
 _LONG = 2**63
 
 
-def limit(kind: pa.DataType) -> int:
+def limit(dtype: pa.DataType) -> int:
     """Return the least integer (for decimals: unscaled) that overflows the type or 64 bits."""
-    whole = 10**kind.precision if pa.types.is_decimal(kind) else 2 ** (kind.bit_width - 1)
+    whole = 10**dtype.precision if pa.types.is_decimal(dtype) else 2 ** (dtype.bit_width - 1)
     return int(min(whole, _LONG - 1))
 
 
@@ -37,12 +37,12 @@ def as_int64(array: pa.Array) -> Codes | None:
     return np.where(valid, words[:, 0], np.int64(0))
 
 
-def from_int64(values: Codes, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+def from_int64(values: Codes, valid: npt.NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
     """Return 64-bit integers as a column, decimals from unscaled values; null where not valid."""
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(dtype):
         words = np.stack([values, values >> 63], axis=1)
-        return pa.Array.from_buffers(kind, len(values), [pa.array(valid).buffers()[1], pa.py_buffer(words.tobytes())])
-    return pa.array(values, pa.int64(), mask=~valid).cast(kind)
+        return pa.Array.from_buffers(dtype, len(values), [pa.array(valid).buffers()[1], pa.py_buffer(words.tobytes())])
+    return pa.array(values, pa.int64(), mask=~valid).cast(dtype)
 
 
 def _unscaled(array: pa.Array) -> list[int | None]:
@@ -52,10 +52,10 @@ def _unscaled(array: pa.Array) -> list[int | None]:
     return [(top << 64) + bottom if ok else None for top, bottom, ok in zip(high, low, valid, strict=True)]
 
 
-def _decimals(values: list[int | None], kind: pa.DataType) -> pa.Array:
+def _decimals(values: list[int | None], dtype: pa.DataType) -> pa.Array:
     data = b"".join((value or 0).to_bytes(16, "little", signed=True) for value in values)
     valid = pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
-    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(data)])
+    return pa.Array.from_buffers(dtype, len(values), [valid, pa.py_buffer(data)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ class _Numbers:
         if self.is_decimal:
             return _unscaled(array)
         if self.limit:
-            found: list[Any] = array.to_pylist()
-            return found
+            result: list[Any] = array.to_pylist()
+            return result
         make = np.float32 if self.kind.bit_width == 32 else np.float64  # noqa: PLR2004 - bits
         return [None if item is None else make(item) for item in array.to_pylist()]
 
@@ -105,11 +105,11 @@ class _Numbers:
         return _decimals(listed, self.kind)
 
 
-def _numbers(kind: pa.DataType) -> _Numbers:
-    if pa.types.is_floating(kind):
-        return _Numbers(kind=kind, limit=0)
+def _numbers(dtype: pa.DataType) -> _Numbers:
+    if pa.types.is_floating(dtype):
+        return _Numbers(kind=dtype, limit=0)
     return _Numbers(
-        kind=kind, limit=int(10**kind.precision if pa.types.is_decimal(kind) else 2 ** (kind.bit_width - 1))
+        kind=dtype, limit=int(10**dtype.precision if pa.types.is_decimal(dtype) else 2 ** (dtype.bit_width - 1))
     )
 
 

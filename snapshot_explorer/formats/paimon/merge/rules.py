@@ -196,64 +196,70 @@ def _limit(column: str, text: str, version: int) -> int | None:
     return int(text)
 
 
-def check_function(function: Function, column: str, kind: PaimonDataType, version: int) -> None:
+def check_function(function: Function, column: str, data_type: PaimonDataType, version: int) -> None:
     """Raise for an unknown function, or one that is not defined for the column's type."""
     reads = function.name in _ANY or {
-        "sum": kind.root in _NUMBERS,
-        "product": kind.root in _NUMBERS,
-        "max": kind.root not in _NESTED,
-        "min": kind.root not in _NESTED,
-        "bool_and": kind.root == "BOOLEAN",
-        "bool_or": kind.root == "BOOLEAN",
-        "listagg": kind.root == "VARCHAR" and kind.length == GREATEST_LENGTH,
-        "collect": kind.root == "ARRAY" and _collects(kind.element, function),
-        "merge_map": kind.root == "MAP" and _is_key(kind.key),
-        "merge_map_with_keytime": kind.root == "MAP" and _is_key(kind.key) and _has_time(kind.element, function),
-        "rbm32": kind.root == "VARBINARY",
-        "rbm64": kind.root == "VARBINARY",
-        "hll_sketch": kind.root == "VARBINARY",
-        "theta_sketch": kind.root == "VARBINARY",
-        "nested_update": _is_table(kind, function),
-        "nested_partial_update": _is_table(kind, function) and bool(function.nested_key),
+        "sum": data_type.root in _NUMBERS,
+        "product": data_type.root in _NUMBERS,
+        "max": data_type.root not in _NESTED,
+        "min": data_type.root not in _NESTED,
+        "bool_and": data_type.root == "BOOLEAN",
+        "bool_or": data_type.root == "BOOLEAN",
+        "listagg": data_type.root == "VARCHAR" and data_type.length == GREATEST_LENGTH,
+        "collect": data_type.root == "ARRAY" and _collects(data_type.element, function),
+        "merge_map": data_type.root == "MAP" and _is_key(data_type.key),
+        "merge_map_with_keytime": data_type.root == "MAP"
+        and _is_key(data_type.key)
+        and _has_time(data_type.element, function),
+        "rbm32": data_type.root == "VARBINARY",
+        "rbm64": data_type.root == "VARBINARY",
+        "hll_sketch": data_type.root == "VARBINARY",
+        "theta_sketch": data_type.root == "VARBINARY",
+        "nested_update": _is_table(data_type, function),
+        "nested_partial_update": _is_table(data_type, function) and bool(function.nested_key),
     }.get(function.name, False)
     if not reads:
         raise refusal(
-            features.AGGREGATE_FUNCTIONS, version=version, function=function.name, column=column, type=type_text(kind)
+            features.AGGREGATE_FUNCTIONS,
+            version=version,
+            function=function.name,
+            column=column,
+            type=type_text(data_type),
         )
 
 
-def _is_key(kind: PaimonDataType | None) -> bool:
+def _is_key(data_type: PaimonDataType | None) -> bool:
     """Return whether Java compares keys of a type by value, which it does not for byte arrays and rows."""
-    return kind is not None and kind.root not in (*_NESTED, "BINARY", "VARBINARY")
+    return data_type is not None and data_type.root not in (*_NESTED, "BINARY", "VARBINARY")
 
 
-def _has_time(kind: PaimonDataType | None, function: Function) -> bool:
-    if kind is None or kind.root != "ROW" or len(kind.fields) < 2:  # noqa: PLR2004 - a value and its time
+def _has_time(data_type: PaimonDataType | None, function: Function) -> bool:
+    if data_type is None or data_type.root != "ROW" or len(data_type.fields) < 2:  # noqa: PLR2004 - a value and its time
         return False
-    times = {field.name: field.type.root for field in kind.fields}
-    return times.get(function.time_field or kind.fields[-1].name) in ("CHAR", "VARCHAR")
+    times = {field.name: field.type.root for field in data_type.fields}
+    return times.get(function.time_field or data_type.fields[-1].name) in ("CHAR", "VARCHAR")
 
 
-def _collects(kind: PaimonDataType | None, function: Function) -> bool:
+def _collects(data_type: PaimonDataType | None, function: Function) -> bool:
     """Return whether `collect` is defined for a type. Only distinct elements are compared.
 
     Releases differ in distinct byte arrays, and Java in floats of distinct rows. Retracts of elements that are not
     distinct are checked when they are read.
     """
-    if kind is None or _has(kind, "VARIANT"):
+    if data_type is None or _has(data_type, "VARIANT"):
         return False
     if not function.distinct:
         return True
-    if kind.root in ("BINARY", "VARBINARY"):
+    if data_type.root in ("BINARY", "VARBINARY"):
         return False
-    return kind.root not in _NESTED or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET")
+    return data_type.root not in _NESTED or not _has(data_type, "FLOAT", "DOUBLE", "MAP", "MULTISET")
 
 
-def _is_table(kind: PaimonDataType, function: Function) -> bool:
+def _is_table(data_type: PaimonDataType, function: Function) -> bool:
     """Return whether the type is an array of rows with the fields of the function's options."""
-    if kind.root != "ARRAY" or kind.element is None or kind.element.root != "ROW":
+    if data_type.root != "ARRAY" or data_type.element is None or data_type.element.root != "ROW":
         return False
-    fields = {field.name: field.type for field in kind.element.fields}
+    fields = {field.name: field.type for field in data_type.element.fields}
     named = (*function.nested_key, *function.nested_sequence)
     if any(name not in fields or fields[name].root in _NESTED for name in named):
         return False
@@ -262,9 +268,9 @@ def _is_table(kind: PaimonDataType, function: Function) -> bool:
     if not function.nested_key and (function.nested_sequence or function.null_keys != "merge"):
         return False
     # Without a key whole rows are compared, with another comparison of floats than elsewhere in Java.
-    return bool(function.nested_key) or not _has(kind, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
+    return bool(function.nested_key) or not _has(data_type, "FLOAT", "DOUBLE", "MAP", "MULTISET", "VARIANT")
 
 
-def _has(kind: PaimonDataType, *roots: str) -> bool:
-    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
-    return kind.root in roots or any(_has(part, *roots) for part in parts)
+def _has(data_type: PaimonDataType, *roots: str) -> bool:
+    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
+    return data_type.root in roots or any(_has(part, *roots) for part in parts)

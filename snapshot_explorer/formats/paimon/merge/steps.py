@@ -219,8 +219,8 @@ def _running(ranks: Codes, key_groups: KeyGroups, counted: _Flags) -> Actions:
     """Return the comparison of each row with the greatest previous row of its key."""
     seen = np.where(counted, ranks, np.int64(-1)) + 1
     width = int(seen.max(initial=0)) + 1
-    greatest = np.maximum.accumulate(seen + key_groups.groups * width) - key_groups.groups * width
-    age = np.where(seen >= greatest, np.int8(_NEWER), np.int8(_OLDER))
+    maximum = np.maximum.accumulate(seen + key_groups.groups * width) - key_groups.groups * width
+    age = np.where(seen >= maximum, np.int8(_NEWER), np.int8(_OLDER))
     return np.where(ranks < 0, np.int8(_EMPTY), age)
 
 

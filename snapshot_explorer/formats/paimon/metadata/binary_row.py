@@ -124,22 +124,22 @@ def _nulls(rows: _Rows, index: int) -> Mask:
     return (rows.content[rows.starts + bit // 8] >> (bit % 8) & 1).astype(np.bool_)
 
 
-def _column(rows: _Rows, index: int, kind: PaimonDataType, *, lenient: bool) -> pa.Array:
+def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
     nulls = _nulls(rows, index)
-    wanted = arrow_type(kind)
+    wanted = arrow_type(data_type)
     at = rows.slot(index)
-    if kind.root == "BOOLEAN":
+    if data_type.root == "BOOLEAN":
         return pa.array(rows.content[at] != 0, mask=nulls)
-    if kind.root in _WHOLE:
-        dtype = _WHOLE[kind.root]
+    if data_type.root in _WHOLE:
+        dtype = _WHOLE[data_type.root]
         values = rows.gather(at, dtype.itemsize).copy().view(dtype)[:, 0]
         return _checked(pa.array(values, mask=nulls).cast(wanted))
-    if kind.root in _SLICED:
+    if data_type.root in _SLICED:
         return _slices(rows, at, nulls).cast(wanted)
-    if kind.root == "DECIMAL":
-        return _decimals(rows, at, nulls, kind)
-    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        return _timestamps(rows, at, nulls, kind, lenient=lenient)
+    if data_type.root == "DECIMAL":
+        return _decimals(rows, at, nulls, data_type)
+    if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return _timestamps(rows, at, nulls, data_type, lenient=lenient)
     return pa.nulls(len(at), wanted)
 
 
@@ -188,9 +188,9 @@ def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
     return pieces.take(pa.array(np.arange(0, 2 * len(at), 2), mask=nulls))
 
 
-def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType) -> pa.Array:
+def _decimals(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType) -> pa.Array:
     wide = np.zeros((len(at), 2), "<i8")
-    if (kind.precision or 0) <= _COMPACT_DECIMAL:
+    if (data_type.precision or 0) <= _COMPACT_DECIMAL:
         wide[:, 0] = rows.gather(at, 8).copy().view("<i8")[:, 0]
         wide[:, 1] = wide[:, 0] >> 63
     else:
@@ -200,24 +200,24 @@ def _decimals(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType) -> pa.
         wide = _widened(rows, begins, sizes)
     wide[nulls] = 0
     validity = pa.array(~nulls).buffers()[1]
-    return _checked(pa.Array.from_buffers(arrow_type(kind), len(at), [validity, pa.py_buffer(wide)]))
+    return _checked(pa.Array.from_buffers(arrow_type(data_type), len(at), [validity, pa.py_buffer(wide)]))
 
 
 def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64]:
     """Return big-endian numbers of up to 16 bytes as little-endian ones of 16."""
     # Byte j from the right is at begin + size - 1 - j; beyond the number, the sign is extended.
     behind = sizes[:, None] - 1 - np.arange(16)
-    least = np.maximum(begins[:, None] + np.maximum(behind, 0), 0)
+    minimum = np.maximum(begins[:, None] + np.maximum(behind, 0), 0)
     padded = np.append(rows.content, np.uint8(0))
-    little = padded[np.minimum(least, len(rows.content))]
+    little = padded[np.minimum(minimum, len(rows.content))]
     sign = np.where(padded[np.minimum(begins, len(rows.content))] > 0x7F, 0xFF, 0).astype(np.uint8)  # noqa: PLR2004
     little = np.where(behind >= 0, little, sign[:, None])
     return np.ascontiguousarray(little).view("<i8")
 
 
-def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType, *, lenient: bool) -> pa.Array:
-    wanted = arrow_type(kind)
-    precision = kind.precision or 0
+def _timestamps(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
+    wanted = arrow_type(data_type)
+    precision = data_type.precision or 0
     if precision <= _MILLIS:
         return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(wanted)
     begins, nanos = _pointed(rows, at, nulls, 8)
@@ -231,7 +231,7 @@ def _timestamps(rows: _Rows, at: Places, nulls: Mask, kind: PaimonDataType, *, l
     if far.any() and not lenient:
         raise refusal(
             features.TIMESTAMPS_OUT_OF_RANGE,
-            type=kind.root,
+            type=data_type.root,
             precision=precision,
             unit="micro" if precision <= _MICROS else "nano",
         )

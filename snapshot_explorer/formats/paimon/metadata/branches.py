@@ -95,15 +95,15 @@ def check_field_ids(first: PaimonSchema, last: PaimonSchema, common: PaimonSchem
 
 def _fields_by_id(fields: Sequence[PaimonField]) -> dict[int, PaimonField]:
     """Return fields by their ids, those inside of nested types included."""
-    found: dict[int, PaimonField] = {}
+    result: dict[int, PaimonField] = {}
     waiting: list[PaimonField | PaimonDataType] = list(fields)
     while waiting:
         item = waiting.pop()
         if isinstance(item, PaimonField):
-            found[item.id] = item
+            result[item.id] = item
             item = item.type
         waiting += [part for part in (item.key, item.element, *item.fields) if part is not None]
-    return found
+    return result
 
 
 def _readable(read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> dict[K, V]:
@@ -116,7 +116,7 @@ def _readable(read: Callable[[Sequence[K]], dict[K, V]], keys: Sequence[K]) -> d
         if len(keys) == 1:
             log.warning("%s", error)
             return {}
-    return {key: value for one in keys for key, value in _readable(read, [one]).items()}
+    return {key: value for item in keys for key, value in _readable(read, [item]).items()}
 
 
 def _is_lasting(error: CorruptTableError | StorageError) -> bool:

@@ -217,7 +217,7 @@ def read_changes(
     is marked as unknown and has no entries. With `columns` the entries have only these columns.
     """
     known = [True] * len(snapshots)
-    chosen = [(index, *named) for index, one in enumerate(snapshots) if (named := _list_of(one, kind)) is not None]
+    chosen = [(index, *named) for index, item in enumerate(snapshots) if (named := _list_of(item, kind)) is not None]
     for index, _, _ in chosen:
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
@@ -265,9 +265,9 @@ def _read_present(storage: Storage, paths: Sequence[str], kept: Sequence[bool] |
         kept: For each file whether it should exist; by default all should.
     """
     contents = list(storage.read_present(paths))
-    again = [place for place, one in enumerate(contents) if one is None and (kept is None or kept[place])]
-    for place, content in zip(again, storage.read_present([paths[place] for place in again]), strict=True):
-        contents[place] = content
+    again = [index for index, item in enumerate(contents) if item is None and (kept is None or kept[index])]
+    for index, content in zip(again, storage.read_present([paths[index] for index in again]), strict=True):
+        contents[index] = content
     return contents
 
 
@@ -306,14 +306,16 @@ def _entries_of(
 
 def read_indexes_of(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> Sequence[pa.Table]:
     """Return the INDEX_ENTRIES of each version; empty where it has none, or only its changelog is left."""
-    found = read_index_manifests(storage, {one.index_manifest: one.path for one in snapshots if one.index_manifest})
+    index_manifests = read_index_manifests(
+        storage, {snapshot.index_manifest: snapshot.path for snapshot in snapshots if snapshot.index_manifest}
+    )
     empty = INDEX_ENTRIES.empty_table()
     indexes = []
-    for one in snapshots:
-        rows = found[one.index_manifest] if one.index_manifest else empty
-        if rows is None and one.file_kind != "changelog":
-            path = manifest_path(one.index_manifest or "", one.path)
-            raise _vanished(storage, one, MissingFileError(f"{path} does not exist"))
+    for item in snapshots:
+        rows = index_manifests[item.index_manifest] if item.index_manifest else empty
+        if rows is None and item.file_kind != "changelog":
+            path = manifest_path(item.index_manifest or "", item.path)
+            raise _vanished(storage, item, MissingFileError(f"{path} does not exist"))
         indexes.append(empty if rows is None else rows)
     return indexes
 
@@ -329,11 +331,11 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
     # An empty file exists: parsing it raises CorruptTableError.
     present = [(path, content) for path, content in zip(paths, contents, strict=True) if content is not None]
     rows, counts = read_indexes(present, limits=storage.limits)
-    found: dict[str, pa.Table | None] = dict.fromkeys(names)
+    result: dict[str, pa.Table | None] = dict.fromkeys(names)
     kept = (name for name, content in zip(names, contents, strict=True) if content is not None)
     for name, begin, count in zip(kept, np.cumsum([0, *counts]).tolist(), counts, strict=False):
-        found[name] = rows.slice(begin, count)
-    return found
+        result[name] = rows.slice(begin, count)
+    return result
 
 
 def _list_of(snapshot: PaimonSnapshot, kind: str) -> tuple[str, int | None] | None:
@@ -450,7 +452,7 @@ def entries_of(
 
 def delta_manifests(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> frozenset[str] | None:
     """Return the paths of the manifests in the delta lists of these commits; None if a list is gone."""
-    paths = [manifest_path(one.delta_manifest_list, one.path) for one in snapshots]
+    paths = [manifest_path(snapshot.delta_manifest_list, snapshot.path) for snapshot in snapshots]
     contents = [content for content in _read_present(storage, paths) if content is not None]
     if len(contents) < len(paths):
         return None

@@ -134,9 +134,9 @@ def parse_type(raw: object) -> PaimonDataType:
     raise ValueError(f"{root!r} is not a constructed type")
 
 
-def _within(number: int, least: int, greatest: int) -> int:
-    if not least <= number <= greatest:
-        raise ValueError(f"{number} is not in the allowed range of {least} to {greatest}")
+def _within(number: int, minimum: int, maximum: int) -> int:
+    if not minimum <= number <= maximum:
+        raise ValueError(f"{number} is not in the allowed range of {minimum} to {maximum}")
     return number
 
 
@@ -266,7 +266,7 @@ class _TypeText:
         return _SYNONYMS.get(text, name if not words or words[0] == "WITHOUT" else text)
 
 
-def arrow_type(kind: PaimonDataType) -> pa.DataType:
+def arrow_type(data_type: PaimonDataType) -> pa.DataType:
     """Return the Arrow type of values of a Paimon type.
 
     TIMESTAMP(p) is a timestamp of s, ms, us or ns without zone (p 0, 1-3, 4-6, 7-9; p 0 is kept in ms), its LTZ
@@ -275,27 +275,27 @@ def arrow_type(kind: PaimonDataType) -> pa.DataType:
     Raises:
         ValueError: A nested type lacks the type of its items or keys, which `parse_type` never returns.
     """
-    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        unit = "ms" if (kind.precision or 0) <= 3 else "us" if (kind.precision or 0) <= 6 else "ns"  # noqa: PLR2004
-        return pa.timestamp(unit, tz="UTC" if kind.root == "TIMESTAMP_LTZ" else None)
-    if kind.root == "DECIMAL":
-        return pa.decimal128(kind.precision or 10, kind.scale or 0)
-    if kind.root == "ROW":
-        return pa.struct([arrow_field(item) for item in kind.fields])
-    if kind.root in _ARROW:
-        return _ARROW[kind.root]
-    if kind.element is None:
-        raise ValueError(f"{kind.root} without items")
-    item = pa.field("element", arrow_type(kind.element), nullable=kind.element.nullable)
-    if kind.root == "ARRAY":
+    if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        unit = "ms" if (data_type.precision or 0) <= 3 else "us" if (data_type.precision or 0) <= 6 else "ns"  # noqa: PLR2004
+        return pa.timestamp(unit, tz="UTC" if data_type.root == "TIMESTAMP_LTZ" else None)
+    if data_type.root == "DECIMAL":
+        return pa.decimal128(data_type.precision or 10, data_type.scale or 0)
+    if data_type.root == "ROW":
+        return pa.struct([arrow_field(item) for item in data_type.fields])
+    if data_type.root in _ARROW:
+        return _ARROW[data_type.root]
+    if data_type.element is None:
+        raise ValueError(f"{data_type.root} without items")
+    item = pa.field("element", arrow_type(data_type.element), nullable=data_type.element.nullable)
+    if data_type.root == "ARRAY":
         return pa.list_(item)
-    if kind.root == "VECTOR":
-        return pa.list_(item, kind.length or 0)
-    if kind.root == "MULTISET":
-        return pa.map_(arrow_type(kind.element), pa.int32())
-    if kind.key is None:
+    if data_type.root == "VECTOR":
+        return pa.list_(item, data_type.length or 0)
+    if data_type.root == "MULTISET":
+        return pa.map_(arrow_type(data_type.element), pa.int32())
+    if data_type.key is None:
         raise ValueError("MAP without keys")
-    return pa.map_(arrow_type(kind.key), pa.field("value", item.type, nullable=item.nullable))
+    return pa.map_(arrow_type(data_type.key), pa.field("value", item.type, nullable=item.nullable))
 
 
 def arrow_field(column: PaimonField) -> pa.Field:
@@ -303,32 +303,34 @@ def arrow_field(column: PaimonField) -> pa.Field:
     return pa.field(column.name, arrow_type(column.type), nullable=column.type.nullable)
 
 
-def field_ids(kind: PaimonDataType, number: int | None = None) -> FieldIds:
+def field_ids(data_type: PaimonDataType, number: int | None = None) -> FieldIds:
     """Return the ids of the fields in a type, under the id of its own field."""
-    if kind.root == "ROW":
-        return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in kind.fields))
-    parts = [field_ids(part) for part in (kind.key, kind.element) if part]
-    return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if kind.root == "MULTISET" else tuple(parts))
+    if data_type.root == "ROW":
+        return FieldIds(id=number, parts=tuple(field_ids(field.type, field.id) for field in data_type.fields))
+    parts = [field_ids(part) for part in (data_type.key, data_type.element) if part]
+    return FieldIds(id=number, parts=(*parts, FieldIds(id=None)) if data_type.root == "MULTISET" else tuple(parts))
 
 
-def type_text(kind: PaimonDataType) -> str:
+def type_text(data_type: PaimonDataType) -> str:
     """Return the SQL text of a type, without the outer NOT NULL."""
-    if kind.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-        if kind.length == GREATEST_LENGTH:
-            return "STRING" if kind.root == "VARCHAR" else "BYTES"
-        return f"{kind.root}({kind.length})"
-    if kind.root == "DECIMAL":
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if kind.root in ("TIME", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        return f"{kind.root}({kind.precision})"
-    if kind.root == "ROW":
-        return f"ROW<{', '.join(f'{item.name} {_spell_item(item.type)}' for item in kind.fields)}>"
-    if kind.root == "VECTOR" and kind.element:
-        return f"VECTOR<{_spell_item(kind.element)}, {kind.length}>"
-    if kind.element:
-        return f"{kind.root}<{', '.join(_spell_item(item) for item in (kind.key, kind.element) if item)}>"
-    return kind.root
+    if data_type.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
+        if data_type.length == GREATEST_LENGTH:
+            return "STRING" if data_type.root == "VARCHAR" else "BYTES"
+        return f"{data_type.root}({data_type.length})"
+    if data_type.root == "DECIMAL":
+        return f"DECIMAL({data_type.precision}, {data_type.scale})"
+    if data_type.root in ("TIME", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        return f"{data_type.root}({data_type.precision})"
+    if data_type.root == "ROW":
+        return f"ROW<{', '.join(f'{item.name} {_spell_item(item.type)}' for item in data_type.fields)}>"
+    if data_type.root == "VECTOR" and data_type.element:
+        return f"VECTOR<{_spell_item(data_type.element)}, {data_type.length}>"
+    if data_type.element:
+        return (
+            f"{data_type.root}<{', '.join(_spell_item(item) for item in (data_type.key, data_type.element) if item)}>"
+        )
+    return data_type.root
 
 
-def _spell_item(kind: PaimonDataType) -> str:
-    return type_text(kind) + ("" if kind.nullable else " NOT NULL")
+def _spell_item(data_type: PaimonDataType) -> str:
+    return type_text(data_type) + ("" if data_type.nullable else " NOT NULL")

@@ -282,16 +282,16 @@ class PaimonHistory:
     def present(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the existing ones of these versions. Reads a small file for each that is not cached."""
         with self._lock:
-            found = {version: self._known[version] for version in versions if version in self._known}
+            result = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
-        wanted = sorted({version for version in versions if version not in found})
+        wanted = sorted({version for version in versions if version not in result})
         read = read_snapshots(self._storage, [self._path(version) for version in wanted])
-        found |= {version: one for version, one in zip(wanted, read, strict=True) if one}
-        lost = [version for version in wanted if version not in found]
+        result |= {version: item for version, item in zip(wanted, read, strict=True) if item}
+        lost = [version for version in wanted if version not in result]
         if lost:
-            found |= self._expired(lost)
-        self._cache([found[version] for version in wanted if version in found], rewrites)
-        return found
+            result |= self._expired(lost)
+        self._cache([result[version] for version in wanted if version in result], rewrites)
+        return result
 
     def read_again(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the existing ones of these versions, read again. The others are removed from the cache."""
@@ -299,8 +299,8 @@ class PaimonHistory:
             for version in versions:
                 self._known.pop(version, None)
         read = read_snapshots(self._storage, [self._path(version) for version in versions])
-        found = {version: one for version, one in zip(versions, read, strict=True) if one}
-        return found | self._expired([version for version in versions if version not in found])
+        result = {version: item for version, item in zip(versions, read, strict=True) if item}
+        return result | self._expired([version for version in versions if version not in result])
 
     def tags(self) -> dict[str, PaimonSnapshot]:
         """Return the tags by name, sorted. One listing and a small file per tag."""
@@ -342,10 +342,10 @@ class PaimonHistory:
             return {}
         paths = [self._layout.numbered("changelog", version) for version in versions]
         read = read_snapshots(self._storage, paths, "changelog")
-        found = {version: one for version, one in zip(versions, read, strict=True) if one}
+        result = {version: item for version, item in zip(versions, read, strict=True) if item}
         names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
         tagged = {tag.id: tag for tag in self._read_tags(names)[0].values()}
-        return found | {version: tagged[version] for version in versions if version in tagged}
+        return result | {version: tagged[version] for version in versions if version in tagged}
 
     def _not_found_error(self, version: int) -> SnapshotNotFoundError:
         listing = self.all_from(0)
@@ -408,7 +408,7 @@ class PaimonHistory:
             went_back = before is not None and newest.id < before.id
             lost: tuple[int, ...] = ()
             if versions:
-                lost = tuple(one for one in lost_versions(self._numbers_seen, versions) if one < newest.id)
+                lost = tuple(item for item in lost_versions(self._numbers_seen, versions) if item < newest.id)
             if before is not None and went_back and (hint != newest.id or before_now is not None):
                 lost = (*lost, before.id)
             if lost:
@@ -438,10 +438,10 @@ class PaimonHistory:
             if versions:
                 # Expired: a table that is followed for long would keep each snapshot that it ever had.
                 for version in [
-                    one.id for one in self._known.values() if one.file_kind == "snapshot" and one.id < versions[0]
+                    item.id for item in self._known.values() if item.file_kind == "snapshot" and item.id < versions[0]
                 ]:
                     del self._known[version]
-            self._numbers_seen = tuple(versions) or tuple(one for one in self._numbers_seen if one <= newest.id)
+            self._numbers_seen = tuple(versions) or tuple(item for item in self._numbers_seen if item <= newest.id)
             self._known[newest.id] = newest
 
 

@@ -122,8 +122,8 @@ INDEX_ENTRIES = pa.schema(
 another type has one row, without a data file."""
 
 
-def _field(kind: pa.DataType, *names: str) -> Mapping[str, pa.DataType]:
-    return dict.fromkeys(names, kind)
+def _field(dtype: pa.DataType, *names: str) -> Mapping[str, pa.DataType]:
+    return dict.fromkeys(names, dtype)
 
 
 _STATS = {
@@ -324,9 +324,9 @@ def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tu
     repeats = np.maximum(sizes, 1)
     parents = np.repeat(np.arange(len(table)), repeats)
     vectors = np.flatnonzero(np.repeat(sizes > 0, repeats))
-    places = np.full(len(parents), -1, np.int64)
-    places[vectors] = np.arange(len(vectors))
-    chosen = pa.array(places, mask=places < 0)
+    indices = np.full(len(parents), -1, np.int64)
+    indices[vectors] = np.arange(len(vectors))
+    chosen = pa.array(indices, mask=indices < 0)
     items = ranges.flatten()
     parts = dict(zip(_RANGE, items.flatten(), strict=True))
     flat = table.take(pa.array(parents))

@@ -74,8 +74,10 @@ def folders_of(
     # Partition and bucket in one integer: np.unique then finds the distinct pairs.
     pairs = _numbers(partitions.of_rows) << 32 | _numbers(buckets) & 0xFFFFFFFF
     distinct, of_rows = np.unique(pairs, return_inverse=True)
-    places, distinct_buckets = (distinct >> 32).tolist(), distinct.astype(np.int32).tolist()
-    values = [(field.name, [column[place] for place in places]) for field, column in zip(fields, columns, strict=True)]
+    indices, distinct_buckets = (distinct >> 32).tolist(), distinct.astype(np.int32).tolist()
+    values = [
+        (field.name, [column[position] for position in indices]) for field, column in zip(fields, columns, strict=True)
+    ]
     folders = bucket_folders(values, distinct_buckets, options)
     return pa.array(folders, pa.string()).take(pa.array(of_rows))
 
@@ -124,7 +126,7 @@ _PLAIN_FROM = 1e-3
 _PLAIN_UNTIL = 1e7
 
 
-def sql_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> list[str | None]:
+def sql_text(values: pa.Array | pa.ChunkedArray, data_type: PaimonDataType) -> list[str | None]:
     """Return each value as SQL casts it to a string, None for null.
 
     DATE `2026-01-01`; TIMESTAMP `2026-01-01 12:00:00.123` with as many digits as its precision, local-zone ones in
@@ -132,10 +134,10 @@ def sql_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> list[s
 
     Source: paimon CastExecutors, DateTimeUtils.formatTimestamp.
     """
-    return _text(values, kind, _SQL)
+    return _text(values, data_type, _SQL)
 
 
-def legacy_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> list[str | None]:
+def legacy_text(values: pa.Array | pa.ChunkedArray, data_type: PaimonDataType) -> list[str | None]:
     """Return each value as Java prints its internal form, which folder names use by default.
 
     DATE as days since 1970, TIME as milliseconds of the day, TIMESTAMP `2026-01-01T12:00:00.123` with seconds left
@@ -143,19 +145,19 @@ def legacy_text(values: pa.Array | pa.ChunkedArray, kind: PaimonDataType) -> lis
 
     Source: paimon docs, "partition.legacy-name"; java.time.LocalDateTime.toString, java.lang.Double.toString.
     """
-    return _text(values, kind, _LEGACY)
+    return _text(values, data_type, _LEGACY)
 
 
 def _text(
     values: pa.Array | pa.ChunkedArray,
-    kind: PaimonDataType,
+    data_type: PaimonDataType,
     formatters: "dict[str, Callable[[Any, PaimonDataType], str]]",
 ) -> list[str | None]:
     if pa.types.is_temporal(values.type):
         width = pa.int32() if values.type.bit_width == 32 else pa.int64()  # noqa: PLR2004
         values = values.cast(width)
-    formatter = formatters.get(kind.root, _refused)
-    return [None if value is None else formatter(value, kind) for value in values.to_pylist()]
+    formatter = formatters.get(data_type.root, _refused)
+    return [None if value is None else formatter(value, data_type) for value in values.to_pylist()]
 
 
 def _boolean(value: Any, _: PaimonDataType) -> str:
@@ -174,37 +176,37 @@ def _hexadecimal(value: Any, _: PaimonDataType) -> str:
     return bytes(value).hex()
 
 
-def _refused(_: Any, kind: PaimonDataType) -> str:
-    raise refusal(features.BINARY_PARTITION_FOLDERS, type=kind.root)
+def _refused(_: Any, data_type: PaimonDataType) -> str:
+    raise refusal(features.BINARY_PARTITION_FOLDERS, type=data_type.root)
 
 
 def _date(value: Any, _: PaimonDataType) -> str:
     return str(np.datetime64(int(value), "D"))
 
 
-def _time(value: Any, kind: PaimonDataType) -> str:
+def _time(value: Any, data_type: PaimonDataType) -> str:
     seconds, millis = divmod(int(value), 1_000)
-    digits = f"{millis:03d}"[: kind.precision or 0]
+    digits = f"{millis:03d}"[: data_type.precision or 0]
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}" + (f".{digits}" if digits else "")
 
 
-def _moment(value: int, kind: PaimonDataType) -> tuple[str, str]:
+def _moment(value: int, data_type: PaimonDataType) -> tuple[str, str]:
     """Return date and time of day to the second, and nine digits of fraction."""
-    precision = kind.precision or 0
+    precision = data_type.precision or 0
     unit = _UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]  # noqa: PLR2004
     seconds, rest = divmod(value, unit)
     return str(np.datetime64(seconds, "s")), f"{rest * (_UNITS['ns'] // unit):0{_FRACTION_DIGITS}d}"
 
 
-def _sql_timestamp(value: Any, kind: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), kind)
-    precision = kind.precision or 0
+def _sql_timestamp(value: Any, data_type: PaimonDataType) -> str:
+    moment, fraction = _moment(int(value), data_type)
+    precision = data_type.precision or 0
     kept = fraction[:precision] + fraction[precision:].rstrip("0")
     return moment.replace("T", " ") + (f".{kept}" if kept else "")
 
 
-def _legacy_timestamp(value: Any, kind: PaimonDataType) -> str:
-    moment, fraction = _moment(int(value), kind)
+def _legacy_timestamp(value: Any, data_type: PaimonDataType) -> str:
+    moment, fraction = _moment(int(value), data_type)
     if not moment.startswith("-") and len(moment.partition("-")[0]) > 4:  # noqa: PLR2004 - Java marks years past 9999
         moment = f"+{moment}"
     kept = next(fraction[:digits] for digits in (0, 3, 6, 9) if not fraction[digits:].strip("0"))
@@ -213,9 +215,9 @@ def _legacy_timestamp(value: Any, kind: PaimonDataType) -> str:
     return moment.removesuffix(":00")
 
 
-def _java_float(value: Any, kind: PaimonDataType) -> str:
+def _java_float(value: Any, data_type: PaimonDataType) -> str:
     """Return a number as Java prints it: plain from 0.001 to 10 million, else with an exponent."""
-    number = np.float32(value) if kind.root == "FLOAT" else np.float64(value)
+    number = np.float32(value) if data_type.root == "FLOAT" else np.float64(value)
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -126,7 +126,7 @@ def _number(raw: Mapping[str, object], name: str, default: int | None = None) ->
 def _names(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
     found = raw.get(name)
     names = () if found is None else found
-    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"its {name} are not a list of names")
     return tuple(names)
 
@@ -205,17 +205,17 @@ class Schemas:
 
     def without(self, options: frozenset[str]) -> "Schemas":
         """Return the same schemas, with these options removed from the newest one. Reads nothing."""
-        found = Schemas(self._storage, self._layout, hidden_options=options, is_pinned=self._is_pinned)
-        found._known, found._lock, found._newest = self._known, self._lock, self._newest
-        return found
+        result = Schemas(self._storage, self._layout, hidden_options=options, is_pinned=self._is_pinned)
+        result._known, result._lock, result._newest = self._known, self._lock, self._newest
+        return result
 
     def pinned(self) -> "Schemas":
         """Return the same schemas, with the newest one read only once. Reads nothing."""
         if self._is_pinned:
             return self
-        found = Schemas(self._storage, self._layout, hidden_options=self._hidden_options, is_pinned=True)
-        found._known, found._lock = self._known, self._lock
-        return found
+        result = Schemas(self._storage, self._layout, hidden_options=self._hidden_options, is_pinned=True)
+        result._known, result._lock = self._known, self._lock
+        return result
 
     def newest(self) -> PaimonSchema:
         """Return the newest schema, whose options apply to every version. One listing, one small file; once if pinned.
@@ -249,8 +249,8 @@ class Schemas:
         """Return a schema by id, and the newest one. The requests of both are concurrent."""
         if self._newest is not None:
             return self.by_id([number])[number], self.newest()
-        found, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
-        return found, self._with_number(newest)
+        result, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
+        return result, self._with_number(newest)
 
     def of_version(self, number: int) -> PaimonSchema:
         """Return a schema by id. If it has to be read, the newest one is read too, whose options are needed next."""
@@ -279,8 +279,8 @@ class Schemas:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
         wanted = sorted(set(ids))
         with self._lock:
-            found = {number: self._known[number] for number in wanted if number in self._known}
-        missing = [number for number in wanted if number not in found]
+            result = {number: self._known[number] for number in wanted if number in self._known}
+        missing = [number for number in wanted if number not in result]
         paths = [self._layout.numbered("schema", number) for number in missing]
         for number, path, content in zip(missing, paths, self._storage.read_present(paths), strict=True):
             if content is None:
@@ -288,12 +288,12 @@ class Schemas:
                     f"The table's metadata references {path}, which is missing. Files of schema {number} cannot be "
                     "read without it; restore it, or choose a version that does not need it."
                 )
-            found[number] = checked_schema(parse_schema(content, path, limits=self._storage.limits), number, path)
+            result[number] = checked_schema(parse_schema(content, path, limits=self._storage.limits), number, path)
         with self._lock:
-            self._known |= {number: found[number] for number in missing}
+            self._known |= {number: result[number] for number in missing}
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
-        return found
+        return result
 
     def common_with(self, other: "Schemas") -> PaimonSchema | None:
         """Return the newest schema that another branch has too; None if there is none. Two listings, small files.

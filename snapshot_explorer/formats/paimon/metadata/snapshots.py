@@ -218,13 +218,13 @@ def reparse(
     storage: Storage, paths: Sequence[str], contents: Sequence[bytes | None], file_kind: FileKind = "snapshot"
 ) -> list[PaimonSnapshot | None]:
     """Return the records of files from their content. Reads files that do not parse again; see `read_snapshots`."""
-    found: list[PaimonSnapshot | None] = [None] * len(paths)
+    result: list[PaimonSnapshot | None] = [None] * len(paths)
     pending = list(zip(range(len(paths)), contents, strict=True))
     for attempt in range(1, _TRIES + 1):
         failed: list[int] = []
         for index, content in pending:
             try:
-                found[index] = None if content is None else _named(content, paths[index], file_kind, storage.limits)
+                result[index] = None if content is None else _named(content, paths[index], file_kind, storage.limits)
             except CorruptTableError:
                 if attempt == _TRIES:
                     raise
@@ -233,4 +233,4 @@ def reparse(
             break
         time.sleep(_PAUSE_SECONDS)
         pending = list(zip(failed, storage.read_present([paths[index] for index in failed]), strict=True))
-    return found
+    return result

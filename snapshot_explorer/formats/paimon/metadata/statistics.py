@@ -142,13 +142,13 @@ def _table(
         if len(parts) == 1 and len(parts[0][0]) == rows:
             arrays.append(parts[0][1])
             continue
-        places = np.full(rows, -1, np.int64)
+        indices = np.full(rows, -1, np.int64)
         begin = 0
         for at, values in parts:
-            places[at] = np.arange(begin, begin + len(values))
+            indices[at] = np.arange(begin, begin + len(values))
             begin += len(values)
         joined = pa.concat_arrays([values for _, values in parts]) if parts else pa.nulls(0, kind)
-        arrays.append(joined.take(pa.array(places, mask=places < 0)))
+        arrays.append(joined.take(pa.array(indices, mask=indices < 0)))
     if not arrays:
         return pa.table({"rows": pa.nulls(rows)}).select([])
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
@@ -163,8 +163,8 @@ def _values(
     nulls: list[list[ColumnPart]] = [[] for _ in wanted]
     for fields, covered, at in _groups(entries, file_schemas):
         group = entries if len(at) == len(entries) else entries.take(pa.array(at))
-        least = binary_row.decode(group.column("value_min"), covered, lenient=True)
-        greatest = binary_row.decode(group.column("value_max"), covered, lenient=True)
+        minimum = binary_row.decode(group.column("value_min"), covered, lenient=True)
+        maximum = binary_row.decode(group.column("value_max"), covered, lenient=True)
         positions = {field.id: position for position, field in enumerate(covered)}
         in_file = {field.id: field for field in fields}
         for index, field in enumerate(wanted):
@@ -176,8 +176,8 @@ def _values(
             # A cast may truncate or round values, or make them null: bounds of another type are unknown.
             if replace(covered[position].type, nullable=True) == replace(field.type, nullable=True):
                 nulls[index].append((at, null_counts(group.column("value_null_counts"), position)))
-                lower[index].append((at, single_chunk(least.column(position))))
-                upper[index].append((at, single_chunk(greatest.column(position))))
+                lower[index].append((at, single_chunk(minimum.column(position))))
+                upper[index].append((at, single_chunk(maximum.column(position))))
     return lower, upper, nulls
 
 
@@ -216,13 +216,13 @@ def _groups(
         for row, key in enumerate(zip(numbers.to_pylist(), *map(_tuples, lists), strict=True)):
             rows_of.setdefault(key, []).append(row)
         groups |= rows_of
-    found = []
+    result = []
     for (schema_id, written, covered), rows in groups.items():
         schema = file_schemas[schema_id]
         fields = schema.fields if written is None else [_field(schema, name) for name in written]
         of = fields if covered is None else [_field(schema, name) for name in covered]
-        found.append((fields, of, np.array(rows, np.int64)))
-    return found
+        result.append((fields, of, np.array(rows, np.int64)))
+    return result
 
 
 def _tuples(column: pa.ChunkedArray) -> list[Names]:

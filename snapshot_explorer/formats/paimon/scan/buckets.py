@@ -75,8 +75,8 @@ def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
     return key if key and len(key) == len(fields) else None
 
 
-def _is_hashed(kind: PaimonDataType) -> bool:
-    return kind.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
+def _is_hashed(data_type: PaimonDataType) -> bool:
+    return data_type.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
 
 
 def _identity(key: Sequence[PaimonField] | None) -> list[tuple[object, ...]]:
@@ -101,26 +101,26 @@ def encode(values: Sequence[pa.Scalar], fields: Sequence[PaimonField]) -> bytes:
     return bytes(bits) + slots + variable
 
 
-def _slot(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
+def _slot(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[bytes, bytes]:
     """Return the content of a field's slot, and the bytes to append to the row at the offset `end`."""
-    if kind.root in _TEXTS:
+    if data_type.root in _TEXTS:
         content = value.as_py().encode() if value.is_valid else b""
         if len(content) <= _INLINE:
             return (content.ljust(7, b"\0") + bytes([0x80 | len(content)]) if value.is_valid else bytes(8)), b""
         return struct.pack("<ii", len(content), end), content.ljust(-(-len(content) // 8) * 8, b"\0")
-    if kind.root == "DECIMAL":
-        return _decimal(value, kind, end)
-    if kind.root in _TIMES:
-        return _time(value, kind, end)
-    plain = value.value if kind.root == "DATE" else value.as_py()
-    return (struct.pack(_PACKED[kind.root], plain) if value.is_valid else bytes(8)), b""
+    if data_type.root == "DECIMAL":
+        return _decimal(value, data_type, end)
+    if data_type.root in _TIMES:
+        return _time(value, data_type, end)
+    plain = value.value if data_type.root == "DATE" else value.as_py()
+    return (struct.pack(_PACKED[data_type.root], plain) if value.is_valid else bytes(8)), b""
 
 
-def _decimal(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
-    is_compact = (kind.precision or 0) <= _COMPACT_DECIMAL
+def _decimal(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[bytes, bytes]:
+    is_compact = (data_type.precision or 0) <= _COMPACT_DECIMAL
     if not value.is_valid:
         return (bytes(8), b"") if is_compact else (struct.pack("<ii", 0, end), bytes(16))
-    number = int(value.as_py().scaleb(kind.scale or 0))
+    number = int(value.as_py().scaleb(data_type.scale or 0))
     if is_compact:
         return struct.pack("<q", number), b""
     content = number.to_bytes(_width(number), "big", signed=True)
@@ -131,8 +131,8 @@ def _width(number: int) -> int:
     return (number if number >= 0 else ~number).bit_length() // 8 + 1
 
 
-def _time(value: pa.Scalar, kind: PaimonDataType, end: int) -> tuple[bytes, bytes]:
-    if (kind.precision or 0) <= _MILLIS:
+def _time(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[bytes, bytes]:
+    if (data_type.precision or 0) <= _MILLIS:
         return struct.pack("<q", value.value) if value.is_valid else bytes(8), b""
     if not value.is_valid:
         return struct.pack("<ii", 0, end), bytes(8)
@@ -146,15 +146,15 @@ def hash_of(row: bytes) -> int:
 
     Source: paimon MurmurHashUtils.hashBytesByWords.
     """
-    found = _SEED
+    result = _SEED
     for (word,) in struct.iter_unpack("<I", row):
         mixed = _rotated(word * 0xCC9E2D51 & _BITS, 15) * 0x1B873593 & _BITS
-        found = (_rotated(found ^ mixed, 13) * 5 + 0xE6546B64) & _BITS
-    found ^= len(row)
-    found = (found ^ found >> 16) * 0x85EBCA6B & _BITS
-    found = (found ^ found >> 13) * 0xC2B2AE35 & _BITS
-    found ^= found >> 16
-    return found - (found >> 31 << 32)
+        result = (_rotated(result ^ mixed, 13) * 5 + 0xE6546B64) & _BITS
+    result ^= len(row)
+    result = (result ^ result >> 16) * 0x85EBCA6B & _BITS
+    result = (result ^ result >> 13) * 0xC2B2AE35 & _BITS
+    result ^= result >> 16
+    return result - (result >> 31 << 32)
 
 
 def _rotated(word: int, bits: int) -> int:

@@ -86,7 +86,7 @@ def manifests_with(schema: PaimonSchema, predicate: Predicate | None) -> Keep | 
         except CorruptTableError as error:
             log.warning("no manifest is skipped by its partitions: %s", error)
             return np.ones(len(listed), np.bool_)
-        nulls = [statistics.null_counts(listed.column("partition_nulls"), place) for place in range(len(fields))]
+        nulls = [statistics.null_counts(listed.column("partition_nulls"), index) for index in range(len(fields))]
         counts = pc.add(listed.column("added"), listed.column("deleted"))
         known = Bounds(
             lower=ends[0],

@@ -136,7 +136,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
         rules=merge_rules(schema, options, version) if schema.primary_keys else None,
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
-        file_schemas={number: _bare(found) for number, found in file_schemas.items()},
+        file_schemas={number: _bare(result) for number, result in file_schemas.items()},
         vectors=vectors,
         has_vectors=has_vectors(options),
         row_tracking=flag(options, "row-tracking.enabled") and not schema.primary_keys,
@@ -147,13 +147,13 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     if table.rules is None and not table.evolving:
         groups = _groups(entries, table.schema, partitions, order=columns.sequences)
         return list(_packed([(group, group.places) for group in groups], columns, table))
-    found: list[Split] = []
+    result: list[Split] = []
     for group in _groups(entries, table.schema, partitions):
         if table.rules is None:
-            found.extend(_evolving_splits(group, columns, table))
+            result.extend(_evolving_splits(group, columns, table))
         else:
-            found.extend(_merge_splits(group, columns, table, table.rules))
-    return found
+            result.extend(_merge_splits(group, columns, table, table.rules))
+    return result
 
 
 def unmerged_splits(  # noqa: PLR0913 - as `splits`
@@ -238,7 +238,7 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
         for name in ("schema_id", "rows", "size_bytes", "level", "min_sequence", "max_sequence")
     }
     formats, of_names = _formats(entries.column("file_name"), table.version)
-    written = [None if one is None else tuple(one) for one in _values(entries.column("write_columns"))]
+    written = [None if item is None else tuple(item) for item in _values(entries.column("write_columns"))]
     vectors = list(_vectors_of(entries, table.vectors))
     deleted, first_ids = (entries.column(name) for name in ("deleted_rows", "first_row_id"))
     fields = [
@@ -250,8 +250,8 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
     ]
     kinds, of_kinds = _kinds(numbers["schema_id"], of_names, written, first_ids.is_null().to_numpy())
     examples = DataFiles(fields, np.array(kinds, np.int64))
-    for place, file in sorted(zip(kinds, examples, strict=True), key=itemgetter(0)):
-        _check_file(file, entries.column("file_name")[place].as_py(), table)
+    for index, file in sorted(zip(kinds, examples, strict=True), key=itemgetter(0)):
+        _check_file(file, entries.column("file_name")[index].as_py(), table)
     plain = [_has_plain_columns(file, table) for file in examples]
     has_vector, live = _live_rows(numbers["rows"], vectors)
     if table.rules is not None:
@@ -288,7 +288,7 @@ def _formats(names: pa.ChunkedArray, version: int) -> tuple[list[str], Numbers]:
     endings = pc.replace_substring_regex(single_chunk(names), "^[^.]*", "").dictionary_encode()
     of_names = endings.indices.to_numpy().astype(np.int64)
     _, firsts = np.unique(of_names, return_index=True)
-    return [file_format(names[place].as_py(), version) for place in firsts.tolist()], of_names
+    return [file_format(names[index].as_py(), version) for index in firsts.tolist()], of_names
 
 
 def _kinds(
@@ -299,7 +299,7 @@ def _kinds(
     Files of a kind have the same schema, format and written columns, and all or none of them have a row id.
     """
     numbers: dict[tuple[str, ...] | None, int] = {}
-    of_written = np.array([numbers.setdefault(one, len(numbers)) for one in written], np.int64)
+    of_written = np.array([numbers.setdefault(item, len(numbers)) for item in written], np.int64)
     codes = np.zeros(len(written), np.int64)
     for column in (schema_ids, formats, of_written, is_unplaced):
         _, more = np.unique(column, return_inverse=True)
@@ -310,12 +310,12 @@ def _kinds(
 
 def _live_rows(rows: Numbers, vectors: Sequence[PaimonVector | None]) -> tuple[Mask, Numbers]:
     """Return whether each file has a deletion vector, and its rows that are left; _UNKNOWN where not recorded."""
-    has_vector = np.array([one is not None for one in vectors], np.bool_)
+    has_vector = np.array([vector is not None for vector in vectors], np.bool_)
     live = rows.copy()
-    for place in np.flatnonzero(has_vector).tolist():
-        vector = vectors[place]
+    for index in np.flatnonzero(has_vector).tolist():
+        vector = vectors[index]
         if vector is not None:
-            live[place] = _UNKNOWN if vector.cardinality is None else rows[place] - vector.cardinality
+            live[index] = _UNKNOWN if vector.cardinality is None else rows[index] - vector.cardinality
     return has_vector, live
 
 
@@ -361,18 +361,18 @@ def _from_files(fields: Sequence[PaimonField], schema: PaimonSchema) -> list[Pai
 
 def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: files without overlap are packed, overlapping files merged."""
-    places, levels = group.places, columns.levels[group.places]
+    indices, levels = group.places, columns.levels[group.places]
     disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
-    if disjoint and levels.all() and not columns.has_retracts[places].any():
-        yield from _packed([(group, places)], columns, table)
+    if disjoint and levels.all() and not columns.has_retracts[indices].any():
+        yield from _packed([(group, indices)], columns, table)
         return
-    order, ends = sections(columns.entries.take(pa.array(places)), table.schema, table.file_schemas)
-    places = places[order]
+    order, ends = sections(columns.entries.take(pa.array(indices)), table.schema, table.file_schemas)
+    indices = indices[order]
     begins = np.concatenate([[0], ends[:-1]])
-    is_alone = (ends - begins == 1) & ~columns.has_retracts[places[begins]]
+    is_alone = (ends - begins == 1) & ~columns.has_retracts[indices[begins]]
     for begin, end in zip(begins[~is_alone].tolist(), ends[~is_alone].tolist(), strict=True):
-        yield _split(group, DataFiles(columns.fields, places[begin:end]), table, rules)
-    yield from _packed([(group, places[begins[is_alone]])], columns, table)
+        yield _split(group, DataFiles(columns.fields, indices[begin:end]), table, rules)
+    yield from _packed([(group, indices[begins[is_alone]])], columns, table)
 
 
 def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:
@@ -383,21 +383,21 @@ def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: 
     Args:
         groups: Groups, and the entries of each that are packed, in this order.
     """
-    if not sum(len(places) for _, places in groups):
+    if not sum(len(indices) for _, indices in groups):
         return
-    of_groups = np.repeat(np.arange(len(groups)), [len(places) for _, places in groups])
-    places = np.concatenate([places for _, places in groups])
-    order = np.lexsort((~columns.is_plain[places], of_groups))
-    places, of_groups = places[order], of_groups[order]
-    plain = columns.is_plain[places]
+    of_groups = np.repeat(np.arange(len(groups)), [len(indices) for _, indices in groups])
+    indices = np.concatenate([indices for _, indices in groups])
+    order = np.lexsort((~columns.is_plain[indices], of_groups))
+    indices, of_groups = indices[order], of_groups[order]
+    plain = columns.is_plain[indices]
     starts = np.flatnonzero((np.diff(of_groups) != 0) | (plain[1:] != plain[:-1])) + 1
-    sizes, live = columns.sizes[places], columns.live[places]
+    sizes, live = columns.sizes[indices], columns.live[indices]
     bounds = bins(np.maximum(sizes, _OPEN_BYTES), target=_TARGET_BYTES, starts=starts)
     begins = bounds[:-1]
-    totals = (np.add.reduceat(numbers, begins).tolist() for numbers in (columns.rows[places], sizes))
+    totals = (np.add.reduceat(numbers, begins).tolist() for numbers in (columns.rows[indices], sizes))
     counted = np.add.reduceat(live, begins).astype(np.object_)
     counted[np.minimum.reduceat(live, begins) == _UNKNOWN] = None
-    paths, schema_ids = columns.paths[places].tolist(), columns.schema_ids[places].tolist()
+    paths, schema_ids = columns.paths[indices].tolist(), columns.schema_ids[indices].tolist()
     for begin, end, number, is_raw, rows, size, known in zip(
         begins.tolist(),
         bounds[1:].tolist(),
@@ -416,7 +416,7 @@ def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: 
             rows=rows,
             size_bytes=size,
             counted=known,
-            detail=_plan(group, DataFiles(columns.fields, places[begin:end]), set(schema_ids[begin:end]), table),
+            detail=_plan(group, DataFiles(columns.fields, indices[begin:end]), set(schema_ids[begin:end]), table),
         )
 
 
@@ -429,18 +429,18 @@ def _has_plain_columns(file: PaimonDataFile, table: _Table) -> bool:
 def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
     files = tuple(DataFiles(columns.fields, group.places))
-    places = {id(file): place for file, place in zip(files, group.places.tolist(), strict=True)}
+    indices = {id(file): index for file, index in zip(files, group.places.tolist(), strict=True)}
     groups = column_groups(files)
-    whole = [places[id(one.files[0])] for one in groups if len(one.everything) == 1]
+    whole = [indices[id(group.files[0])] for group in groups if len(group.everything) == 1]
     yield from _packed([(group, np.array(whole, np.int64))], columns, table)
-    spread = [one for one in groups if len(one.everything) > 1]
+    spread = [group for group in groups if len(group.everything) > 1]
     for one in spread:
         anchor = one.anchor
         other = next((file for file in one.everything if file.vector and file is not anchor), None)
         if other is not None:
             raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=other.path)
     for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
-        yield _split(group, [file for one in some for file in one.everything], table, None, some)
+        yield _split(group, [file for item in some for file in item.everything], table, None, some)
 
 
 def _cost(file: PaimonDataFile) -> int:
@@ -460,7 +460,7 @@ def _split(
         raw=False,
         partition=group.partition,
         bucket=group.bucket,
-        rows=sum(one.rows for one in groups or files),
+        rows=sum(item.rows for item in groups or files),
         size_bytes=sum(file.size_bytes for file in files),
         counted=_counted(groups or files, table) if rules is None else None,
         detail=_plan(group, files, {file.schema_id for file in files}, table, rules, groups),

@@ -24,7 +24,7 @@ class DataFiles(Sequence[PaimonDataFile]):
 
     __slots__ = ("_columns", "_places")
 
-    def __init__(self, columns: Sequence[npt.NDArray[Any] | None], places: npt.NDArray[np.int64]) -> None:
+    def __init__(self, columns: Sequence[npt.NDArray[Any] | None], indices: npt.NDArray[np.int64]) -> None:
         """Choose files.
 
         Args:
@@ -32,7 +32,7 @@ class DataFiles(Sequence[PaimonDataFile]):
             places: The places of the chosen ones.
         """
         self._columns = columns
-        self._places = places
+        self._places = indices
 
     def __len__(self) -> int:
         return len(self._places)
@@ -119,17 +119,17 @@ def has_plain_columns(file: PaimonDataFile, schema: PaimonSchema, file_schema: P
     )
 
 
-def differs_in_other_readers(kind: PaimonDataType, file_format: str) -> bool:
+def differs_in_other_readers(data_type: PaimonDataType, file_format: str) -> bool:
     """Return whether other readers return another type or value for a stored type.
 
     INT96 has no zone. ORC stores a TIME as an integer, a TIMESTAMP_LTZ in the writer's local time, and a CHAR with
     trailing blanks, which its readers and filters treat differently. Not every reader puts shredded variants together.
     """
-    if kind.root == "VARIANT":
+    if data_type.root == "VARIANT":
         return True
-    if file_format == "parquet" and kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (kind.precision or 0) > 6:  # noqa: PLR2004 - microseconds
+    if file_format == "parquet" and data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (data_type.precision or 0) > 6:  # noqa: PLR2004 - microseconds
         return True
-    if file_format == "orc" and kind.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
+    if file_format == "orc" and data_type.root in ("TIME", "TIMESTAMP_LTZ", "CHAR"):
         return True
-    parts = [part for part in (kind.key, kind.element) if part] + [field.type for field in kind.fields]
+    parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
     return any(differs_in_other_readers(part, file_format) for part in parts)

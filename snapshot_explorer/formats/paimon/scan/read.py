@@ -120,20 +120,20 @@ class _Target:
 
     def sources(self, file: PaimonDataFile) -> "_Sources":
         kind = file.schema_id, file.write_columns
-        found = self._found.get(kind)
-        if found is None:
+        result = self._found.get(kind)
+        if result is None:
             how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
             physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
             is_exact = evolution.is_exact(how)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
-            found = self._found[kind] = _Sources(
+            result = self._found[kind] = _Sources(
                 how=how,
                 unchanged=evolution.unchanged(how),
                 columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
                 is_exact=is_exact,
                 are_requested=are_requested,
             )
-        return found
+        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,13 +333,13 @@ class _Rows:
 
     @property
     def sequence(self) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = self.system.column(_SEQUENCE.name).to_numpy()
-        return found
+        result: npt.NDArray[np.int64] = self.system.column(_SEQUENCE.name).to_numpy()
+        return result
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
-        found: npt.NDArray[np.int8] = self.system.column(_KIND.name).to_numpy()
-        return found
+        result: npt.NDArray[np.int8] = self.system.column(_KIND.name).to_numpy()
+        return result
 
     @property
     def levels(self) -> npt.NDArray[np.int32]:
@@ -401,8 +401,8 @@ def _check_system(own: pa.RecordBatch, file: PaimonDataFile) -> None:
     """Raise for rows without a sequence number or with an unknown kind, if these columns were read."""
     is_known = not any(column.null_count for column in own.columns)
     if is_known and own.num_rows and _KIND.name in own.schema.names:
-        least, most = pc.min_max(own.column(_KIND.name)).values()
-        is_known = least.as_py() >= 0 and most.as_py() <= _GREATEST_KIND
+        minimum, most = pc.min_max(own.column(_KIND.name)).values()
+        is_known = minimum.as_py() >= 0 and most.as_py() <= _GREATEST_KIND
     if not is_known:
         raise CorruptTableError(
             f"The data file {file.path} has rows without a sequence number or with an unknown kind. "

@@ -61,23 +61,23 @@ def scan(
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
-    found = _scanned(storage, schemas, snapshot, predicate, level=level)
-    left = found.is_read
-    files = found.files.where(left)
+    scanned = _scanned(storage, schemas, snapshot, predicate, level=level)
+    left = scanned.is_read
+    files = scanned.files.where(left)
     paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True).to_pylist()
-    splits = _planned(storage, files, found.state.indexes, paths, snapshot.id)
-    reasons = found.reasons
+    splits = _planned(storage, files, scanned.state.indexes, paths, snapshot.id)
+    reasons = scanned.reasons
     if predicate is not None:
         splits, reasons[left] = after_planning(splits, files, paths, predicate)
 
     def skipped() -> pa.Table:
-        listed = skipped_files(found.files, reasons)
-        if not found.state.unread:
+        listed = skipped_files(scanned.files, reasons)
+        if not scanned.state.unread:
             return listed
-        rows_read = found.state.entries.column("rows").filter(pa.array(found.kept))
+        rows_read = scanned.state.entries.column("rows").filter(pa.array(scanned.kept))
         return without_partitions(
             listed,
-            files=None if found.state.files is None else found.state.files - len(rows_read),
+            files=None if scanned.state.files is None else scanned.state.files - len(rows_read),
             rows=None if snapshot.total_rows is None else snapshot.total_rows - (pc.sum(rows_read).as_py() or 0),
         )
 
@@ -274,6 +274,6 @@ def _schemas_of(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> tuple[
 def _by_version(tables: Sequence[pa.Table], snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
     """Return the rows of several tables in the order of the requested versions, then in the order of the tables."""
     together = pa.concat_tables(tables)
-    order = {one.id: position for position, one in enumerate(snapshots)}
-    places = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
-    return together.take(pc.sort_indices(places))
+    order = {item.id: position for position, item in enumerate(snapshots)}
+    indices = pa.array([order[version] for version in together.column("version").to_pylist()], pa.int64())
+    return together.take(pc.sort_indices(indices))

@@ -34,10 +34,10 @@ def sections(
     bounds = _bounds(entries, schema, file_schemas)
     if bounds is None:
         return np.arange(len(entries)), np.array([len(entries)])
-    least, most = bounds
-    order = np.lexsort((most, least))
-    greatest = np.maximum.accumulate(most[order])
-    return order, np.append(np.flatnonzero(least[order][1:] > greatest[:-1]) + 1, len(order))
+    minimum, most = bounds
+    order = np.lexsort((most, minimum))
+    maximum = np.maximum.accumulate(most[order])
+    return order, np.append(np.flatnonzero(minimum[order][1:] > maximum[:-1]) + 1, len(order))
 
 
 def _bounds(
@@ -59,9 +59,9 @@ def _bounds(
     ]
     order = np.lexsort(ranks[::-1])
     steps = np.any([rank[order][1:] != rank[order][:-1] for rank in ranks], axis=0)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.concatenate([[0], np.cumsum(steps)])
-    return place[: len(entries)], place[len(entries) :]
+    index = np.empty(len(order), np.int64)
+    index[order] = np.concatenate([[0], np.cumsum(steps)])
+    return index[: len(entries)], index[len(entries) :]
 
 
 def _key_type(field: PaimonField) -> tuple[int, PaimonDataType]:
