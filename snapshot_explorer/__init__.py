@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer import explore
     from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
+    from snapshot_explorer.pair_diff import diff
     from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
     from snapshot_explorer.snapshot import Snapshot
@@ -33,6 +34,7 @@ __all__ = [
     "Limits",
     "Snapshot",
     "Table",
+    "diff",
     "errors",
     "explore",
     "find_tables",
@@ -49,6 +51,7 @@ _HOMES = {
     "Snapshot": "snapshot",
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
     "Table": "table",
+    "diff": "pair_diff",
     "explore": "jupyter.explorer",
     "find_tables": "discovery",
     "open_table": "opening",

@@ -24,7 +24,7 @@ from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
-from snapshot_explorer.rows import naming_renamed_columns, renamed_column
+from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.single_flight import SingleFlight
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.frames import PandasTypes
     from snapshot_explorer.model import Commit, Listing, TableSchema
 
-_INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", "resolved"))
+_INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", "pair_side", "resolved"))
 """What only this package uses: completion does not offer it."""
 
 
@@ -105,6 +105,13 @@ class Snapshot:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows that `to_arrow` returns. Cost and errors as `schema`."""
         return self._cache.get("arrow schema", lambda: self.resolved.arrow_schema)
+
+    @property
+    def pair_side(self) -> PairSide:
+        """Return the version as one side of a row diff of two tables. Not part of the stable interface."""
+        return PairSide(
+            path=self._path, name=self._name, branch=self.branch, format=self._format, version=self.resolved
+        )
 
     @property
     def ref(self) -> Ref | None:

@@ -135,6 +135,8 @@ class _Parser:
         """Remove the table from a first argument `orders`, and out of refs such as `orders@17`."""
         if not self._command.accepts_table:
             return
+        if self._command.accepts_two_tables:
+            self._positionals = self._of_two_tables(self._positionals)
         if self._positionals and self._is_table(self._positionals[0]):
             self._set_table(self._positionals.pop(0))
         about_versions = [argument.value_type in ("ref", "range") for argument in self._command.arguments]
@@ -146,6 +148,20 @@ class _Parser:
             if name in self._values:
                 sides = self._values[name].split("..", 1)
                 self._values[name] = "..".join(self._without_table(side) for side in sides)
+
+    def _of_two_tables(self, values: list[str]) -> list[str]:
+        """Return the refs in `orders@7 copy@3` as a range, and set both tables; other values as they are.
+
+        A table without a ref stands for its latest version.
+        """
+        sides = values[:2] if len(values) > 1 else [side for value in values for side in value.split("..", 1)]
+        found = [_OF_TABLE.fullmatch(f"{side}@latest" if self._is_table(side) else side) for side in sides]
+        named = [(side[1], side[2]) for side in found if side is not None]
+        if len(named) != 2 or named[0][0] == named[1][0]:  # noqa: PLR2004 - two sides
+            return values
+        self._set_table(named[0][0])
+        self._values["other"] = named[1][0]
+        return ["..".join(ref for _, ref in named), *values[2:]]
 
     def _range_or_limit(self, values: list[str]) -> list[str]:
         """Return the arguments with `3 4` as the range `3..4`; a single `5` or `-5` of a log is its limit.

@@ -150,6 +150,8 @@ class Command:
     """Its own options, before those that many commands share."""
     notes: str = ""
     """Further details, for the help."""
+    accepts_two_tables: bool = False
+    """Whether its two refs may be of two tables, `orders@7 copy@3`: `other` is then the name of the second."""
     accepts_body: bool = False
     """Whether it may be a cell magic, whose body it reads."""
 

@@ -4,10 +4,12 @@ from snapshot_explorer.rows.bisection import Bisection, Reading, bisect
 from snapshot_explorer.rows.blame import blame
 from snapshot_explorer.rows.blame_lines import Blame, BlameRequest
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits, differing_splits
+from snapshot_explorer.rows.diffs.comparison_rules import Tolerance
 from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
 from snapshot_explorer.rows.diffs.row_diff import RowDiff
 from snapshot_explorer.rows.diffs.spark_diff import spark_row_diff
+from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
@@ -21,17 +23,21 @@ __all__ = [
     "BlameRequest",
     "ChangedSplits",
     "DiffRequest",
+    "PairRequest",
+    "PairSide",
     "Profile",
     "Reading",
     "RowDiff",
     "RowDiffPlan",
     "Source",
+    "Tolerance",
     "bisect",
     "blame",
     "changed_splits",
     "differing_splits",
     "naming_renamed_columns",
     "plan_diff",
+    "plan_pair",
     "profile_over",
     "renamed_column",
     "row_diff",

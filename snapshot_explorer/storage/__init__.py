@@ -365,6 +365,15 @@ class Storage:
         """Return the absolute path of a local file, for other readers; None for a remote one."""
         return self._resolve(path)[1] if self._location.protocol == LOCAL else None
 
+    def address(self, path: str) -> str:
+        """Return where a file is on its store: equal for the paths of one file from different tables."""
+        return self._resolve(path)[1]
+
+    def is_same_store(self, other: "Storage") -> bool:
+        """Return whether equal addresses of both are the same file: same protocol, and equal options."""
+        one, two = ((store._location.protocol, dict(store._options)) for store in (self, other))  # noqa: SLF001 - of this class
+        return one == two
+
     def resolve_external(self, location: str) -> str:
         """Return the path for `read` and `open` of a full location in the table's metadata.
 

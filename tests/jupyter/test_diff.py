@@ -87,3 +87,21 @@ def test_options_of_rows_need_rows(orders):
     assert orders.fails("%snapshot diff 1..3 --preview").startswith("--preview needs --rows.")
     assert "exclude each other" in orders.fails("%snapshot diff 1..3 --rows --files")
     assert orders.fails("%snapshot diff 1..3 --rows --key nope").startswith("Unknown column 'nope' in key. ")
+
+
+def test_versions_of_two_tables_are_compared_by_rows(orders):
+    orders.ok("from snapshot_explorer import open_table")
+    orders.ok("copy = open_table(orders.path)")
+    for line in ("orders@1 copy@3", "orders@1..copy@3"):
+        result = orders.ok(f"%snapshot diff {line} --rows").result
+
+        assert (result.plan.a.number, result.plan.b.number) == (1, 3)
+        assert result.counts == orders.ok("%snapshot diff orders@1..orders@3 --rows").result.counts
+    plan = orders.ok("%snapshot diff orders copy --rows --preview").result
+    assert plan.a.number == plan.b.number == 5
+    assert plan.proof.startswith("The rows are equal")
+    assert "Add --rows" in orders.fails("%snapshot diff orders@1 copy@3")
+    assert "--trim needs two tables" in orders.fails("%snapshot diff 1 3 --rows --trim")
+    assert "No open table is called 'nope'" in orders.fails("%snapshot diff orders@1 nope@3 --rows")
+    assert "must be a number" in orders.fails("%snapshot diff orders@1 copy@3 --rows --tolerance x")
+    assert "--pair is a name" in orders.fails("%snapshot diff orders@1 copy@3 --rows --pair x")

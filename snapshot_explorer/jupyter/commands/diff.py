@@ -1,11 +1,15 @@
 """`%snapshot diff`: the differences between two versions."""
 
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
 from IPython.core.error import UsageError
 
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Arguments, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import WHERE, column_names, whole_number
+from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.refs import Ref, parse_range
 from snapshot_explorer.rows import RowDiff, RowDiffPlan, row_diff
 from snapshot_explorer.table import Table
@@ -22,7 +26,9 @@ DIFF_PARTS = {
 """The flags of `diff`, and the part of the comparison that each selects."""
 
 
-_OF_ROWS = ("key", "columns", "where", "preview", "limit")
+_OF_TWO_TABLES = ("pair", "exclude", "tolerance", "relative-tolerance", "ignore-case", "trim")
+"""The options that only two tables accept."""
+_OF_ROWS = ("key", "columns", "where", "preview", "limit", *_OF_TWO_TABLES)
 """The options that only `--rows` accepts."""
 
 
@@ -31,6 +37,11 @@ def _diff(invocation: Invocation) -> Comparison | Frame | RowDiff | RowDiffPlan:
     arguments = invocation.arguments
     a, b = parse_range(_range(arguments))
     name, table = invocation.table()
+    if arguments.get("other") is not None:
+        return _rows_of_two(invocation, table, a, b)
+    alone = next((name for name in _OF_TWO_TABLES if arguments.has(name)), None)
+    if alone is not None:
+        raise UsageError(f"--{alone} needs two tables. Example: %snapshot diff orders@7 copy@3 --rows --{alone} ...")
     if arguments.get("a..b") is None and len(versions := table.versions()) == 1:
         raise UsageError(
             f"{name} has one version, {versions[0]}: there is none before it to compare with. "
@@ -62,20 +73,69 @@ def _range(arguments: Arguments) -> str:
 def _rows(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:
     """Return the rows that differ, after a line with what is read; with `--preview` only what would be read."""
     arguments = invocation.arguments
+    key, columns = _names(arguments, "key"), _names(arguments, "columns")
+    return _read(invocation, table.diff_plan(a, b, key, columns, arguments.get("where")))
+
+
+def _rows_of_two(invocation: Invocation, table: Table, a: Ref, b: Ref) -> RowDiff | RowDiffPlan:
+    """Return the rows that differ between versions of two tables, as `_rows`."""
+    arguments = invocation.arguments
+    if not arguments.has("rows"):
+        raise UsageError("Two tables are compared by their rows. Add --rows; with --preview, no rows are read.")
+    if arguments.has("columns"):
+        raise UsageError("--columns is for two versions of one table. Leave columns of two tables out: --exclude A,B.")
+    _, other = invocation.tables.find(arguments.get("other"), invocation.variables)
+    plan = diff(
+        table.at(a),
+        other.at(b),
+        _names(arguments, "key"),
+        columns=_renames(arguments.repeated.get("pair", ())),
+        exclude=_names(arguments, "exclude"),
+        where=arguments.get("where"),
+        tolerance=_number(arguments, "tolerance"),
+        relative_tolerance=_number(arguments, "relative-tolerance"),
+        ignore_case=arguments.has("ignore-case"),
+        trim=arguments.has("trim"),
+        preview=True,
+    )
+    return _read(invocation, plan)
+
+
+def _read(invocation: Invocation, plan: RowDiffPlan) -> RowDiff | RowDiffPlan:
+    arguments = invocation.arguments
     part = next((flag for flag in DIFF_PARTS if arguments.has(flag)), None)
     if part is not None:
         raise UsageError(f"--rows and --{part} exclude each other. Use one of them.")
-    key, columns = (
-        None if arguments.get(name) is None else column_names(arguments.get(name) or "", f"--{name}")
-        for name in ("key", "columns")
-    )
     text = arguments.get("limit")
     limit = invocation.settings.display_limit if text is None else whole_number("--limit", text)
-    plan = table.diff_plan(a, b, key, columns, arguments.get("where"))
     if arguments.has("preview"):
         return plan
     invocation.show_line(plan.announcement)
     return row_diff(plan).showing(limit or 0)
+
+
+def _names(arguments: Arguments, option: str) -> list[str] | None:
+    text = arguments.get(option)
+    return None if text is None else column_names(text, f"--{option}")
+
+
+def _renames(texts: Sequence[str]) -> dict[str, str]:
+    """Return the columns of A and of B in `--pair id=order_id`."""
+    pairs = [text.partition("=") for text in texts]
+    wrong = next((text for text, pair in zip(texts, pairs, strict=True) if not (pair[0] and pair[2])), None)
+    if wrong is not None:
+        raise UsageError(f"--pair is a name in A and one in B, as in --pair id=order_id, got {wrong!r}.")
+    return {old: new for old, _, new in pairs}
+
+
+def _number(arguments: Arguments, option: str) -> Decimal | None:
+    text = arguments.get(option)
+    if text is None:
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise UsageError(f"--{option} must be a number, got {text!r}. Example: --{option} 0.01.") from None
 
 
 DIFF = Command(
@@ -92,6 +152,8 @@ DIFF = Command(
         "c = %snapshot diff @2026-11-01..@2026-11-02",
         "%snapshot diff 17 18 --rows --key order_id",
         '%snapshot diff 17..18 --rows --where "amount > 10" --preview',
+        "%snapshot diff orders@7 copy@3 --rows --key order_id",
+        "%snapshot diff orders copy --rows --pair id=order_id --exclude loaded_at --tolerance 0.01",
     ),
     arguments=(
         Argument(
@@ -121,6 +183,24 @@ DIFF = Command(
         ),
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="with --rows: compare only these"),
         WHERE,
+        Option(
+            flags=("--pair",),
+            metavar="A=B",
+            repeated=True,
+            meaning="with two tables: a column of A and its name in B; others are paired by name",
+        ),
+        Option(
+            flags=("--exclude",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="with two tables: columns that are not compared",
+        ),
+        Option(flags=("--tolerance",), metavar="X", meaning="with two tables: the most by which numbers may differ"),
+        Option(
+            flags=("--relative-tolerance",), metavar="X", meaning="with two tables: the same, as a share of the number"
+        ),
+        Option(flags=("--ignore-case",), meaning="with two tables: texts are equal that differ only in case"),
+        Option(flags=("--trim",), meaning="with two tables: white space around texts does not matter"),
         Option(flags=("--preview",), meaning="with --rows: only what would be read, and how many rows can differ"),
         Option(
             flags=("-n", "--limit"), metavar="N", value_type="number", meaning="with --rows: the number of rows to show"
@@ -129,5 +209,8 @@ DIFF = Command(
     ),
     notes="Returns a Comparison that shows the selected parts; with one flag, returns that part, a frame. "
     "Reads metadata only. For the entries of a manifest: c.entries(NAME). With --rows, which first says what it will "
-    "read, returns a RowDiff: d.inserted, d.deleted, d.updated, d.to_pandas(). Files in both versions are not read.",
+    "read, returns a RowDiff: d.inserted, d.deleted, d.updated, d.by_column, d.by_partition(), d.to_pandas(). Files in "
+    "both versions are not read. Versions of two open tables, of any formats, are orders@7 copy@3, or orders copy for "
+    "the latest of both; columns are paired by name, and have the names of B.",
+    accepts_two_tables=True,
 )

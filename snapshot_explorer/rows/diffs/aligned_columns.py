@@ -36,6 +36,8 @@ class Aligned:
     ids_b: Mapping[str, FieldIds]
     primary_key: tuple[str, ...]
     """The primary key, in the names of B; empty where there is none, or where the versions have different ones."""
+    leave_out: str = "columns=[...]"
+    """The argument that leaves a column out, for messages."""
 
     def names_in(self, names: Sequence[str], *, of_a: bool) -> list[str]:
         """Return the names in one version of the columns that it has."""
@@ -50,10 +52,13 @@ class Aligned:
                 arrays.append(pa.nulls(batch.num_rows, kind))
             else:
                 ids = self.ids_a[own] if of_a else self.ids_b[name]
-                arrays.append(widened(batch.column(own), kind, name, ids, self.ids_b[name]))
+                arrays.append(self._widened(batch.column(own), kind, name, ids))
         if not names:
             return batch.select([])
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
+
+    def _widened(self, values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds) -> pa.Array:
+        return widened(values, kind, name, ids, self.ids_b[name], leave_out=self.leave_out)
 
 
 def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> Aligned:
@@ -146,25 +151,36 @@ _NO_IDS = FieldIds(id=None)
 
 
 def wider(
-    one: pa.DataType, other: pa.DataType, ids: FieldIds = _NO_IDS, other_ids: FieldIds = _NO_IDS
+    one: pa.DataType,
+    other: pa.DataType,
+    ids: FieldIds = _NO_IDS,
+    other_ids: FieldIds = _NO_IDS,
+    *,
+    across_tables: bool = False,
 ) -> pa.DataType | None:
     """Return a type that has every value of two types; None if there is none, or their values do not compare.
 
     Of structs it has the fields of `other`, which are found in `one` by their ids, or by their names without ids.
+
+    Args:
+        across_tables: Whether the columns are of two tables. Then structs must have fields of the same names, and types
+            in which formats store the same values differently are compared as well: see `_across_tables`.
     """
     if one == other and ids.parts == other_ids.parts:
         return other
     if pa.types.is_null(one) or pa.types.is_null(other):
         return other if pa.types.is_null(one) else one
     if pa.types.is_nested(one) or pa.types.is_nested(other):
-        return _wider_nested(one, other, ids, other_ids)
+        return _wider_nested(one, other, ids, other_ids, across_tables=across_tables)
     if one in _INTEGERS and other in _INTEGERS:
         return max(one, other, key=_INTEGERS.index)
     if pa.types.is_timestamp(one) and pa.types.is_timestamp(other) and one.tz == other.tz:
         return max(one, other, key=lambda kind: _UNITS.index(kind.unit))
     if pa.types.is_decimal(one) and pa.types.is_decimal(other):
-        return _decimal(one.precision - one.scale, other.precision - other.scale, max(one.scale, other.scale))
-    return _has(one, other) or _has(other, one)
+        whole = max(one.precision - one.scale, other.precision - other.scale)
+        return _decimal(whole, max(one.scale, other.scale), cut=across_tables)
+    found = _has(one, other) or _has(other, one)
+    return _across_tables(one, other) if found is None and across_tables else found
 
 
 def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -175,15 +191,46 @@ def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if pa.types.is_float32(left) and small:
         return left if right in _INTEGERS[:2] else pa.float64()
     if pa.types.is_decimal(left) and right in _INTEGERS:
-        return _decimal(left.precision - left.scale, _DIGITS[right], left.scale)
+        return _decimal(max(left.precision - left.scale, _DIGITS[right]), left.scale)
     if pa.types.is_timestamp(left) and left.tz is None and pa.types.is_date32(right):
         return left
     return None
 
 
-def _decimal(digits: int, more: int, scale: int) -> pa.DataType | None:
-    whole = max(digits, more)
-    return pa.decimal128(whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
+def _across_tables(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type for types in which formats store the same values; None if they do not.
+
+    A timestamp without a zone is compared as UTC. A text is compared with binary by its bytes in UTF-8. What the types
+    have not in common is read as well: a value that does not fit is an error.
+    """
+    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
+        return pa.timestamp(max(one.unit, other.unit, key=_UNITS.index), "UTC")
+    if pa.types.is_time(one) and pa.types.is_time(other):
+        unit = max(one.unit, other.unit, key=_UNITS.index)
+        return pa.time64(unit) if unit in _UNITS[2:] else pa.time32(unit)
+    if pa.types.is_decimal(one) or pa.types.is_decimal(other):
+        decimal, number = (one, other) if pa.types.is_decimal(one) else (other, one)
+        return pa.decimal128(_MOST_DIGITS, decimal.scale) if number in _INTEGERS else None
+    texts = [pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in (one, other)]
+    if all(texts):
+        return pa.large_string()
+    if not all(is_text or _is_binary(kind) for kind, is_text in zip((one, other), texts, strict=True)):
+        return None
+    is_large = any(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) for kind in (one, other))
+    return pa.large_binary() if is_large else pa.binary()
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _decimal(whole: int, scale: int, *, cut: bool = False) -> pa.DataType | None:
+    """Return the decimal with these digits before and after the point; None if they are more than 38.
+
+    With `cut`, one with fewer before it, into which not every value fits.
+    """
+    fits = whole + scale <= _MOST_DIGITS
+    return pa.decimal128(min(whole + scale, _MOST_DIGITS), scale) if fits or cut else None
 
 
 def _part(ids: FieldIds, place: int) -> FieldIds:
@@ -201,50 +248,66 @@ def _fields_of(kind: pa.StructType, ids: FieldIds, target: pa.StructType, target
     return [known.get(number) for number in wanted]
 
 
-def _wider_nested(one: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds) -> pa.DataType | None:
+def _wider_nested(
+    one: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
+) -> pa.DataType | None:
+    def wider_part(left: pa.DataType, right: pa.DataType, place: int) -> pa.DataType | None:
+        return wider(left, right, _part(ids, place), _part(other_ids, place), across_tables=across_tables)
+
     if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return _wider_struct(one, other, ids, other_ids)
+        return _wider_struct(one, other, ids, other_ids, across_tables=across_tables)
     if pa.types.is_map(one) and pa.types.is_map(other):
-        key = wider(one.key_type, other.key_type, _part(ids, 0), _part(other_ids, 0))
-        item = wider(one.item_type, other.item_type, _part(ids, 1), _part(other_ids, 1))
+        key, item = wider_part(one.key_type, other.key_type, 0), wider_part(one.item_type, other.item_type, 1)
         return None if key is None or item is None else pa.map_(key, pa.field("value", item))
     sizes = [kind.list_size if pa.types.is_fixed_size_list(kind) else -1 for kind in (one, other)]
     lists = all(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) for kind in (one, other))
     if not lists or sizes[0] != sizes[1]:
         return None
-    item = wider(one.value_type, other.value_type, _part(ids, 0), _part(other_ids, 0))
+    item = wider_part(one.value_type, other.value_type, 0)
     return None if item is None else pa.list_(pa.field("element", item), sizes[0])
 
 
-def _wider_struct(one: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds) -> pa.StructType | None:
+def _wider_struct(
+    one: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
+) -> pa.StructType | None:
     fields = []
     places = _fields_of(one, ids, other, other_ids)
-    if all(place is None for place in places):
+    if all(place is None for place in places) or (across_tables and set(places) != set(range(one.num_fields))):
         return None
     for number, (field, place) in enumerate(zip(other, places, strict=True)):
         kind: pa.DataType | None = field.type
         if place is not None:
-            kind = wider(one.field(place).type, field.type, _part(ids, place), _part(other_ids, number))
+            before, after = _part(ids, place), _part(other_ids, number)
+            kind = wider(one.field(place).type, field.type, before, after, across_tables=across_tables)
         if kind is None:
             return None
         fields.append(pa.field(field.name, kind, metadata=field.metadata))
     return pa.struct(fields)
 
 
-def widened(values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
+def widened(
+    values: pa.Array,
+    kind: pa.DataType,
+    name: str,
+    ids: FieldIds,
+    target_ids: FieldIds,
+    *,
+    leave_out: str = "columns=[...]",
+) -> pa.Array:
     """Return values in a wider type.
 
     Args:
         kind: The type from `wider`.
         ids: The field ids of the values.
         target_ids: The field ids of the type.
+        leave_out: The argument that leaves a column out, for the message.
     """
     try:
         return _widened(values, kind, ids, target_ids)
     except pa.ArrowInvalid as error:
         raise UnsupportedFeatureError(
             f"A value of the column {name!r} does not fit {kind}, the wider type of both versions: {error}. Leave the "
-            "column out: columns=[...]."
+            f"column out: {leave_out}."
         ) from error
 
 

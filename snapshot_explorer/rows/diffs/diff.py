@@ -59,7 +59,7 @@ class SideReader:
         """
         found = self._passing(batch)
         names = self.plan.key or self.columns
-        return found, row_hashes([found.column(name) for name in names], found.num_rows)
+        return found, row_hashes([self.plan.rules.normalized(found.column(name)) for name in names], found.num_rows)
 
     def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
         """Return what `rows` returns."""
@@ -141,13 +141,13 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
 def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
     """Raise if two of the rows have the same key."""
-    place = repeated(rows, plan.key)
+    place = repeated(plan.rules.normalized_rows(rows), plan.key)
     if place is None:
         return
-    raise not_unique(rows.rows, place, plan.key, side.number)
+    raise not_unique(rows.rows, place, plan.key, side.label)
 
 
-def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: int | None) -> InvalidArgumentError:
+def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: object) -> InvalidArgumentError:
     """Return the error for a key that several rows of a version have, one of them at a place."""
     return InvalidArgumentError(
         f"The key {', '.join(key)} is not unique: several rows of version {version} have "
@@ -164,12 +164,12 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
             if plan.key:
                 raise_repeated(plan, plan.a, before)
                 raise_repeated(plan, plan.b, after)
-            yield from compared_parts(before, after, plan.key)
+            yield from compared_parts(before, after, plan.key, plan.rules)
 
 
 def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
     def add(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-        found, hashes = reader.rows(batch)
+        found, hashes = reader.checked(batch)
         rows.add(side, order, found, hashes)
 
     local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
@@ -181,7 +181,8 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
     for side in (plan.a, plan.b):
         if side.version.storage.is_local:  # of others, a request each; reading a missing file raises the same
             check_files(side.version, side.splits)
-    check_key(plan)
+    if plan.a.table is None:  # of two tables most rows are read, and their keys are checked on the way
+        check_key(plan)
     found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
     return RowDiff(plan=plan, changed=found)
 

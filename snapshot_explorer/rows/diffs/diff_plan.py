@@ -17,6 +17,7 @@ from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, tex
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
+from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.rows.source import opening
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Side:
     splits: tuple[Split, ...]
     branch: str | None = None
     """Its branch, where the other version is on another one; otherwise None."""
+    table: str | None = None
+    """The name of its table, where the other version is of another one; otherwise None."""
 
     @cached_property
     def unreadable(self) -> str | None:
@@ -58,8 +61,9 @@ class Side:
 
     @property
     def label(self) -> str:
-        """The number, with the branch where the other version is on another one."""
-        return f"{self.number}{f' of branch {self.branch}' if self.branch else ''}"
+        """The number, with the branch or the table where the other version is on another one."""
+        branch = f" of branch {self.branch}" if self.branch else ""
+        return f"{self.number}{branch}{f' of {self.table}' if self.table else ''}"
 
     @property
     def files(self) -> int:
@@ -81,7 +85,8 @@ class Side:
     def named(self) -> str:
         """The version and its time, for people."""
         time = "a time that was not recorded" if self.committed_at is None else moment(self.committed_at)
-        return f"version {self.label}, of {time}" if self.branch else f"version {self.number} of {time}"
+        separator = "," if self.branch or self.table else ""
+        return f"version {self.label}{separator} of {time}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,16 @@ class RowDiffPlan:
     """Whether the key is the table's primary key, whose values are unique and not null."""
     gaps: tuple[Gap, ...] = ()
     """The versions between the two that are missing."""
+    columns_only_b: tuple[str, ...] = ()
+    """Columns of B that are not compared because A is another table and lacks them."""
+    rules: ComparisonRules = EXACT
+    """Which values count as equal."""
+    conversions: tuple[str, ...] = ()
+    """The columns that the versions store in different types, and the types in which they are compared."""
+    partition_columns: tuple[str, ...] = ()
+    """The partition columns of B that are compared."""
+    proof: str | None = None
+    """What the metadata proves of the rows, in a sentence; None where it proves nothing."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -138,6 +153,12 @@ class RowDiffPlan:
         return self.b.rows
 
     @property
+    def title(self) -> str:
+        """The versions that are compared."""
+        table = "" if self.a.table else f" of {self.name}"
+        return f"Row diff{table}: version {self.a.label} to {self.b.label}"
+
+    @property
     def announcement(self) -> str:
         """What will be read, in a sentence; or why it cannot be."""
         unreadable = [side.unreadable for side in (self.a, self.b) if side.unreadable is not None]
@@ -148,12 +169,13 @@ class RowDiffPlan:
             f"{side.label}"
             for side in (self.a, self.b)
         ]
-        return f"Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
+        proof = f"{self.proof} " if self.proof else ""
+        return f"{proof}Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
 
     def drawing(self) -> Drawing:
         """Return the plan as a drawing."""
         return Drawing(
-            title=f"Row diff of {self.name}: version {self.a.label} to {self.b.label}, not read",
+            title=f"{self.title}, not read",
             parts=(
                 Line(self.announcement),
                 Pairs(
@@ -191,6 +213,11 @@ def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
         found.append(("where", plan.where))
     if plan.columns_only_a:
         found.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
+    if plan.columns_only_b:
+        found.append(("only in B, not compared", ", ".join(plan.columns_only_b)))
+    if plan.conversions:
+        found.append(("types that differ", "; ".join(plan.conversions)))
+    found += plan.rules.facts
     return [*found, ("call", Code(plan.call))]
 
 
@@ -250,8 +277,8 @@ def plan_diff(
         lambda: changed_splits(
             a,
             b,
-            where_a=_predicate(where, columns, a, of_a=True),
-            where_b=_predicate(where, columns, b, of_a=False),
+            where_a=predicate_of(where, columns, a, of_a=True),
+            where_b=predicate_of(where, columns, b, of_a=False),
             columns=[(columns.names_a.get(name), name) for name in read],
         ),
     )
@@ -272,6 +299,7 @@ def plan_diff(
         condition=where,
         is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
         gaps=gaps,
+        partition_columns=tuple(name for name in b.schema.partition_keys if name in compared),
     )
     return replace(plan, call=_call(plan, request))
 
@@ -289,7 +317,7 @@ def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:
             )
 
 
-def _predicate(where: Condition | None, columns: Aligned, version: TableVersion, *, of_a: bool) -> Condition | None:
+def predicate_of(where: Condition | None, columns: Aligned, version: TableVersion, *, of_a: bool) -> Condition | None:
     """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
     if where is None:
         return None

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
+from snapshot_explorer.rows.diffs.comparison_rules import EXACT
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, changed_cells, matched, taken, unmatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from snapshot_explorer.rows.diffs.comparison_rules import ComparisonRules
     from snapshot_explorer.rows.diffs.row_matching import Places
 
 _KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
@@ -38,12 +40,15 @@ def changes_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(kind, pa.string(), nullable=False), pa.field(changed, pa.list_(pa.string())), *schema])
 
 
-def compared(before: HashedRows, after: HashedRows, key: Sequence[str]) -> pa.Table:
+def compared(before: HashedRows, after: HashedRows, key: Sequence[str], rules: ComparisonRules = EXACT) -> pa.Table:
     """Return the rows that differ, in one table; see `compared_parts`."""
-    return pa.concat_tables([changes_schema(before.rows.schema).empty_table(), *compared_parts(before, after, key)])
+    parts = compared_parts(before, after, key, rules)
+    return pa.concat_tables([changes_schema(before.rows.schema).empty_table(), *parts])
 
 
-def compared_parts(before: HashedRows, after: HashedRows, key: Sequence[str]) -> Iterator[pa.Table]:
+def compared_parts(
+    before: HashedRows, after: HashedRows, key: Sequence[str], rules: ComparisonRules = EXACT
+) -> Iterator[pa.Table]:
     """Yield the rows that differ: deleted ones, inserted ones, then updated ones, each before and after its update.
 
     Each part is a copy of a few rows, so that two sets without a common row are not in memory twice.
@@ -53,9 +58,11 @@ def compared_parts(before: HashedRows, after: HashedRows, key: Sequence[str]) ->
         key: The columns that identify a row, unique on each side; empty to compare whole rows.
     """
     columns = before.rows.column_names
-    left, right = matched(before, after, key or columns)
+    old, new = rules.normalized_rows(before), rules.normalized_rows(after)
+    left, right = matched(old, new, key or columns)
     rest = [name for name in columns if name not in key] if key else []
-    cells = changed_cells(before.rows, after.rows, left, right, rest)
+    cells = changed_cells(old.rows, new.rows, left, right, rest)
+    rules.keep_beyond(cells, before.rows, after.rows, (left, right), rest)
     updated = np.flatnonzero(cells.any(axis=1))
     at_once = _rows_at_once(before.rows, after.rows)
     for side, kind, partners in ((before, _DELETED, left), (after, _INSERTED, right)):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import as_pandas
+from snapshot_explorer.frames import Frame, as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
@@ -28,6 +28,7 @@ from snapshot_explorer.rows.diffs.row_changes import (
     of_kinds,
     side_by_side,
 )
+from snapshot_explorer.rows.diffs.summaries import by_column, by_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -199,6 +200,30 @@ class RowDiff:
         """The rows of B that A lacks: the inserted ones, and the updated ones as they are."""
         return self._of(INSERTED, AFTER)
 
+    @property
+    def by_column(self) -> Frame:
+        """A row per column outside of the key: `updated_rows` in which it differs, and the first of them as examples.
+
+        Raises:
+            InvalidArgumentError: The rows were compared without a key.
+        """
+        rows = by_column(self.changed.parts(), self.plan.schema, self.plan.key)
+        return Frame(rows, title=f"{self.plan.title}, by column", noun="columns")
+
+    def by_partition(self, *columns: str) -> Frame:
+        """Return how many rows were inserted, deleted and updated for each partition of B.
+
+        An updated row counts in the partition that it has in B.
+
+        Args:
+            columns: Other columns whose values divide the rows.
+
+        Raises:
+            InvalidArgumentError: B has no partition columns that were compared, or a column has a nested type.
+        """
+        rows = by_values(self.changed.parts(), self.plan.schema, columns or self.plan.partition_columns)
+        return Frame(rows, title=f"{self.plan.title}, by partition", noun="partitions")
+
     def _table(self) -> pa.Table:
         return pa.concat_tables([self.changed.schema.empty_table(), *self.changed.parts()])
 
@@ -281,12 +306,12 @@ class RowDiff:
         counts = self.counts
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
-        title = f"Row diff of {plan.name}: version {plan.a.label} to {plan.b.label}"
         read = [f"{counted(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b)]
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
-        parts = (first, Pairs((*facts(plan), reading)))
-        return Drawing(title=title, parts=parts if self.is_empty else (*parts, self._grid()))
+        proof = (("proven by metadata", plan.proof),) if plan.proof else ()
+        parts = (first, Pairs((*facts(plan), *proof, reading)))
+        return Drawing(title=plan.title, parts=parts if self.is_empty else (*parts, self._grid()))
 
     def _grid(self) -> Grid:
         """Return the first changed rows: an updated one as one row, with both values in changed cells."""

@@ -166,7 +166,7 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
     if plan.key:
         raise_repeated(plan, plan.a, before)
         raise_repeated(plan, plan.b, after)
-    return compared(before, after, plan.key)
+    return compared(before, after, plan.key, plan.rules)
 
 
 def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

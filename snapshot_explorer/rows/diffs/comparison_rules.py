@@ -1,0 +1,186 @@
+"""`ComparisonRules`: which values count as equal although they differ: texts in case or blanks, numbers by a little."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.engines.conditions import unknown_column
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from snapshot_explorer.rows.diffs.row_matching import Places
+
+_DIGITS = 100
+"""Digits with which decimals and integers are subtracted: more than any has."""
+
+Tolerance = float | Decimal | Mapping[str, float | Decimal] | None
+"""A tolerance of all numbers, or of some columns by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRules:
+    """Which values count as equal. Picklable. By default only equal ones."""
+
+    absolute: Mapping[str, float | Decimal] = field(default_factory=dict)
+    """By column, the most by which two numbers may differ."""
+    relative: Mapping[str, float | Decimal] = field(default_factory=dict)
+    """By column, the most by which they may differ, as a share of the one that is further from 0."""
+    ignore_case: bool = False
+    trim: bool = False
+    """Whether blanks, tabs and line breaks around texts do not matter."""
+
+    @property
+    def changes_texts(self) -> bool:
+        """Whether different texts may count as equal."""
+        return self.ignore_case or self.trim
+
+    def normalized(self, values: Any) -> Any:
+        """Return a column, an array or a chunked one, with one text for texts that count as equal."""
+        if not self.changes_texts or not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+            return values
+        found = pc.utf8_trim_whitespace(values) if self.trim else values
+        return pc.utf8_lower(found) if self.ignore_case else found
+
+    def normalized_rows(self, rows: HashedRows) -> HashedRows:
+        """Return rows in which texts that count as equal are equal."""
+        if not self.changes_texts:
+            return rows
+        columns = [self.normalized(column) for column in rows.rows.columns]
+        return replace(rows, rows=pa.Table.from_arrays(columns, schema=rows.rows.schema))
+
+    def keep_beyond(
+        self,
+        cells: npt.NDArray[np.bool_],
+        before: pa.Table,
+        after: pa.Table,
+        pairs: tuple[Places, Places],
+        names: Sequence[str],
+    ) -> None:
+        """Set the cells to False whose numbers differ by no more than the tolerance.
+
+        Args:
+            cells: For each pair of rows and each column whether the values differ.
+            pairs: The places of the rows in `before` and `after`.
+            names: The columns of the cells.
+        """
+        for place, name in enumerate(names):
+            if name not in self.absolute and name not in self.relative:
+                continue
+            some = np.flatnonzero(cells[:, place])
+            old, new = (taken(side[name], at[some]) for side, at in zip((before, after), pairs, strict=True))
+            cells[some, place] = ~self._within(old, new, name)
+
+    def _within(self, old: pa.Array, new: pa.Array, name: str) -> npt.NDArray[np.bool_]:
+        both = np.asarray(pc.and_(old.is_valid(), new.is_valid()))
+        places = pa.array(np.flatnonzero(both))
+        left, right = old.take(places), new.take(places)
+        if pa.types.is_floating(old.type):
+            lefts, rights = (np.asarray(values).astype(np.float64) for values in (left, right))
+            number: Any = float
+        else:
+            # As objects: neither a difference of 64-bit integers nor one of decimals may overflow or be rounded.
+            lefts, rights = (np.array([Decimal(one) for one in values.to_pylist()], object) for values in (left, right))
+            number = _decimal
+        absolute, relative = number(self.absolute.get(name, 0)), number(self.relative.get(name, 0))
+        found = np.zeros(len(old), bool)
+        with localcontext(prec=_DIGITS), np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.maximum(np.abs(lefts), np.abs(rights)) if len(lefts) else lefts
+            # An infinity is within no tolerance of another number.
+            allowed = np.maximum(relative * sizes, absolute) if len(lefts) else lefts
+            difference = np.abs(lefts - rights)
+            close = np.asarray(difference <= allowed, bool)
+            if number is float:
+                close &= np.isfinite(difference)
+        found[both] = close
+        return found
+
+    @property
+    def facts(self) -> list[tuple[str, object]]:
+        """What counts as equal, as names and values for a drawing."""
+        found: list[tuple[str, object]] = []
+        for word, tolerances in (("tolerance", self.absolute), ("relative tolerance", self.relative)):
+            if tolerances:
+                found.append((word, ", ".join(f"{name}: {value}" for name, value in tolerances.items())))
+        texts = [word for word, is_set in (("case", self.ignore_case), ("blanks around", self.trim)) if is_set]
+        return [*found, ("not compared in texts", ", ".join(texts))] if texts else found
+
+
+EXACT = ComparisonRules()
+"""Only equal values are equal."""
+
+
+def _decimal(value: float | Decimal) -> Decimal:
+    """Return the number that was written: 0.1 as one tenth, not as the float next to it."""
+    return value if isinstance(value, Decimal) else Decimal(repr(value))
+
+
+def comparison_rules(
+    schema: pa.Schema,
+    key: Sequence[str],
+    *,
+    tolerance: Tolerance = None,
+    relative_tolerance: Tolerance = None,
+    ignore_case: bool = False,
+    trim: bool = False,
+) -> ComparisonRules:
+    """Return the rules for columns.
+
+    Args:
+        schema: The columns that are compared.
+        key: The columns that identify a row, which have no tolerance.
+        tolerance: The most by which numbers may differ: of all columns of numbers, or by column.
+        relative_tolerance: The same as a share of the number that is further from 0.
+
+    Raises:
+        InvalidArgumentError: A tolerance is not valid, or there is no key.
+    """
+    absolute, relative = (
+        _by_column(value, argument, schema, key)
+        for value, argument in ((tolerance, "tolerance"), (relative_tolerance, "relative_tolerance"))
+    )
+    return ComparisonRules(absolute=absolute, relative=relative, ignore_case=bool(ignore_case), trim=bool(trim))
+
+
+def _by_column(
+    tolerance: Tolerance, argument: str, schema: pa.Schema, key: Sequence[str]
+) -> Mapping[str, float | Decimal]:
+    if tolerance is None:
+        return {}
+    if not key:
+        raise InvalidArgumentError(
+            f"{argument} needs a key: without one, rows are only equal or not. Name the columns that identify a row: "
+            "key=[...]."
+        )
+    numbers = [column.name for column in schema if column.name not in key and _is_number(column.type)]
+    if not isinstance(tolerance, Mapping):
+        return dict.fromkeys(numbers, _checked(tolerance, argument))
+    for name in tolerance:
+        if name not in schema.names:
+            raise unknown_column(str(name), schema.names, place=f" in {argument}")
+        if name not in numbers:
+            what = "is part of the key" if name in key else f"is {schema.field(name).type}"
+            raise InvalidArgumentError(f"{argument} names the column {name!r}, which {what}. Name columns of numbers.")
+    return {name: _checked(value, argument) for name, value in tolerance.items()}
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _checked(value: object, argument: str) -> float | Decimal:
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise InvalidArgumentError(f"{argument} must be a number, 0 or more, got {value!r}.")
+    return value

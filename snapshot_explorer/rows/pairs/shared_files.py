@@ -1,0 +1,117 @@
+"""Data files that two tables share, such as clones and the twins of a table in another format. No row is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.engines.footers import footer
+from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import NativeFile, NativeRows, Predicate, Split
+
+
+def unshared_splits(
+    a: TableVersion,
+    b: TableVersion,
+    columns: Sequence[tuple[str, str]],
+    predicates: tuple[Predicate | None, Predicate | None],
+) -> ChangedSplits:
+    """Return the splits of versions of two tables that can contain different rows. Plans both.
+
+    A file of both has the same rows in both where no row of it is deleted, and both read each column from the same
+    column of the file in the same type. No data file is opened, but where one table finds columns by ids and the other
+    by names: then the footers of local files that both have.
+
+    Args:
+        columns: The columns that matter: the name of each in `a` and in `b`.
+        predicates: Conditions on the rows of `a` and of `b`; files in which no row can match are left out.
+    """
+    if _are_one_table(a, b, columns):
+        return changed_splits(a, b, where_a=predicates[0], where_b=predicates[1], columns=columns)
+    sides = [version.plan(predicate).splits for version, predicate in zip((a, b), predicates, strict=True)]
+    if not a.storage.is_same_store(b.storage):
+        return ChangedSplits(before=tuple(sides[0]), after=tuple(sides[1]), shared_files=0)
+    parts = [
+        [part for split in splits for part in version.split_by_file(split)]
+        for version, splits in zip((a, b), sides, strict=True)
+    ]
+    named = [[_NamedFile.of(version, part) for part in parts[side]] for side, version in enumerate((a, b))]
+    common = {file.address for file in named[0] if file} & {file.address for file in named[1] if file}
+    # Of one format both find columns in the same way. Otherwise ids are replaced by the names of their columns.
+    by_name = len({file.file.ids is None for files in named for file in files if file}) > 1
+    known = [
+        [
+            file.identity(version, [pair[side] for pair in columns], by_name=by_name)
+            if file and file.address in common
+            else None
+            for file in named[side]
+        ]
+        for side, version in enumerate((a, b))
+    ]
+    shared = Counter(known[0]) & Counter(known[1])
+    del shared[None]
+    before, after = (_without(parts[side], known[side], Counter(shared)) for side in (0, 1))
+    return ChangedSplits(before=before, after=after, shared_files=shared.total())
+
+
+def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str, str]]) -> bool:
+    """Return whether both are versions of one table, in which each pair of columns is one column."""
+    is_one = type(a) is type(b) and a.storage.root == b.storage.root and a.storage.is_same_store(b.storage)
+    return is_one and all(a.field_ids[name_a] == b.field_ids[name_b] for name_a, name_b in columns)
+
+
+def _without(splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]) -> tuple[Split, ...]:
+    found = []
+    for split, identity in zip(splits, identities, strict=True):
+        if shared[identity] > 0:
+            shared[identity] -= 1
+        else:
+            found.append(split)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedFile:
+    """A file whose rows are all live, and that other readers can read."""
+
+    address: str
+    file: NativeFile
+    native: NativeRows
+
+    @classmethod
+    def of(cls, version: TableVersion, split: Split) -> _NamedFile | None:
+        native = version.native_files(split) if split.raw and len(split.files) == 1 else None
+        if native is None or native.files[0].deleted:
+            return None
+        return cls(address=version.storage.address(split.files[0]), file=native.files[0], native=native)
+
+    def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
+        """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
+        file, names = self.file, None
+        if by_name and file.ids is not None:
+            found = footer(file)
+            names = {} if found is None else {number: name for name, number in found.ids.items()}
+        stored = tuple(self._stored(version, name, names) for name in columns)
+        return None if None in stored else (self.address, file.kind, stored)
+
+    def _stored(self, version: TableVersion, name: str, names: Mapping[int, str] | None) -> Hashable | None:
+        """Return where the file has the values of a column, and in which type they are read; None if unknown.
+
+        Args:
+            names: The names in the file of columns by their ids; None where a column is found by its name alone.
+        """
+        kind, file, constants = str(version.arrow_schema.field(name).type), self.file, self.native.partition
+        if name not in file.names:
+            is_known = constants is not None and name in constants.column_names
+            return (kind, "constant", repr(constants[name][0].as_py())) if constants is not None and is_known else None
+        stored = file.names[name]
+        number = None if file.ids is None or stored is None else file.ids.get(stored)
+        if names is None or stored is None:
+            return kind, stored, number
+        return (kind, names[number], None) if number is not None and number in names else None

@@ -1,0 +1,299 @@
+"""The diff of two tables: what is paired, proven, compared, refused and summarised."""
+
+import shutil
+from decimal import Decimal
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import snapshot_explorer as sx
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError, UnsupportedFeatureError
+from tests.support.delta.table_builder import DeltaTable, add
+from tests.support.pair_tables import _DOUBLE, _INT, _LONG, _STRING, Kind, _struct, write
+
+DATA = Path(__file__).parents[1] / "data"
+FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
+ROWS = [(1, "a", 1.0), (2, "b", 2.0), (3, None, 3.0)]
+
+
+def delta(root, rows, fields=FIELDS, **options):
+    table = DeltaTable(None, root, fields=fields, **options)
+    table.commit(table.data("a.parquet", rows))
+    return open_table(str(root)).at("latest")
+
+
+@pytest.fixture
+def pair(tmp_path):
+    a = delta(tmp_path / "orders", ROWS)
+    b = delta(tmp_path / "copy", [(1, "A ", 1.001), (2, "b", 2.5), (4, "d", 4.0)])
+    return a, b
+
+
+def test_rows_of_two_tables_are_inserted_deleted_and_updated_by_key(pair):
+    diff = sx.diff(*pair, key="id")
+
+    assert diff.counts == {"inserted": 1, "deleted": 1, "updated": 2}
+    assert diff.inserted.to_pylist() == [{"id": 4, "name": "d", "amount": 4.0}]
+    assert diff.deleted.to_pylist() == [{"id": 3, "name": None, "amount": 3.0}]
+    assert "Row diff: version 1 of orders to 1 of copy" in repr(diff)
+    assert diff.plan.call.startswith("diff(open_table(")
+
+
+def test_without_a_key_rows_are_compared_as_multisets(pair):
+    assert sx.diff(*pair).counts == {"inserted": 3, "deleted": 3, "updated": 0}
+
+
+def test_the_summary_by_column_counts_rows_and_has_examples(pair):
+    summary = sx.diff(*pair, key="id").by_column.to_arrow().to_pylist()
+
+    assert summary[0] == {
+        "column": "amount",
+        "type": "double",
+        "updated_rows": 2,
+        "examples": ["id=1: 1.0 → 1.001", "id=2: 2.0 → 2.5"],
+    }
+    assert summary[1]["updated_rows"] == 1
+    with pytest.raises(InvalidArgumentError, match="Rows were compared without a key"):
+        _ = sx.diff(*pair).by_column
+
+
+def test_the_summary_by_partition_counts_the_rows_of_each(tmp_path):
+    fields = [("id", "long"), ("part", "string")]
+    sides = []
+    for name, rows in (("a", {"x": [1, 2], "y": [3]}), ("b", {"x": [1], "y": [3, 4, 5]})):
+        table = DeltaTable(None, tmp_path / name, fields=fields, partition_by=["part"])
+        table.commit(
+            *(
+                table.data(f"part={part}/f.parquet", [(one,) for one in ids], partition={"part": part})
+                for part, ids in rows.items()
+            )
+        )
+        sides.append(open_table(str(tmp_path / name)).at("latest"))
+    diff = sx.diff(*sides, key="id")
+
+    assert diff.by_partition().to_arrow().to_pylist() == [
+        {"part": "y", "inserted": 2, "deleted": 0, "updated": 0},
+        {"part": "x", "inserted": 0, "deleted": 1, "updated": 0},
+    ]
+    assert len(diff.by_partition("id")) == 3
+
+
+def test_numbers_within_a_tolerance_are_equal(pair):
+    assert sx.diff(*pair, key="id", exclude=["name"], tolerance=0.01).counts["updated"] == 1
+    assert sx.diff(*pair, key="id", exclude=["name"], tolerance={"amount": 0.5}).counts["updated"] == 0
+    assert sx.diff(*pair, key="id", exclude=["name"], relative_tolerance=0.001).counts["updated"] == 1
+    with pytest.raises(InvalidArgumentError, match="tolerance needs a key"):
+        sx.diff(*pair, tolerance=0.1)
+    with pytest.raises(InvalidArgumentError, match="names the column 'name', which is string"):
+        sx.diff(*pair, key="id", tolerance={"name": 1})
+    with pytest.raises(InvalidArgumentError, match="must be a number, 0 or more"):
+        sx.diff(*pair, key="id", tolerance=-1)
+
+
+def test_a_tolerance_is_exact_for_integers_and_decimals(tmp_path):
+    filesystem = fsspec.filesystem("memory")
+    kind = Kind(pa.decimal128(38, 2), "decimal(38,2)", None, None, None)
+    big = 2**62
+    for name, shift in (("a", 0), ("b", 1)):
+        rows = pa.table(
+            {
+                "id": pa.array([1, 2], pa.int64()),
+                "n": pa.array([big, big + shift], pa.int64()),
+                "d": pa.array([Decimal(f"{10**35}.00"), Decimal(f"{10**35}.0{shift}")], kind.arrow),
+            }
+        )
+        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", _LONG), ("n", _LONG), ("d", kind)], [rows])
+    a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")
+
+    assert sx.diff(a, b, key="id", tolerance={"n": 1, "d": Decimal("0.01")}).is_empty
+    assert sx.diff(a, b, key="id", tolerance={"n": 0.5, "d": Decimal("0.01")}).counts["updated"] == 1
+    assert sx.diff(a, b, key="id", tolerance={"n": 1, "d": Decimal("0.009")}).counts["updated"] == 1
+
+
+def test_texts_may_differ_in_case_and_blanks(pair):
+    options = {"exclude": ["amount"], "ignore_case": True, "trim": True}
+
+    assert sx.diff(*pair, key="id", **options).counts["updated"] == 0
+    assert sx.diff(*pair, **options).counts == {"inserted": 1, "deleted": 1, "updated": 0}
+    assert sx.diff(*pair, key="id", exclude=["amount"], trim=True).counts["updated"] == 1
+
+
+def test_keys_that_are_equal_but_for_case_repeat(tmp_path):
+    a = delta(tmp_path / "a", [(1, "x", 1.0), (2, "X", 2.0)])
+    b = delta(tmp_path / "b", [(1, "x", 1.0)])
+
+    with pytest.raises(InvalidArgumentError, match="The key name is not unique: several rows of version 1 of a"):
+        sx.diff(a, b, key="name", ignore_case=True)
+    assert sx.diff(a, b, key="name").counts == {"inserted": 0, "deleted": 1, "updated": 0}
+
+
+def test_a_null_in_the_key_is_refused(pair):
+    with pytest.raises(InvalidArgumentError, match="The key column 'name' is null in a row of version 1 of orders"):
+        sx.diff(*pair, key="name")
+
+
+def test_columns_are_paired_by_name_and_those_that_one_table_lacks_are_listed(tmp_path):
+    a = delta(tmp_path / "a", [(1, "a", 1.0)])
+    b = delta(tmp_path / "b", [(2.0, 1, "a")], [("Amount", "double"), ("order_id", "long"), ("label", "string")])
+    diff = sx.diff(a, b, key="order_id", columns={"id": "order_id"})
+
+    assert diff.plan.columns == ("Amount", "order_id")
+    assert (diff.plan.columns_only_a, diff.plan.columns_only_b) == (("name",), ("label",))
+    assert diff.counts == {"inserted": 0, "deleted": 0, "updated": 1}
+    assert "only in B, not compared  label" in repr(diff)
+    with pytest.raises(UnknownColumnError, match="'nope' of A in columns"):
+        sx.diff(a, b, columns={"nope": "order_id"})
+    with pytest.raises(InvalidArgumentError, match="The key column 'label' is not compared"):
+        sx.diff(a, b, key="label")
+
+
+def test_all_types_that_are_not_equivalent_are_named_before_rows_are_read(tmp_path):
+    a = delta(tmp_path / "a", ROWS)
+    b = delta(tmp_path / "b", [(1, 1, True)], [("id", "long"), ("name", "long"), ("amount", "boolean")])
+    (tmp_path / "a" / "a.parquet").write_bytes(b"not opened")
+
+    with pytest.raises(
+        UnsupportedFeatureError, match="'name' .string in A, int64 in B., 'amount' .double in A, bool in B"
+    ):
+        sx.diff(a, b)
+    assert sx.diff(a, b, exclude=["name", "amount"], preview=True).columns == ("id",)
+
+
+def test_structs_with_other_fields_are_not_equivalent(tmp_path):
+    filesystem = fsspec.filesystem("memory")
+    words = ("long", "BIGINT", "long", "long")
+    kinds = _struct(pa.int64(), words, "xy"), _struct(pa.int64(), words, "x")
+    for name, kind in zip("ab", kinds, strict=True):
+        rows = pa.table({"id": pa.array([1], pa.int64()), "part": pa.array([{"x": 1}], kind.arrow)})
+        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", _LONG), ("part", kind)], [rows])
+    a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")
+
+    for one, other in ((a, b), (b, a)):
+        with pytest.raises(UnsupportedFeatureError, match="'part'"):
+            sx.diff(one, other)
+
+
+def test_a_value_that_does_not_fit_the_common_type_is_refused(tmp_path):
+    kinds = ("decimal(38,0)", pa.decimal128(38, 0)), ("decimal(38,30)", pa.decimal128(38, 30))
+    sides = []
+    for name, (delta_type, kind) in zip("ab", kinds, strict=True):
+        table = DeltaTable(None, tmp_path / name, fields=[("n", delta_type)])
+        table.write("a.parquet", _parquet(pa.table({"n": pa.array([Decimal(10**20 if name == "a" else 1)], kind)})))
+        table.commit(add("a.parquet", rows=1))
+        sides.append(open_table(str(tmp_path / name)).at("latest"))
+
+    with pytest.raises(UnsupportedFeatureError, match="A value of the column 'n' does not fit .* exclude="):
+        sx.diff(*sides)
+
+
+def _parquet(table):
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def test_a_condition_is_on_the_rows_of_both(pair):
+    assert sx.diff(*pair, key="id", where="amount >= 2").counts == {"inserted": 1, "deleted": 1, "updated": 1}
+
+
+def clone(tmp_path, files):
+    """Make a table with the files of another one, as a shallow clone has them."""
+    table = DeltaTable(None, tmp_path / "clone", fields=FIELDS)
+    table.commit(*(add(f"file://{path}", size=path.stat().st_size, rows=rows) for path, rows in files))
+    return open_table(str(tmp_path / "clone")).at("latest")
+
+
+def test_a_clone_is_proven_equal_without_opening_a_data_file(tmp_path):
+    a = delta(tmp_path / "orders", ROWS)
+    file = tmp_path / "orders" / "a.parquet"
+    b = clone(tmp_path, [(file, 3)])
+    file.write_bytes(b"x" * file.stat().st_size)
+    diff = sx.diff(a, b)
+
+    assert diff.is_empty
+    assert diff.plan.proof == "The rows are equal: both have the same 1 file."
+    assert (diff.plan.shared_files, diff.plan.a.files, diff.plan.b.files) == (1, 0, 0)
+
+
+def test_only_files_that_a_clone_does_not_share_are_read(tmp_path):
+    a = delta(tmp_path / "orders", ROWS)
+    b = clone(tmp_path, [(tmp_path / "orders" / "a.parquet", 3)])
+    more = DeltaTable(None, tmp_path / "more", fields=FIELDS)
+    more.commit(more.data("m.parquet", [(9, "i", 9.0)]))
+    c = clone(tmp_path / "c", [(tmp_path / "orders" / "a.parquet", 3), (tmp_path / "more" / "m.parquet", 1)])
+
+    assert sx.diff(b, c).counts == {"inserted": 1, "deleted": 0, "updated": 0}
+    plan = sx.diff(a, c, preview=True)
+    assert plan.proof == "The rows differ: B has 1 row more."
+    assert (plan.shared_files, plan.a.files, plan.b.files) == (1, 0, 1)
+
+
+def test_a_file_with_columns_of_other_names_or_types_is_read(tmp_path):
+    delta(tmp_path / "orders", ROWS)
+    file = tmp_path / "orders" / "a.parquet"
+    table = DeltaTable(None, tmp_path / "swapped", fields=[("id", "long"), ("label", "string"), ("amount", "double")])
+    table.commit(add(f"file://{file}", size=file.stat().st_size, rows=3))
+    swapped = open_table(str(tmp_path / "swapped")).at("latest")
+    diff = sx.diff(open_table(str(tmp_path / "orders")).at("latest"), swapped, columns={"name": "label"})
+
+    assert diff.plan.shared_files == 0
+    assert diff.counts == {"inserted": 2, "deleted": 2, "updated": 0}
+
+
+def test_an_iceberg_table_over_the_files_of_a_delta_table_is_proven_by_their_footers(tmp_path):
+    local = fsspec.filesystem("file", auto_mkdir=True)
+    columns = [("id", _LONG), ("name", _STRING), ("amount", _DOUBLE)]
+    rows = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", None], "amount": [1.0, 2.0]})
+    root = tmp_path / "twin"
+    write("iceberg", local, str(root), columns, [rows])
+    data = root / "data" / "data-1.parquet"
+    table = DeltaTable(None, root, fields=FIELDS)
+    table.commit(add("data/data-1.parquet", size=data.stat().st_size, rows=2))
+    iceberg, twin = (open_table(str(root), format=name).at("latest") for name in ("iceberg", "delta"))
+    diff = sx.diff(iceberg, twin)
+
+    assert diff.plan.proof == "The rows are equal: both have the same 1 file."
+    assert diff.plan.format == "iceberg and delta"
+
+
+@pytest.mark.parametrize("name", ["delta/dv_partitioned", "iceberg/v3_dv", "paimon/dv", "hudi/v9_mor_basic"])
+def test_a_copy_of_a_table_equals_it_whatever_its_deletes(tmp_path, name):
+    shutil.copytree(DATA / name, tmp_path / "copy")
+    a, b = open_table(str(DATA / name)).at("latest"), open_table(str(tmp_path / "copy")).at("latest")
+
+    assert sx.diff(a, b, key=[]).is_empty
+
+
+def test_versions_of_one_table_share_files_that_no_other_reader_can_read(tmp_path):
+    table = open_table(str(DATA / "paimon" / "dv"))
+    versions = table.versions()
+    plan = sx.diff(table.at(versions[0]), table.at(versions[-1]), key=[], preview=True)
+
+    assert sx.diff(table.at(versions[-1]), table.at(versions[-1])).plan.a.files == 0
+    assert plan.a.label.endswith(" of dv")
+
+
+def test_rows_beyond_the_memory_limit_are_spilled(pair):
+    assert sx.diff(*pair, key="id", memory_limit=0).counts == sx.diff(*pair, key="id").counts
+
+
+def test_only_snapshots_are_compared(pair):
+    table = open_table(samples.path("orders"))
+    with pytest.raises(InvalidArgumentError, match="diff compares snapshots, got Table"):
+        sx.diff(table, pair[0])
+
+
+def test_integers_of_other_widths_are_equal(tmp_path):
+    filesystem = fsspec.filesystem("memory")
+    for name, kind in (("a", _LONG), ("b", _INT)):
+        rows = pa.table({"id": pa.array([1, 2], kind.arrow)})
+        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", kind)], [rows])
+    a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")
+    diff = sx.diff(a, b)
+
+    assert diff.is_empty
+    assert diff.plan.conversions == ("id: int64 and int32, compared as int64",)
