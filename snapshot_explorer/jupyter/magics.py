@@ -16,7 +16,7 @@ from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
 from snapshot_explorer.jupyter.progress import ShellProgress
-from snapshot_explorer.jupyter.spellings import ALIASES, Written, as_command, read_only_sentence, with_commands
+from snapshot_explorer.jupyter.spellings import ALIASES, CommandLine, as_command, read_only_sentence, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.variables import expand
@@ -115,7 +115,7 @@ class SnapshotMagics(Magics):
         is_kept = target is not None or (is_silenced and self._is_shown(line))
         return None if is_kept else result
 
-    def _written(self, line: str, body: str | None, variables: Mapping[str, object]) -> Written:
+    def _written(self, line: str, body: str | None, variables: Mapping[str, object]) -> CommandLine:
         return as_command(line, body, names=[command.name for command in COMMANDS], is_table=self._is_table(variables))
 
     def _is_table(self, variables: Mapping[str, object]) -> Callable[[str], bool]:

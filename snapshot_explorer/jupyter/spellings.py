@@ -85,7 +85,7 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class CommandLine:
     """A line in the form of a command."""
 
     words: tuple[Token, ...]
@@ -96,7 +96,7 @@ class Written:
     """Whether the line contains a query without quotes."""
 
 
-def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: Callable[[str], bool]) -> Written:
+def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: Callable[[str], bool]) -> CommandLine:
     """Return a line in the form of a command.
 
     Args:
@@ -111,11 +111,11 @@ def as_command(line: str, body: str | None, *, names: Sequence[str], is_table: C
     if words and not words[0].quote:
         words = _with_command(words, names, is_table)
     if words and words[0].text in _TAKE_CONDITIONS:
-        return Written(words=_with_condition(line, words, body or "", is_table), body=None)
+        return CommandLine(words=_with_condition(line, words, body or "", is_table), body=None)
     if not words or words[0].text != "sql":
-        return Written(words=words, body=None if words and words[0].text == "help" else body)
+        return CommandLine(words=words, body=None if words and words[0].text == "help" else body)
     if body is not None and _SHOW_TABLES.fullmatch(body) and (len(words) == 1 or words[1].text in ("-o", "--out")):
-        return Written(words=(Token("tables"), *words[1:]), body=None)
+        return CommandLine(words=(Token("tables"), *words[1:]), body=None)
     return _with_query(line, words, body)
 
 
@@ -172,7 +172,7 @@ def _parses(parse: Callable[[object], object], text: str) -> bool:
     return True
 
 
-def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> Written:
+def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> CommandLine:
     """Return the words of `sql` with a query that has no quotes as one word, or in the body where there is one."""
     command, *others = words
     at = 0
@@ -186,13 +186,13 @@ def _with_query(line: str, words: tuple[Token, ...], body: str | None) -> Writte
     is_one_word = len(query) == 1 and (query[0].quote or query[0].text.startswith("{"))
     asks_for_help = len(others) <= 2 and others[-1].text == "-h" if others else False  # noqa: PLR2004 - no query is a word
     if not query or is_one_word or asks_for_help:
-        return Written(words=words, body=body)
+        return CommandLine(words=words, body=body)
     text = line[query[0].start : after[0].start if after else len(line)].strip()
     if body is None and _SHOW_TABLES.fullmatch(text):
-        return Written(words=(Token("tables"), *before, *after), body=None, has_query=True)
+        return CommandLine(words=(Token("tables"), *before, *after), body=None, has_query=True)
     if body is not None:
-        return Written(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
-    return Written(words=(command, *before, Token(text, quote='"'), *after), body=None, has_query=True)
+        return CommandLine(words=(command, *before, *after), body=f"{text}\n{body}", has_query=True)
+    return CommandLine(words=(command, *before, Token(text, quote='"'), *after), body=None, has_query=True)
 
 
 def _option_at_the_end(words: Sequence[Token]) -> int:

@@ -264,7 +264,7 @@ def _check_order(good: int | None, bad: int | None) -> None:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Evaluations:
     """The results at the evaluated versions."""
 
     answers: dict[int, bool | None]
@@ -284,9 +284,9 @@ class _Found:
         )
 
 
-def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Found:
+def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
     holds = condition.holds(source, versions)
-    found = _Found(dict(zip(versions, holds, strict=True)), {})
+    found = _Evaluations(dict(zip(versions, holds, strict=True)), {})
     found.notes = {
         version: "its files, or statistics of them, are not known"
         for version, value in found.answers.items()
@@ -388,7 +388,7 @@ class _Test:
         self.source = source
         self.condition = condition
 
-    def evaluate(self, version: int, found: _Found) -> bool | None:
+    def evaluate(self, version: int, found: _Evaluations) -> bool | None:
         """Return whether it holds at a version, None if that cannot be read. Records the result and a note."""
         try:
             found.answers[version], note = self.condition.holds(self.source.format.version(version))
@@ -447,7 +447,7 @@ def _pass_over(
 
 def _by_pass(
     once: SinglePass, test: _Test, versions: Sequence[int], *, is_asked: bool | None, is_bad_given: bool
-) -> _Found | None:
+) -> _Evaluations | None:
     """Return the result at every version; None to use loads instead, which skip versions that cannot be read."""
     condition = test.condition
     if not isinstance(condition, _Rows) or condition.partial is None:
@@ -460,7 +460,7 @@ def _by_pass(
         return None
     if is_bad_given and not holds[-1]:
         raise _not_bad(versions[-1], None)
-    found = _Found(dict(zip(versions, holds, strict=True)), {})
+    found = _Evaluations(dict(zip(versions, holds, strict=True)), {})
     found.first = next((version for version, value in found.answers.items() if value), None)
     return found
 
@@ -470,9 +470,9 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
 
 
-def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Found:
+def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating the last version, then of halving the versions before it."""
-    found = _Found({}, {})
+    found = _Evaluations({}, {})
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
         end = len(versions) - 1
         while end >= 0 and test.evaluate(versions[end], found) is None and not is_bad_given:
@@ -506,7 +506,7 @@ def _fraction(failures: int) -> float:
 
 
 def _result(
-    source: Source, condition: Test, versions: Sequence[int], found: _Found, *, good: int | None, call: str
+    source: Source, condition: Test, versions: Sequence[int], found: _Evaluations, *, good: int | None, call: str
 ) -> Bisection:
     first = None if found.first == good else found.first
     last_good = None if first is None else found.last_good()
@@ -551,7 +551,7 @@ def _next_commands(source: Source, result: Bisection, *, is_on_each_row: bool) -
     return f"%snapshot diff {last_good} {first} --rows", *load
 
 
-def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Found, good: int | None) -> list[str]:
+def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Evaluations, good: int | None) -> list[str]:
     values = dict(sorted(found.answers.items()))
     first, last_good = found.first, found.last_good()
     notes = list(gaps_note(gaps, "nothing was evaluated there"))
@@ -579,7 +579,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Found, good: in
     return notes
 
 
-def _evaluated(source: Source, found: _Found) -> Frame:
+def _evaluated(source: Source, found: _Evaluations) -> Frame:
     versions = sorted(found.answers)
     columns = [
         pa.array(versions, pa.int64()),

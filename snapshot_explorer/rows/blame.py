@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableVersion
     from snapshot_explorer.model import Gap, Split
     from snapshot_explorer.rows.source import Source
-    from snapshot_explorer.rows.touched_versions import Touched
+    from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 
 _AT_ONCE = 4
@@ -90,7 +90,7 @@ class _Reader:
         self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
         self.reading = BlameReading()
 
-    def changes(self, touched: Touched, versions: Sequence[int]) -> list[ChangesAt]:
+    def changes(self, touched: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
         """Return the changed rows of each version that changed some; see `row_changes.changes_schema`.
 
         All rows of the first version that can be read are returned as inserted.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from snapshot_explorer.rows.source import Source
-    from snapshot_explorer.rows.touched_versions import Touched
+    from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 _DRAWN_LINES = 20
 _DRAWN_COLUMNS = 8
@@ -198,7 +198,7 @@ class Blame(FrameExports):
 
 def blame_of(
     source: Source,
-    touched: Touched,
+    touched: AffectedVersions,
     changes: Sequence[ChangesAt],
     *,
     versions: Sequence[int],

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class AffectedVersions:
     """The versions that can have changed rows of a condition."""
 
     lifetimes: FileLifetimes
@@ -45,7 +45,7 @@ class Touched:
 
 def touched_versions(
     table_format: TableFormat, where: Condition | None, reference: int, *, last: int | None = None
-) -> Touched:
+) -> AffectedVersions:
     """Return the versions that can have changed rows of a condition. One pass over the log; opens no data file.
 
     Where rows are merged by a primary key, a file decides about a row if it can have its key, whatever else it has:
@@ -75,7 +75,7 @@ def touched_versions(
     deletes = table_format.delete_manifests(lifetimes.versions[:count])
     changed = [place for place in range(1, len(deletes)) if deletes[place] != deletes[place - 1]]
     places = np.union1d(places, np.asarray(changed, np.int64))
-    return Touched(
+    return AffectedVersions(
         lifetimes=lifetimes,
         schemas=known.schemas,
         places=tuple(places[places < count].tolist()),

@@ -62,7 +62,7 @@ class Records:
 Column = Nothing | Numbers | Reals | Slices | Lists | Records
 
 
-class Unproven(Exception):  # noqa: N818 - the row starts are not verified; internal to the Avro modules
+class CannotVectorizeError(Exception):
     """The rows cannot be decoded in parallel lanes."""
 
 
@@ -159,7 +159,7 @@ def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
     cuts[1::2] = column.starts + column.sizes
     cuts[-1] = cuts[-2]
     if (np.diff(cuts) < 0).any():
-        raise Unproven
+        raise CannotVectorizeError
     pieces = pa.Array.from_buffers(pa.binary(), 2 * rows, [None, pa.py_buffer(cuts), content])
     chosen = pa.array(np.arange(0, 2 * rows, 2), mask=None if column.valid is None else ~column.valid)
     return pieces.take(chosen)

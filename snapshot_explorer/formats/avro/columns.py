@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.formats.avro.arrow_values import Column, Places, Unproven, chosen, to_arrow
+from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Places, chosen, to_arrow
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 from snapshot_explorer.formats.avro.row_starts import chain, guesses, proven
@@ -39,7 +39,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
                     continue
                 column = chosen(column, kept)
             return to_arrow(column, wanted, pa.py_buffer(padded))
-    except (TruncatedError, Unproven):
+    except (TruncatedError, CannotVectorizeError):
         pass
     return None
 

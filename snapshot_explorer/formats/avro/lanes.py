@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.formats.avro.arrow_values import (
+    CannotVectorizeError,
     Column,
     Lists,
     Nothing,
@@ -20,7 +21,6 @@ from snapshot_explorer.formats.avro.arrow_values import (
     Reals,
     Records,
     Slices,
-    Unproven,
     pair_type,
 )
 from snapshot_explorer.formats.avro.container import Atom, Fixed, Items, Record, Shape, Union
@@ -138,7 +138,7 @@ def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
         case Fixed(size):
             return Slices(lanes.bytes(size), np.full(len(lanes.at), size, np.int64), None)
         case _:
-            raise Unproven
+            raise CannotVectorizeError
 
 
 def _reals(lanes: Lanes, kind: np.dtype[Any]) -> npt.NDArray[np.float64]:
@@ -157,7 +157,7 @@ def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) 
     """Read a value that may be null."""
     parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
     if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
-        raise Unproven
+        raise CannotVectorizeError
     chosen = lanes.varint()
     lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
     valid = chosen == parts[0]
@@ -203,7 +203,7 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
 def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
     """Read lists of numbers, text or records of them: the first items of all rows, then the second, and so on."""
     if not _is_plain(item):
-        raise Unproven
+        raise CannotVectorizeError
     requested = None if wanted is None else pair_type(wanted) if pa.types.is_map(wanted) else wanted.value_type
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Places, Places, Column]] = []
@@ -296,7 +296,7 @@ def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, w
             case Slices(starts, lengths, there):
                 first[target], second[target] = starts, lengths
             case _:
-                raise Unproven
+                raise CannotVectorizeError
         valid[target] = True if there is None else there
     nulls = None if valid.all() else valid
     if pa.types.is_integer(wanted) or pa.types.is_boolean(wanted):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer.formats.avro.arrow_values import Places, Unproven
+from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Places
 from snapshot_explorer.formats.avro.container import Atom, Record, Shape, Union, varint
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
@@ -31,7 +31,7 @@ def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape
     """Yield candidates for row starts, the likeliest first."""
     try:
         result = _guess(content, padded, firsts, shape)
-    except Unproven:
+    except CannotVectorizeError:
         yield from _guesses_by_text(content, padded, firsts, shape)
     else:
         yield result
@@ -55,7 +55,7 @@ def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Plac
     begins, sizes = lanes.slice()
     prefix = content[int(begins[0]) : int(begins[0]) + min(int(sizes[0]), _TEXT_PREFIX)]
     if len(prefix) < _PREFIX or lanes.at[0] > lanes.size:
-        raise Unproven
+        raise CannotVectorizeError
     hits = _occurrences(padded, prefix)
     # The length of the text takes one byte or two. A byte that another one follows does not end a number.
     of_two = padded[hits - 2] > 0x7F  # noqa: PLR2004
@@ -102,7 +102,7 @@ def _before_text(shape: Shape) -> list[Shape]:
                 before.append(part)
             case _:
                 break
-    raise Unproven
+    raise CannotVectorizeError
 
 
 def _likely_starts(
@@ -161,7 +161,7 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     begin = int(firsts[0])
     lead = _lead(content, begin, shape)
     if not lead:
-        raise Unproven
+        raise CannotVectorizeError
     head = content[begin : begin + lead]
     prefix = content[begin + lead + 1 : begin + lead + 1 + _PREFIX]
     last = len(content) - PADDING - lead - _PREFIX - 1
@@ -211,7 +211,7 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
                 return at - begin
             case _:
                 break
-    raise Unproven
+    raise CannotVectorizeError
 
 
 def chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:

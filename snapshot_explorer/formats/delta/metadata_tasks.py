@@ -20,7 +20,7 @@ from snapshot_explorer.formats.delta.frames.files import changes_frame, files_fr
 from snapshot_explorer.formats.delta.metadata.actions import check_is_commit, parse_commits
 from snapshot_explorer.formats.delta.metadata.batches import check_size, first_batch
 from snapshot_explorer.formats.delta.metadata.checkpoints import read_adds
-from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.metadata.replay import (
@@ -81,19 +81,19 @@ class StateCommits:
     """Commits of a version after its checkpoint."""
 
     version: int
-    commits: tuple[LogFile, ...]
+    commits: tuple[DeltaLogFile, ...]
     """Their files, ascending."""
     metadata: Metadata
     """In force at the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitsTask:
+class DeltaCommitsTask:
     """Commits whose changes are read."""
 
     version: int
     """The first."""
-    commits: tuple[LogFile, ...]
+    commits: tuple[DeltaLogFile, ...]
     """Their files, ascending, without a gap."""
     metadata: Metadata
     """In force at the first of them."""
@@ -107,7 +107,7 @@ class SettingsTask:
 
     version: int
     """The first."""
-    commits: tuple[LogFile, ...]
+    commits: tuple[DeltaLogFile, ...]
     """Their files, ascending."""
 
 
@@ -187,7 +187,7 @@ def change_tasks(
             first, last = commits[0].version, commits[-1].version
             metadata = later.get(first, metadata)
             listed = times.only(range(first, last + 1)) if times is not None else None
-            tasks.append(CommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
+            tasks.append(DeltaCommitsTask(version=first, commits=commits, metadata=metadata, times=listed))
             metadata = next(
                 (later[commit.version] for commit in reversed(commits) if commit.version in later), metadata
             )
@@ -199,7 +199,7 @@ def task_reader(storage: Storage) -> Reader:
     return partial(_read, storage)
 
 
-def _pieces(commits: Sequence[LogFile], size_bytes: int = _BYTES) -> list[tuple[LogFile, ...]]:
+def _pieces(commits: Sequence[DeltaLogFile], size_bytes: int = _BYTES) -> list[tuple[DeltaLogFile, ...]]:
     left, pieces = commits, []
     while left:
         some, _ = first_batch(left[:_COMMITS], size_bytes)
@@ -219,7 +219,7 @@ def _metadata_near(storage: Storage, log: DeltaLog, version: int, prefetch: Pref
 
 
 def _in_force(
-    storage: Storage, version: int, before: ReplayState, commits: Sequence[LogFile], prefetch: Prefetch
+    storage: Storage, version: int, before: ReplayState, commits: Sequence[DeltaLogFile], prefetch: Prefetch
 ) -> Metadata:
     settings = _settings(storage, commits, prefetch)
     state = followed_by(ReplayState(protocol=before.protocol, metadata=before.metadata), settings)
@@ -228,7 +228,7 @@ def _in_force(
     return metadata
 
 
-def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) -> Actions:
+def _settings(storage: Storage, commits: Sequence[DeltaLogFile], prefetch: Prefetch) -> Actions:
     """Return the protocols and metaData of commits, read here if they are small."""
     pieces = [SettingsTask(version=some[0].version, commits=some) for some in _pieces(commits, _LOOK_BYTES)]
     if not pieces:
@@ -242,7 +242,7 @@ def _settings(storage: Storage, commits: Sequence[LogFile], prefetch: Prefetch) 
     return parse_commits(contents, infos=False, excerpts=True)
 
 
-def _contents(storage: Storage, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
+def _contents(storage: Storage, commits: Sequence[DeltaLogFile]) -> Iterator[tuple[int, str, bytes]]:
     for commit, content in zip(commits, storage.read_each([commit.path for commit in commits]), strict=True):
         yield commit.version, commit.path, content
         check_size(commit.path, commit.size_bytes, content)
@@ -252,7 +252,7 @@ def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
     match unit:
         case SettingsTask():
             yield _of_settings(storage, unit)
-        case CommitsTask():
+        case DeltaCommitsTask():
             yield _of_commits(storage, unit)
         case CheckpointPart():
             for adds in read_adds(storage, unit.path, unit.size_bytes, part=unit.part, parts=unit.parts):
@@ -275,7 +275,7 @@ def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
     return pa.Table.from_pylist(found, PREFETCHED)
 
 
-def _of_commits(storage: Storage, unit: CommitsTask) -> pa.Table:
+def _of_commits(storage: Storage, unit: DeltaCommitsTask) -> pa.Table:
     versions = [commit.version for commit in unit.commits]
     reads_infos = unit.times is not None and any(map(unit.times.reads_commit_file, versions))
     actions = parse_commits(_contents(storage, unit.commits), infos=reads_infos, limits=storage.limits)

@@ -27,7 +27,7 @@ _BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestsTask:
+class IcebergManifestsTask:
     """A task: some manifests of a version."""
 
     version: int
@@ -38,7 +38,7 @@ class ManifestsTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitsTask:
+class IcebergCommitsTask:
     """A task: consecutive commits."""
 
     version: int
@@ -59,7 +59,7 @@ def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, dele
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
     sizes = pc.fill_null(data.column("length"), _BYTES).to_pylist()
     return [
-        ManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
+        IcebergManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
         for indices in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
     ]
 
@@ -84,9 +84,9 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
     return [*tasks, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
 
 
-def _commits(history: IcebergHistory, run: Sequence[int], *, lifetimes: bool) -> CommitsTask:
+def _commits(history: IcebergHistory, run: Sequence[int], *, lifetimes: bool) -> IcebergCommitsTask:
     snapshots = tuple((version, history.snapshots[version]) for version in run)
-    return CommitsTask(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
+    return IcebergCommitsTask(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
 
 
 def task_reader(source: Source, history: IcebergHistory) -> Reader:
@@ -104,7 +104,7 @@ def task_reader(source: Source, history: IcebergHistory) -> Reader:
 
 
 def _read(source: Source, history: IcebergHistory, unit: MetadataTask) -> Iterator[pa.Table]:
-    if isinstance(unit, ManifestsTask):
+    if isinstance(unit, IcebergManifestsTask):
         frame = files_frame(source.metadata, live_of(source, unit.data, unit.deletes, statistics=False))
         yield of_state(
             frame,
@@ -113,11 +113,11 @@ def _read(source: Source, history: IcebergHistory, unit: MetadataTask) -> Iterat
             identity=single_chunk(frame.column("path")).cast(pa.binary()),
             rank=pa.repeat(pa.scalar(0, pa.int64()), len(frame)),
         )
-    elif isinstance(unit, CommitsTask):
+    elif isinstance(unit, IcebergCommitsTask):
         yield _of_commits(source, history, unit)
 
 
-def _of_commits(source: Source, history: IcebergHistory, unit: CommitsTask) -> pa.Table:
+def _of_commits(source: Source, history: IcebergHistory, unit: IcebergCommitsTask) -> pa.Table:
     snapshots = dict(unit.snapshots)
     some = replace(history, snapshots=snapshots)
     changes = changes_frame(some, changed_files(source, list(snapshots.values()), deletes=False))

@@ -32,7 +32,7 @@ _BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestsTask:
+class PaimonManifestsTask:
     """A task: some manifests of a version."""
 
     version: int
@@ -45,7 +45,7 @@ class ManifestsTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitsTask:
+class PaimonCommitsTask:
     """A task: consecutive commits."""
 
     version: int
@@ -67,7 +67,7 @@ def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask
         some = listed.slice(indices[0], len(indices))
         ours = max(0, min(len(some), indices[-1] + 1 - (len(listed) - own)))
         tasks.append(
-            ManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
+            PaimonManifestsTask(version=snapshot.id, snapshot=snapshot, listed=some, list_path=lists.paths[0], own=ours)
         )
     return tasks
 
@@ -81,7 +81,7 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
-        CommitsTask(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
+        PaimonCommitsTask(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
         for run in contiguous_runs(versions)
         for begin in range(0, len(run), each)
     ]
@@ -94,13 +94,13 @@ def task_reader(storage: Storage, layout: Layout) -> Reader:
 
 def _read(storage: Storage, layout: Layout, unit: MetadataTask) -> Iterator[pa.Table]:
     schemas = Schemas(storage, layout)
-    if isinstance(unit, ManifestsTask):
+    if isinstance(unit, PaimonManifestsTask):
         yield _of_state(storage, schemas, unit)
-    elif isinstance(unit, CommitsTask):
+    elif isinstance(unit, PaimonCommitsTask):
         yield _of_commits(storage, layout, schemas, unit)
 
 
-def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: CommitsTask) -> pa.Table:
+def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: PaimonCommitsTask) -> pa.Table:
     snapshots = PaimonHistory(storage, layout).snapshots(range(unit.version, unit.last + 1))
     changes = changes_of(storage, schemas, snapshots, ("delta",) if unit.for_lifetimes else ("delta", "changelog"))
     if not unit.for_lifetimes:
@@ -110,7 +110,7 @@ def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Commit
     return of_changes(changes, times.take(single_chunk(indices)))
 
 
-def _of_state(storage: Storage, schemas: Schemas, unit: ManifestsTask) -> pa.Table:
+def _of_state(storage: Storage, schemas: Schemas, unit: PaimonManifestsTask) -> pa.Table:
     snapshot, options = unit.snapshot, schemas.newest().options
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     entries, counts = read_listed(storage, snapshot, unit.listed, unit.list_path)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _PLACE = "bisect"
 
 
-class _MuchError(Exception):
-    """Ends a bisection before it reads much; never raised to callers."""
+class _ConfirmationRequiredError(Exception):
+    """Ends a bisection that would read much, until it is confirmed; never raised to callers."""
 
 
 class Bisector:
@@ -69,13 +69,13 @@ class Bisector:
             cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
             self._work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
             if cost.exceeds(limits) and not is_confirmed:
-                raise _MuchError(str(reading))
+                raise _ConfirmationRequiredError(str(reading))
 
         def run() -> tuple[Bisection | None, str]:
             try:
                 found = self._cache.table.bisect(condition, bad=bad, announce=announce)
-            except _MuchError as much:
-                return None, str(much)
+            except _ConfirmationRequiredError as error:
+                return None, str(error)
             return found, self._cache.cited(found.versions[0], found.versions[-1])
 
         def take(answer: tuple[Bisection | None, str]) -> None:

@@ -311,7 +311,7 @@ def _time(name: str, text: str) -> datetime:
     """Return the time of `since` or `until`, written as in refs; the @ is optional.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: It is not a time.
     """
     time = parse_time_bound(_spelled(text), start=name == "since")
     if time is None:

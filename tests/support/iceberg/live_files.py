@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import METADATA_COLUMNS, metadata_schema
@@ -140,7 +140,7 @@ class Version:
                 pa.StructArray.from_arrays(arrays, names=ids) if ids else pa.array([{}] * len(tuples), pa.struct([]))
             )
             partitions[spec_id] = whole
-        return LiveFiles(
+        return IcebergLiveFiles(
             data=pa.Table.from_pylist(self.data_files, wanted),
             deletes=pa.Table.from_pylist(self.delete_files, wanted),
             partitions=partitions,

@@ -20,7 +20,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
-from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
@@ -373,7 +373,7 @@ def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:
     return name.startswith((".", "_")) and not name.startswith((*_VISIBLE, *partitions))
 
 
-def _is_young(commit: LogFile, begin: datetime) -> bool:
+def _is_young(commit: DeltaLogFile, begin: datetime) -> bool:
     return commit.modified is None or commit.modified >= begin
 
 

@@ -10,7 +10,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.expiry.readability import Readability
-from snapshot_explorer.formats.delta.frames.counts import Counts, LiveFiles, counts_of
+from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
 from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
@@ -80,17 +80,17 @@ class DeltaHistory:
         readable = self._readability.near(version)
         return {"version": version, "readable": readable, "kind": "other", "tags": [], "details": "{}"}
 
-    def _live_files(self, versions: Sequence[int], actions: Actions) -> LiveFiles | None:
+    def _live_files(self, versions: Sequence[int], actions: Actions) -> DeltaLiveFiles | None:
         """Return the live files before the versions, or after the first loadable one, if that is cheap."""
         if versions[0] == 0:
-            return LiveFiles(version=-1, adds=actions.adds.slice(0, 0))
+            return DeltaLiveFiles(version=-1, adds=actions.adds.slice(0, 0))
         whole = self._log.listing().loadable
         version = next((item for item in (versions[0] - 1, *versions) if item in whole), None)
         if version is None or not self._is_cheap(version):
             return None
         for _ in range(_TRIES):
             try:
-                return LiveFiles(version=version, adds=self._log.state(version).adds)
+                return DeltaLiveFiles(version=version, adds=self._log.state(version).adds)
             except CorruptTableError as error:  # the commits are shown all the same
                 log.warning("Counts that need the files of version %d are unknown: %s", version, error)
         return None

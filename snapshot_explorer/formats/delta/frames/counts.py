@@ -42,7 +42,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveFiles:
+class DeltaLiveFiles:
     """The live files after a version."""
 
     version: int
@@ -57,7 +57,7 @@ class _Commit:
     removed: list[tuple[str, Size]] = field(default_factory=list)
 
 
-def counts_of(versions: Sequence[int], actions: Actions, known: LiveFiles | None) -> dict[int, Counts]:
+def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles | None) -> dict[int, Counts]:
     """Return the counts of each version.
 
     If a remove lacks the counts of its file, they are looked up among the live files.

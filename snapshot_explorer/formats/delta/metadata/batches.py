@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.metadata.actions import parse_commits
-from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.records import Actions
 from snapshot_explorer.storage import Storage
 
@@ -27,7 +27,7 @@ _UNKNOWN_SIZE = 4_096
 T = TypeVar("T")
 
 
-def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
+def first_batch(commits: Sequence[DeltaLogFile], limit: int) -> tuple[Sequence[DeltaLogFile], Sequence[DeltaLogFile]]:
     """Return the first commits of up to that many bytes, at least one, and the rest."""
     held = 0
     for index, commit in enumerate(commits):
@@ -37,7 +37,7 @@ def first_batch(commits: Sequence[LogFile], limit: int) -> tuple[Sequence[LogFil
     return commits, ()
 
 
-class CommitReader:
+class DeltaCommitReader:
     """Reads commits, and caches the actions that were read for a state. Thread-safe.
 
     The cache contains columns, not JSON: a state without removed files shares them.
@@ -46,21 +46,21 @@ class CommitReader:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._lock = threading.Lock()
-        self._kept: deque[tuple[Sequence[LogFile], Actions]] = deque()
+        self._kept: deque[tuple[Sequence[DeltaLogFile], Actions]] = deque()
 
     def forget(self) -> None:
         """Clear the cache."""
         with self._lock:
             self._kept.clear()
 
-    def actions(self, commits: Sequence[LogFile], *, infos: bool) -> Actions:
+    def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
         """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false."""
         kept = None if infos else self._of_kept(commits)
         return (
             parse_commits(self._contents(commits), infos=infos, limits=self._storage.limits) if kept is None else kept
         )
 
-    def actions_to_keep(self, commits: Sequence[LogFile]) -> Actions:
+    def actions_to_keep(self, commits: Sequence[DeltaLogFile]) -> Actions:
         """Return the actions of commits without their commitInfo, and cache them if they are not too large."""
         kept = self._of_kept(commits)
         if kept is not None:
@@ -71,7 +71,7 @@ class CommitReader:
             self._keep(commits, result)
         return result
 
-    def _keep(self, commits: Sequence[LogFile], actions: Actions) -> None:
+    def _keep(self, commits: Sequence[DeltaLogFile], actions: Actions) -> None:
         with self._lock:
             self._kept.append((commits, actions))
             # The columns of small commits take as much memory as those of large ones, and each update adds one.
@@ -80,7 +80,7 @@ class CommitReader:
             ):
                 self._kept.popleft()
 
-    def _of_kept(self, commits: Sequence[LogFile]) -> Actions | None:
+    def _of_kept(self, commits: Sequence[DeltaLogFile]) -> Actions | None:
         if not commits:
             return None
         with self._lock:
@@ -91,7 +91,7 @@ class CommitReader:
                 return _between(actions, commits[0].version, commits[-1].version)
         return None
 
-    def _contents(self, commits: Sequence[LogFile]) -> Iterator[tuple[int, str, bytes]]:
+    def _contents(self, commits: Sequence[DeltaLogFile]) -> Iterator[tuple[int, str, bytes]]:
         """Yield version, path and bytes of commits, in their order; a request each, those of a batch concurrently."""
         left = commits
         while left:
@@ -110,7 +110,7 @@ def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
         )
 
 
-def _version(commit: LogFile) -> int:
+def _version(commit: DeltaLogFile) -> int:
     return commit.version
 
 

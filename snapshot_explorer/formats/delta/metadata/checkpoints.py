@@ -23,7 +23,7 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError, Snapsh
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta.metadata.actions import Parser, domain_of, metadata_of, protocol_of, transaction_of
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
-from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, LogFile
+from snapshot_explorer.formats.delta.metadata.layout import SIDECARS, DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.locations import decoded, decoded_array, is_absolute
 from snapshot_explorer.formats.delta.metadata.records import ADDS, DELETION_VECTOR, STRINGS
 from snapshot_explorer.formats.delta.metadata.replay import ReplayState, joined_adds
@@ -76,7 +76,7 @@ class FileActions:
     """The actions as ADDS, maybe with `stats_parsed`; missing values are null."""
 
 
-def read_checkpoint(storage: Storage, files: Sequence[LogFile], *, adds: bool = True) -> Checkpoint:
+def read_checkpoint(storage: Storage, files: Sequence[DeltaLogFile], *, adds: bool = True) -> Checkpoint:
     """Return the contents of a checkpoint.
 
     Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then

@@ -33,14 +33,14 @@ _COMPACTION = re.compile(r"([0-9]+)\.([0-9]+)\.compacted\.json")
 _PLAIN = re.compile(r"([0-9]+)\.(json|crc)")
 _STAGED_COMMIT = re.compile(r"([0-9]+)\.[^.]+\.json")
 
-_PLACE = itemgetter(1, 2)  # version and name of a LogFile
+_PLACE = itemgetter(1, 2)  # version and name of a DeltaLogFile
 
 FileKind = Literal["commit", "checksum", "checkpoint", "compaction"]
 Form = Literal["classic", "multi-part", "uuid"]
 _RANK: dict[Form | None, int] = {None: -1, "classic": 0, "multi-part": 1, "uuid": 2}
 
 
-class LogFile(NamedTuple):
+class DeltaLogFile(NamedTuple):
     """A file of the log, from a listing. A tuple, which is faster to create than a dataclass, and a log has many."""
 
     kind: FileKind
@@ -76,7 +76,7 @@ class LogFile(NamedTuple):
         return self.name, self.size_bytes, self.modified
 
 
-def log_files(entries: Iterable[Entry], known: Mapping[str, LogFile] = MappingProxyType({})) -> list[LogFile]:
+def log_files(entries: Iterable[Entry], known: Mapping[str, DeltaLogFile] = MappingProxyType({})) -> list[DeltaLogFile]:
     """Return the files of the log among the entries, in order of version; other files are left out.
 
     A checkpoint without bytes is left out too: some stores show a file before its content.
@@ -113,7 +113,7 @@ def staged_version(name: str) -> int | None:
     return int(match[1]) if match and int(match[1]) <= _LARGEST else None
 
 
-def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
+def checkpoint_rank(files: tuple[DeltaLogFile, ...]) -> tuple[int, int, int, str]:
     """Return the sort key of complete checkpoints: the greatest is used.
 
     Source: delta CheckpointInstance.scala.
@@ -122,18 +122,18 @@ def checkpoint_rank(files: tuple[LogFile, ...]) -> tuple[int, int, int, str]:
     return first.version, _RANK[first.form], first.parts or 1, first.name
 
 
-def _log_file(entry: Entry) -> LogFile | None:
+def _log_file(entry: Entry) -> DeltaLogFile | None:
     name = entry.name
     kind: FileKind
     number = name[:_WIDTH]
     if name[_WIDTH:] == ".json" and number.isdecimal() and number.isascii() and (version := int(number)) <= _LARGEST:
         # Nearly all are commits. `_make` takes a third of the time of the constructor.
-        return LogFile._make(("commit", version, name, entry.size_bytes, entry.modified, None, None, None, None))
+        return DeltaLogFile._make(("commit", version, name, entry.size_bytes, entry.modified, None, None, None, None))
     if match := _PLAIN.fullmatch(name):
         number, suffix = match.groups()
         kind = "commit" if suffix == "json" else "checksum"
         version = int(number)
-        return LogFile(kind, version, name, entry.size_bytes, entry.modified) if version <= _LARGEST else None
+        return DeltaLogFile(kind, version, name, entry.size_bytes, entry.modified) if version <= _LARGEST else None
     if match := _CHECKPOINT.fullmatch(name):
         return _checkpoint(entry, match)
     if match := _COMPACTION.fullmatch(name):
@@ -141,7 +141,7 @@ def _log_file(entry: Entry) -> LogFile | None:
     return None
 
 
-def _checkpoint(entry: Entry, found: re.Match[str]) -> LogFile | None:
+def _checkpoint(entry: Entry, found: re.Match[str]) -> DeltaLogFile | None:
     version, part, parts, unique, suffix = found.groups()
     if entry.size_bytes == 0 or (suffix == "json" and unique is None):
         return None
@@ -159,10 +159,10 @@ def _create(
     part: int | None = None,
     parts: int | None = None,
     until: int | None = None,
-) -> LogFile | None:
+) -> DeltaLogFile | None:
     if version > _LARGEST or (parts or 0) > _LARGEST or (until or 0) > _LARGEST:
         return None
-    return LogFile(
+    return DeltaLogFile(
         kind=kind,
         version=version,
         name=entry.name,

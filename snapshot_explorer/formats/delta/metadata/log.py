@@ -20,7 +20,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.metadata.batches import CommitReader, first_batch
+from snapshot_explorer.formats.delta.metadata.batches import DeltaCommitReader, first_batch
 from snapshot_explorer.formats.delta.metadata.checkpoints import Checkpoint, CheckpointFile, read_checkpoint
 from snapshot_explorer.formats.delta.metadata.hints import (
     CheckpointHint,
@@ -29,7 +29,7 @@ from snapshot_explorer.formats.delta.metadata.hints import (
     read_checksum,
     read_hint,
 )
-from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, STAGED, LogFile, commit_name
+from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, STAGED, DeltaLogFile, commit_name
 from snapshot_explorer.formats.delta.metadata.log_segment import (
     LogListing,
     LogSegment,
@@ -84,7 +84,7 @@ class DeltaLog:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._commits = CommitReader(storage)
+        self._commits = DeltaCommitReader(storage)
         self._lock = threading.RLock()
         self._listing: LogListing | None = None
         self._listed = 0
@@ -94,7 +94,7 @@ class DeltaLog:
         self._unusable: set[str] = set()
         self._states: OrderedDict[int, DeltaState] = OrderedDict()
         self._tails: OrderedDict[int, _Tail] = OrderedDict()
-        self._kept_checkpoint: tuple[tuple[LogFile, ...], Checkpoint] | None = None
+        self._kept_checkpoint: tuple[tuple[DeltaLogFile, ...], Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
         self.hint: CheckpointHint | None = None
         """The hint that was read last."""
@@ -157,7 +157,7 @@ class DeltaLog:
         """Return the newest listing; makes one if there is none yet."""
         return self._listing or self.refresh()
 
-    def commits(self) -> tuple[LogFile, ...]:
+    def commits(self) -> tuple[DeltaLogFile, ...]:
         """Return the commit file of each version that has one, ascending, by the newest listing."""
         return tuple(self.listing().commits().values())
 
@@ -281,7 +281,7 @@ class DeltaLog:
             time.sleep(PAUSE_SECONDS)
         raise AssertionError  # unreachable: the last try returns or raises
 
-    def commit_files(self, versions: Sequence[int]) -> list[LogFile]:
+    def commit_files(self, versions: Sequence[int]) -> list[DeltaLogFile]:
         """Return the commit files of versions, in their order. A listing if the newest one lacks them."""
         known = self.listing().commits()
         if any(version not in known for version in versions):
@@ -362,7 +362,7 @@ class DeltaLog:
         _keep(self._tails, segment.version, _Tail(segment=segment, replay_state=replay_state))
         return replay_state
 
-    def _replayed(self, replay_state: ReplayState, commits: Sequence[LogFile], *, open_ended: bool) -> ReplayState:
+    def _replayed(self, replay_state: ReplayState, commits: Sequence[DeltaLogFile], *, open_ended: bool) -> ReplayState:
         """Return the replayed state after more commits. Batches keep memory in proportion to the live files."""
         left = commits
         while left:
@@ -385,7 +385,7 @@ class DeltaLog:
             self._kept_checkpoint = segment.checkpoint, result
         return result
 
-    def _check_size(self, checkpoint: Sequence[LogFile]) -> None:
+    def _check_size(self, checkpoint: Sequence[DeltaLogFile]) -> None:
         """Check the listed size of a checkpoint against the hint, if that names it.
 
         A hint that contradicts it is read again: another writer may have written the checkpoint anew.

@@ -14,7 +14,7 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats.delta.metadata.layout import (
     LOG,
     STAGED,
-    LogFile,
+    DeltaLogFile,
     checkpoint_rank,
     commit_name,
     log_files,
@@ -32,11 +32,11 @@ class LogSegment:
     """The files of the log that make one version: a checkpoint, or none, and the commits after it."""
 
     version: int
-    commits: tuple[LogFile, ...]
+    commits: tuple[DeltaLogFile, ...]
     """The commits after the checkpoint, ascending; all from 0 on without one."""
-    checkpoint: tuple[LogFile, ...]
+    checkpoint: tuple[DeltaLogFile, ...]
     """The files of the checkpoint, its parts in order; empty without one."""
-    last_commit: LogFile | None
+    last_commit: DeltaLogFile | None
     """The version's own commit; None if only its checkpoint is left."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, a sentence each."""
@@ -53,20 +53,20 @@ class LogListing:
 
     root: str
     """The table's root, for messages."""
-    files: tuple[LogFile, ...]
+    files: tuple[DeltaLogFile, ...]
     """The files of the log, by version and name; checkpoints without bytes are left out."""
     staged: tuple[str, ...]
     """The folders of staged commits in the log; see `STAGED`."""
     is_empty: bool
     """Whether the folder is missing or empty."""
 
-    def commits_between(self, first: int, last: int | None) -> tuple[LogFile, ...]:
+    def commits_between(self, first: int, last: int | None) -> tuple[DeltaLogFile, ...]:
         """Return the commits from one version to another, both included; to the newest for None. Ascending."""
         files, versions = self._ascending_commits
         begin = bisect_left(versions, first)
         return files[begin : None if last is None else bisect_right(versions, last)]
 
-    def checkpoints_between(self, first: int, last: int | None) -> list[tuple[LogFile, ...]]:
+    def checkpoints_between(self, first: int, last: int | None) -> list[tuple[DeltaLogFile, ...]]:
         """Return the complete checkpoints of such versions, the preferred one last."""
         result, versions = self._known_checkpoints, self._checkpoint_versions
         begin = bisect_left(versions, first)
@@ -83,20 +83,20 @@ class LogListing:
         return True
 
     @cached_property
-    def by_name(self) -> dict[str, LogFile]:
+    def by_name(self) -> dict[str, DeltaLogFile]:
         """Return the files by their names."""
         return {file.name: file for file in self.files}
 
-    def commits(self) -> dict[int, LogFile]:
+    def commits(self) -> dict[int, DeltaLogFile]:
         """Return the commit of each version that has one, ascending."""
         return self._known_commits
 
     @cached_property
-    def _known_commits(self) -> dict[int, LogFile]:
+    def _known_commits(self) -> dict[int, DeltaLogFile]:
         return _commits(self.files)
 
     @cached_property
-    def _ascending_commits(self) -> tuple[tuple[LogFile, ...], tuple[int, ...]]:
+    def _ascending_commits(self) -> tuple[tuple[DeltaLogFile, ...], tuple[int, ...]]:
         found = self._known_commits
         return tuple(found.values()), tuple(found)
 
@@ -131,12 +131,12 @@ class LogListing:
             return ()  # all commits since 0 are there
         return tuple(version for version in self.versions() if version > first and version not in self.loadable)
 
-    def checkpoints(self) -> list[tuple[LogFile, ...]]:
+    def checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
         """Return the complete checkpoints, the preferred one last."""
         return self._known_checkpoints
 
     @cached_property
-    def _known_checkpoints(self) -> list[tuple[LogFile, ...]]:
+    def _known_checkpoints(self) -> list[tuple[DeltaLogFile, ...]]:
         return _checkpoints(self.files)
 
     @cached_property
@@ -222,14 +222,14 @@ def earliest(listing: LogListing) -> int | None:
 
 def _newest_checkpoint(
     listing: LogListing, first: int, last: int | None, unusable: Collection[str]
-) -> tuple[LogFile, ...]:
+) -> tuple[DeltaLogFile, ...]:
     """Return the preferred complete checkpoint between two versions; empty if there is none."""
     found = reversed(listing.checkpoints_between(first, last))
     return next((item for item in found if item[0].name not in unusable), ())
 
 
-def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
-    result: dict[int, LogFile] = {}
+def _commits(files: Sequence[DeltaLogFile]) -> dict[int, DeltaLogFile]:
+    result: dict[int, DeltaLogFile] = {}
     for file in files:
         # Of two names of one version, 7.json and the zero-padded one, the padded one is used.
         if file.kind == "commit" and (file.version not in result or file.name == commit_name(file.version)):
@@ -237,9 +237,9 @@ def _commits(files: Sequence[LogFile]) -> dict[int, LogFile]:
     return result
 
 
-def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
-    found: list[tuple[LogFile, ...]] = []
-    parts: dict[tuple[int, int], dict[int, LogFile]] = {}
+def _checkpoints(files: Sequence[DeltaLogFile]) -> list[tuple[DeltaLogFile, ...]]:
+    found: list[tuple[DeltaLogFile, ...]] = []
+    parts: dict[tuple[int, int], dict[int, DeltaLogFile]] = {}
     for file in files:
         if file.kind != "checkpoint":
             continue
@@ -253,7 +253,9 @@ def _checkpoints(files: Sequence[LogFile]) -> list[tuple[LogFile, ...]]:
     return sorted(found, key=checkpoint_rank)
 
 
-def _check_contiguous(commits: Sequence[LogFile], base: int, listing: LogListing, version_to_load: int | None) -> None:
+def _check_contiguous(
+    commits: Sequence[DeltaLogFile], base: int, listing: LogListing, version_to_load: int | None
+) -> None:
     if not commits:
         return
     versions = [commit.version for commit in commits]

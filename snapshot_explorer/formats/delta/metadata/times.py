@@ -16,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.delta.metadata.actions import broken_line, check_is_commit
-from snapshot_explorer.formats.delta.metadata.layout import LogFile
+from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, missing_version
 from snapshot_explorer.formats.delta.metadata.records import Metadata
@@ -256,7 +256,7 @@ class Times:
         return result
 
 
-def _modified(commits: Sequence[LogFile]) -> dict[int, int] | None:
+def _modified(commits: Sequence[DeltaLogFile]) -> dict[int, int] | None:
     """Return the adjusted file time of each version; None where the storage does not report all file times."""
     times = [commit.modified for commit in commits]
     if None in times:

@@ -22,7 +22,7 @@ _WRAPPER_SCALE = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedRecord:
     """A deleted record."""
 
     key: str
@@ -32,7 +32,7 @@ class Deleted:
     """The type of the value in Java, such as `int`: 0 of the type int means that there is no value."""
 
 
-def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[Deleted]:
+def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[DeletedRecord]:
     """Return the deleted records of a delete block."""
     try:
         version, size = _HEADER.unpack_from(block.content, 0)
@@ -45,7 +45,7 @@ def deleted_keys(block: LogBlock, path: str, limits: Limits) -> list[Deleted]:
         raise damaged_block(path, block, error) from error
 
 
-def _records(content: bytes, path: str, limits: Limits) -> Iterator[Deleted]:
+def _records(content: bytes, path: str, limits: Limits) -> Iterator[DeletedRecord]:
     at = 0
     while True:
         count, at = varint(content, at)
@@ -59,7 +59,7 @@ def _records(content: bytes, path: str, limits: Limits) -> Iterator[Deleted]:
             key, at = _optional_text(content, at)
             _, at = _optional_text(content, at)
             ordering, java_type, at = _wrapped(content, at, 0)
-            yield Deleted(key or "", ordering, java_type)
+            yield DeletedRecord(key or "", ordering, java_type)
 
 
 def _optional_text(content: bytes, at: int) -> tuple[str | None, int]:

@@ -19,7 +19,7 @@ from snapshot_explorer.formats.files.parquet_file import ParquetOpener
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.columns import conform
 from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
-from snapshot_explorer.formats.hudi.files.delete_blocks import Deleted, deleted_keys
+from snapshot_explorer.formats.hudi.files.delete_blocks import DeletedRecord, deleted_keys
 from snapshot_explorer.formats.hudi.metadata import log_format
 from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, container_of, damaged_block
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, avro_type, parse_fields
@@ -32,7 +32,7 @@ _ROLLBACK = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogFile:
+class HudiLogFile:
     """A log file to read. Picklable."""
 
     path: str
@@ -57,11 +57,11 @@ class LogRecords:
     """Whether the records lack columns that were not changed."""
 
 
-LogItem = LogRecords | list[Deleted]
+LogItem = LogRecords | list[DeletedRecord]
 """What a block contains."""
 
 
-def read_logs(storage: Storage, files: Sequence[LogFile], fields: Sequence[HudiField]) -> list[LogItem]:
+def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[HudiField]) -> list[LogItem]:
     """Return the contents of the blocks of a slice's log files that count, in order.
 
     Args:
@@ -85,7 +85,7 @@ def read_logs(storage: Storage, files: Sequence[LogFile], fields: Sequence[HudiF
     return [item for _, item in items]
 
 
-def _counts(instant: str, file: LogFile) -> bool:
+def _counts(instant: str, file: HudiLogFile) -> bool:
     if not instant.isascii() or not instant.isdigit():
         return False
     time = int(instant)

@@ -91,7 +91,7 @@ class HudiSource:
         config: TableConfig,
         timeline: Timeline,
         archived: ArchiveListing,
-        reader: "CommitReader",
+        reader: "HudiCommitReader",
     ) -> None:
         """Bind to a listing. Reads nothing."""
         self.storage = storage
@@ -266,7 +266,7 @@ def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile |
     )
 
 
-class CommitReader:
+class HudiCommitReader:
     """What was read of a table's commits, over all listings: files of the timeline do not change."""
 
     def __init__(self, storage: Storage) -> None:
@@ -281,7 +281,7 @@ class HudiHistory:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._lock = threading.Lock()
-        self._reader = CommitReader(storage)
+        self._reader = HudiCommitReader(storage)
         self._source: HudiSource | None = None
 
     def current(self) -> HudiSource:

@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.formats.hudi.files.delete_blocks import Deleted
+from snapshot_explorer.formats.hudi.files.delete_blocks import DeletedRecord
 from snapshot_explorer.formats.hudi.files.log_files import LogItem, LogRecords
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_type
 from snapshot_explorer.formats.hudi.scan.merge_rules import HudiMergeRules
@@ -112,7 +112,7 @@ class SliceMerge:
             else:
                 self._entries[key] = self._filled(known, entry)
 
-    def _add_deletes(self, deleted: Sequence[Deleted]) -> None:
+    def _add_deletes(self, deleted: Sequence[DeletedRecord]) -> None:
         check_deletes(self.keys)
         for item in deleted:
             key = deleted_key(item.key, self.keys)

@@ -11,7 +11,7 @@ from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
-from snapshot_explorer.formats.hudi.files.log_files import LogFile
+from snapshot_explorer.formats.hudi.files.log_files import HudiLogFile
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.file_names import LogName, log_name
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
@@ -224,7 +224,7 @@ def _split(
 def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:
     return LogMerge(
         logs=tuple(
-            LogFile(
+            HudiLogFile(
                 path=file.path,
                 # Up to table version 7 rollbacks append to log files.
                 size_bytes=file.size_bytes if source.config.has_completion_times else None,

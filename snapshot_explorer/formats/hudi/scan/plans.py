@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from snapshot_explorer.formats.hudi.files.data_files import BaseFile
-from snapshot_explorer.formats.hudi.files.log_files import LogFile
+from snapshot_explorer.formats.hudi.files.log_files import HudiLogFile
 from snapshot_explorer.formats.hudi.metadata.types import HudiField
 from snapshot_explorer.formats.hudi.scan.merge_rules import HudiMergeRules
 from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys
@@ -16,7 +16,7 @@ from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys
 class LogMerge:
     """The log files of a slice, and how they are merged into its base file. Picklable."""
 
-    logs: tuple[LogFile, ...]
+    logs: tuple[HudiLogFile, ...]
     """The log files, in order."""
     rules: HudiMergeRules
     """How records are merged."""

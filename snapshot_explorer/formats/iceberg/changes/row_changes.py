@@ -17,7 +17,7 @@ from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
 from snapshot_explorer.formats.iceberg.changes.file_changes import covers
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles
+from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
@@ -136,7 +136,7 @@ def _appended(source: Source, snapshot: IcebergSnapshot, wanted: _RangeRead, com
     has_condition = wanted.predicate is not None
     changed = changed_files(source, [snapshot], deletes=False, statistics=has_condition)
     rows = changed.data.filter(pc.equal(changed.data.column("status"), ADDED))
-    live = LiveFiles(
+    live = IcebergLiveFiles(
         data=rows.select([*LIVE.names, *(STATISTICS.names if has_condition else ())]),
         deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
         partitions=changed.partitions.arrays(),

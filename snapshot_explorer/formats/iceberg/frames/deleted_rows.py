@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, LiveFiles
+from snapshot_explorer.formats.iceberg.metadata.entries import EQUALITY_DELETES, IcebergLiveFiles
 
 _FILE_PATH = 2147483546
 """The field id of the column of position deletes that names the data file."""
@@ -21,12 +21,12 @@ class Applying:
     """Pairs of a data file and a delete file that applies to it, sorted by both."""
 
     data: _Places
-    """The row of the data file in `LiveFiles.data`."""
+    """The row of the data file in `IcebergLiveFiles.data`."""
     deletes: _Places
-    """The row of the delete file in `LiveFiles.deletes`."""
+    """The row of the delete file in `IcebergLiveFiles.deletes`."""
 
 
-def applying(live: LiveFiles, unpartitioned: Collection[int]) -> Applying:
+def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying:
     """Return which delete files apply to which data files.
 
     Where a deletion vector applies, position delete files do not. Equality deletes of unpartitioned specs apply to

@@ -13,7 +13,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applying
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
-from snapshot_explorer.formats.iceberg.metadata.entries import LiveFiles
+from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
 from snapshot_explorer.formats.iceberg.metadata.partitioning import (
@@ -89,7 +89,7 @@ def change_words(rows: pa.Table) -> pa.Array:
     return pc.if_else(removed, "remove", "add")
 
 
-def files_frame(metadata: TableMetadata, live: LiveFiles) -> pa.Table:
+def files_frame(metadata: TableMetadata, live: IcebergLiveFiles) -> pa.Table:
     """Return the FILES frame of a version.
 
     `deletion_vector` is where the deletion vector of a file is, otherwise the delete files that apply to it;
@@ -112,7 +112,9 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     return pa.array(found, pa.int64()).take(ids.indices)
 
 
-def in_partitions(metadata: TableMetadata, live: LiveFiles, schema: IcebergSchema, predicate: Predicate) -> LiveFiles:
+def in_partitions(
+    metadata: TableMetadata, live: IcebergLiveFiles, schema: IcebergSchema, predicate: Predicate
+) -> IcebergLiveFiles:
     """Return the live files whose partition might contain a row that matches a condition."""
     current = parse_schema(metadata.current_schema)
     data = live.data
@@ -158,7 +160,7 @@ def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(found.values()), list(found))
 
 
-def _deletions(metadata: TableMetadata, live: LiveFiles) -> tuple[pa.Array, pa.Array]:
+def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Array, pa.Array]:
     """Return where the deletions of each data file are, and how many rows its deletion vector removes."""
     count = len(live.data)
     unpartitioned = [number for number, raw in metadata.specs.items() if parse_spec(raw).is_unpartitioned]

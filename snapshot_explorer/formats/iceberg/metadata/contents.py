@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, MissingFileError
-from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, LiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.locations import Locations
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA, read_manifest_lists
 from snapshot_explorer.formats.iceberg.metadata.manifests import Entries, live, needed, read_manifests
@@ -71,7 +71,7 @@ def entries_of(
 
 def live_files(
     source: Source, snapshot: IcebergSnapshot | None, *, statistics: bool, deletes: bool = True
-) -> LiveFiles:
+) -> IcebergLiveFiles:
     """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
 
     Args:
@@ -85,13 +85,13 @@ def live_files(
     return live_of(source, manifests.filter(of_data), rest, statistics=statistics)
 
 
-def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> LiveFiles:
+def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> IcebergLiveFiles:
     """Return the live files in manifests of data files and of delete files."""
     tuples = PartitionTuples()
     data = entries_of(source, of_data, statistics=statistics, partitions=tuples)
     delete_files = entries_of(source, of_deletes, statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
-    return LiveFiles(
+    return IcebergLiveFiles(
         data=live(data.rows).select(names if statistics else LIVE.names),
         deletes=live(delete_files.rows).select(names),
         partitions=tuples.arrays(),
@@ -113,7 +113,7 @@ def version_metadata(source: Source, snapshot: IcebergSnapshot | None) -> Versio
     )
 
 
-def _live(source: Source, snapshot: IcebergSnapshot | None, statistics: bool) -> LiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
+def _live(source: Source, snapshot: IcebergSnapshot | None, statistics: bool) -> IcebergLiveFiles:  # noqa: FBT001 - as `VersionMetadata.live`
     return live_files(source, snapshot, statistics=statistics)
 
 

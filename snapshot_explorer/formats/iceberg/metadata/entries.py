@@ -59,7 +59,7 @@ LIVE = pa.schema(
 `path` is the text that is recorded, and the only one to compare: with `referenced_data_file` and the `file_path` of
 position deletes. `location` is the path for `Storage.open` and `Storage.read`: relative to the table's folder, or the
 full location of an external file. `file_format` is in lower case: parquet, orc, avro or puffin. `partition` is a row of
-`LiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
+`IcebergLiveFiles.partitions[spec_id]`: two files are in the same partition if `spec_id` and `partition` are equal.
 `sequence_number` is the data sequence number and decides which deletes apply. `file_sequence_number` is that of the
 commit that added the file, and null where its writer did not record it, as Iceberg before 1.1. `size_bytes` is
 recorded by the writer and may be wrong. `first_row_id` is resolved, and null where the version has no row ids. A file
@@ -69,7 +69,7 @@ Source: iceberg specification, "Manifests"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveFiles:
+class IcebergLiveFiles:
     """The live files of a version."""
 
     data: pa.Table
@@ -103,5 +103,5 @@ class VersionMetadata:
     """The table's current schema: partition fields take the type of their source from it."""
     properties: Mapping[str, str]
     """The table's properties, such as `schema.name-mapping.default`."""
-    live: Callable[[bool], LiveFiles]
+    live: Callable[[bool], IcebergLiveFiles]
     """Returns the live files, with or without statistics of data files. Reads the manifests when called."""

@@ -143,7 +143,7 @@ def partition_columns(
 
     Args:
         schema: The table's current schema, whose types partition values have.
-        stored: The distinct partitions, as in `LiveFiles.partitions`.
+        stored: The distinct partitions, as in `IcebergLiveFiles.partitions`.
         others: Schemas that may have columns that the current one no longer has.
     """
     return [_column(field, (schema, *others), stored) for field in spec.fields]

@@ -181,7 +181,7 @@ def stored_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
     """Return partition values as manifests store them in the Arrow type of a type.
 
     Args:
-        values: Values as in `LiveFiles.partitions`: bool, int64, float64, string or binary.
+        values: Values as in `IcebergLiveFiles.partitions`: bool, int64, float64, string or binary.
     """
     target = arrow_type(data_type)
     try:

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn, c
 from snapshot_explorer.formats.iceberg.deletes.index import PUFFIN, DeleteIndex, Deletes
 from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, FileFormat
 from snapshot_explorer.formats.iceberg.files.field_ids import NAME_MAPPING, id_rules
-from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, LiveFiles, VersionMetadata
+from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     PartitionColumn,
     Spec,
@@ -58,7 +58,9 @@ class IcebergPartitions:
         return indices
 
 
-def partitions_of(metadata: VersionMetadata, schemas: Sequence[IcebergSchema], live: LiveFiles) -> IcebergPartitions:
+def partitions_of(
+    metadata: VersionMetadata, schemas: Sequence[IcebergSchema], live: IcebergLiveFiles
+) -> IcebergPartitions:
     """Return the distinct partitions of a version's files.
 
     Args:
@@ -113,7 +115,7 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
     return ReadPlan(splits=tuple(splits), skipped=skipped)
 
 
-def _check_readable(live: LiveFiles) -> None:
+def _check_readable(live: IcebergLiveFiles) -> None:
     for files in (live.data, live.deletes):
         encrypted = files.filter(pc.is_valid(files.column("key_metadata")))
         if len(encrypted):
@@ -132,7 +134,7 @@ def _check_readable(live: LiveFiles) -> None:
 
 
 def context_of(
-    metadata: VersionMetadata, schema: IcebergSchema, schemas: Sequence[IcebergSchema], live: LiveFiles
+    metadata: VersionMetadata, schema: IcebergSchema, schemas: Sequence[IcebergSchema], live: IcebergLiveFiles
 ) -> Context:
     """Return what all splits of a version share.
 
@@ -151,7 +153,7 @@ def context_of(
 
 
 def _equality_columns(
-    live: LiveFiles, schema: IcebergSchema, schemas: Sequence[IcebergSchema]
+    live: IcebergLiveFiles, schema: IcebergSchema, schemas: Sequence[IcebergSchema]
 ) -> dict[int, EqualityColumn]:
     """Return the columns that equality deletes compare: of the version's schema, or of the newest one that had it.
 
@@ -203,7 +205,7 @@ def _is_alike(one: IcebergField, other: IcebergField) -> bool:
 
 
 def _reasons(
-    live: LiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
+    live: IcebergLiveFiles, schema: IcebergSchema, partitions: IcebergPartitions, predicate: Predicate | None
 ) -> npt.NDArray[np.object_]:
     """Return for each data file why it is not read; None where it is."""
     files = live.data
@@ -235,7 +237,9 @@ def _constant_ids(partitions: IcebergPartitions) -> set[int]:
     }
 
 
-def _splits(files: pa.Table, live: LiveFiles, context: Context, partitions: IcebergPartitions) -> Iterator[Split]:
+def _splits(
+    files: pa.Table, live: IcebergLiveFiles, context: Context, partitions: IcebergPartitions
+) -> Iterator[Split]:
     unpartitioned = {spec_id for spec_id, spec in partitions.specs.items() if spec.is_unpartitioned}
     index = DeleteIndex(live.deletes, unpartitioned)
     constants: dict[tuple[int, int], Mapping[int, pa.Scalar]] = {}

@@ -73,7 +73,7 @@ class PaimonDataFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class RowGroupSelection:
     """Which row groups of a Parquet file are read; files of other formats are read whole."""
 
     keep: Positions | None = None
@@ -135,7 +135,12 @@ class PaimonColumns:
 
 
 def batches(
-    storage: Storage, file: PaimonDataFile, columns: PaimonColumns, *, legacy_zones: bool, chosen: Chosen | None = None
+    storage: Storage,
+    file: PaimonDataFile,
+    columns: PaimonColumns,
+    *,
+    legacy_zones: bool,
+    chosen: RowGroupSelection | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a data file in file order, each batch after the position of its first row.
 
@@ -237,7 +242,7 @@ def _check_names(file: PaimonDataFile, there: Sequence[str], fields: Sequence[Pa
 
 
 def _parquet(
-    storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: Chosen | None
+    storage: Storage, file: PaimonDataFile, columns: PaimonColumns, chosen: RowGroupSelection | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     with opened(storage, file) as source:
         parquet = columns.opener.opened(source)
@@ -250,7 +255,9 @@ def _parquet(
             yield from _placed(parquet.batches(columns.names, groups, rows), file, start, start + rows)
 
 
-def _runs(reader: "pq.ParquetFile", columns: PaimonColumns, chosen: Chosen | None) -> Iterator[row_groups.Run]:
+def _runs(
+    reader: "pq.ParquetFile", columns: PaimonColumns, chosen: RowGroupSelection | None
+) -> Iterator[row_groups.Run]:
     if chosen is None or chosen.predicate is None:
         yield from row_groups.runs(reader.metadata, None if chosen is None else chosen.keep)
         return

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon.frames.deleted_rows import (
     row_counts,
 )
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.contents import Changes, Lists, read_changes
+from snapshot_explorer.formats.paimon.metadata.contents import Changes, ManifestLists, read_changes
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
@@ -152,7 +152,7 @@ def _watermark(millis: int | None) -> datetime | None:
     return from_millis(millis)
 
 
-def manifests_frame(snapshot: PaimonSnapshot, lists: Lists, schema: PaimonSchema) -> pa.Table:
+def manifests_frame(snapshot: PaimonSnapshot, lists: ManifestLists, schema: PaimonSchema) -> pa.Table:
     """Return the MANIFESTS frame of a version. Its index manifest comes last, with unknown size."""
     rows = lists.manifests
     kinds = np.repeat(np.array(lists.names, object), lists.counts)

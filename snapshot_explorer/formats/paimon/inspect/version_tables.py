@@ -25,7 +25,7 @@ from snapshot_explorer.formats.paimon.inspect.texts import (
 )
 from snapshot_explorer.formats.paimon.inspect.types import schema_of
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
-from snapshot_explorer.formats.paimon.metadata.contents import Lists, PaimonState
+from snapshot_explorer.formats.paimon.metadata.contents import ManifestLists, PaimonState
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, arrow_type
@@ -57,7 +57,7 @@ _INDEX = pa.schema(
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Any]"
 
 
-def manifests(lists: Lists, schema: PaimonSchema) -> pa.Table:
+def manifests(lists: ManifestLists, schema: PaimonSchema) -> pa.Table:
     """Return a row per manifest: of the base list, the delta list, the changelog list."""
     rows = lists.manifests
     fields = [schema.field(name) for name in schema.partition_keys]

@@ -26,7 +26,7 @@ _BITMAP_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class BitmapContainer:
     """The numbers of a bitmap with the same upper half."""
 
     numbers: Positions
@@ -35,7 +35,7 @@ class Container:
     """Whether Java stores them as runs."""
 
 
-Bitmap = Mapping[int, Container]
+Bitmap = Mapping[int, BitmapContainer]
 """Containers by their upper halves, ascending."""
 
 
@@ -54,7 +54,7 @@ def parse(content: bytes) -> Bitmap:
         flags = np.frombuffer(content[4 : 4 + (count + 7) // 8], np.uint8)
         runs = np.unpackbits(flags, bitorder="little")[:count].astype(bool)
     return {
-        key: Container(numbers=part, is_run=is_run)
+        key: BitmapContainer(numbers=part, is_run=is_run)
         for key, part, is_run in zip(upper.tolist(), parts, runs.tolist(), strict=True)
     }
 
@@ -72,14 +72,14 @@ def union(left: Bitmap, right: Bitmap) -> Bitmap:
     return together
 
 
-def joined(left: Container, right: Container) -> Container:
+def joined(left: BitmapContainer, right: BitmapContainer) -> BitmapContainer:
     """Return the union of two containers with the same upper half, before optimization."""
     numbers = np.union1d(left.numbers, right.numbers)
     is_run = left.is_run or right.is_run
     other = right if left.is_run else left
     if is_run and not other.is_run and len(other.numbers) > GREATEST_ARRAY:
         is_run = False  # runs join a bitmap as bits
-    return _efficient(Container(numbers=numbers, is_run=is_run))
+    return _efficient(BitmapContainer(numbers=numbers, is_run=is_run))
 
 
 def run_count(numbers: Positions) -> int:
@@ -87,22 +87,22 @@ def run_count(numbers: Positions) -> int:
     return int(np.count_nonzero(np.diff(numbers) != 1)) + 1
 
 
-def _efficient(container: Container) -> Container:
+def _efficient(container: BitmapContainer) -> BitmapContainer:
     """Return a container built from runs as runs, unless another form is smaller."""
     if not container.is_run:
         return container
     count = len(container.numbers)
     size = 2 + 4 * run_count(container.numbers)
-    return Container(numbers=container.numbers, is_run=size <= min(_BITMAP_BYTES, 2 + 2 * count))
+    return BitmapContainer(numbers=container.numbers, is_run=size <= min(_BITMAP_BYTES, 2 + 2 * count))
 
 
-def optimised(container: Container) -> Container:
+def optimised(container: BitmapContainer) -> BitmapContainer:
     """Return a container in the form that Java writes."""
     if container.is_run:
         return _efficient(container)
     count = len(container.numbers)
     size = _BITMAP_BYTES if count > GREATEST_ARRAY else 2 * count
-    return Container(numbers=container.numbers, is_run=2 + 4 * run_count(container.numbers) < size)
+    return BitmapContainer(numbers=container.numbers, is_run=2 + 4 * run_count(container.numbers) < size)
 
 
 def serialised(bitmap: Bitmap) -> bytes:
@@ -126,7 +126,7 @@ def serialised(bitmap: Bitmap) -> bytes:
     return b"".join([start, heads, offsets, *bodies])
 
 
-def body_of(container: Container) -> bytes:
+def body_of(container: BitmapContainer) -> bytes:
     """Return the serialized numbers of a container, without a header."""
     numbers: npt.NDArray[np.int64] = container.numbers
     if container.is_run:

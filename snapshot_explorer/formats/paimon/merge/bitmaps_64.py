@@ -20,7 +20,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.roaring import check_total, container
 from snapshot_explorer.formats.paimon.merge.bitmaps import (
     GREATEST_ARRAY,
-    Container,
+    BitmapContainer,
     body_of,
     joined,
     optimised,
@@ -207,7 +207,7 @@ class Bitmap64:
     """None without numbers."""
     places: Mapping[bytes, int]
     """Slots by key, from the tree."""
-    slots: Sequence[Container | None]
+    slots: Sequence[BitmapContainer | None]
     """Containers in the order of allocation, with gaps."""
     last: int = -1
     """The last allocated slot. Slots after it are unused."""
@@ -237,12 +237,12 @@ def parse(content: bytes) -> Bitmap64:
     return Bitmap64(tree=tree, places=indices, slots=slots, last=last)
 
 
-def _slots(content: bytes, index: int) -> tuple[list[Container | None], int]:
+def _slots(content: bytes, index: int) -> tuple[list[BitmapContainer | None], int]:
     arrays, mark, size = _SLOTS.unpack_from(content, index)
     index += _SLOTS.size
     if arrays != 1 or mark != _NOT_TRIMMED or size > len(content) - index:
         raise CorruptBytesError(f"{size} slots in {arrays} arrays of the mark {mark}")
-    slots: list[Container | None] = []
+    slots: list[BitmapContainer | None] = []
     total = 0
     for _ in range(size):
         if content[index : index + 1] == b"\x00":
@@ -259,7 +259,7 @@ def _slots(content: bytes, index: int) -> tuple[list[Container | None], int]:
     return slots, last
 
 
-def _container(content: bytes, index: int) -> tuple[Container, int]:
+def _container(content: bytes, index: int) -> tuple[BitmapContainer, int]:
     mark, kind, count = _SLOT.unpack_from(content, index)
     index += _SLOT.size
     is_run = kind == _RUNS
@@ -268,7 +268,7 @@ def _container(content: bytes, index: int) -> tuple[Container, int]:
     numbers, end = container(content, index, count, is_run=is_run)
     if is_run and run_count(numbers) != int.from_bytes(content[index : index + 2], "little"):
         raise CorruptBytesError("runs that touch")
-    return Container(numbers=numbers, is_run=is_run), end
+    return BitmapContainer(numbers=numbers, is_run=is_run), end
 
 
 def _kind(count: int, *, is_run: bool) -> int:
@@ -314,6 +314,6 @@ def serialised(bitmap: Bitmap64) -> bytes:
     return b"".join([*start, *slots, _END.pack(count, 0, bitmap.last)])
 
 
-def _written(held: Container) -> bytes:
+def _written(held: BitmapContainer) -> bytes:
     count = len(held.numbers)
     return _SLOT.pack(1, _kind(count, is_run=held.is_run), count) + body_of(held)

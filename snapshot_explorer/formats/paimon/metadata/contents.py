@@ -71,7 +71,7 @@ class PaimonState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lists:
+class ManifestLists:
     """The manifest lists of a version."""
 
     names: tuple[str, ...]
@@ -95,7 +95,7 @@ class Changes:
     """For each commit, whether its manifest list and manifests still exist."""
 
 
-def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[str]) -> Lists:
+def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[str]) -> ManifestLists:
     """Return the manifest lists of these kinds (base, delta, changelog) of a version. One concurrent request each.
 
     For a version kept only by a tag or a changelog, the lists that Paimon has removed are left out.
@@ -113,14 +113,16 @@ def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[st
     for path, content, (_, _, size) in zip(paths, contents, chosen, strict=True):
         check_size(path, len(content), size, by=_METADATA)
     rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
-    return Lists(names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts))
+    return ManifestLists(
+        names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts)
+    )
 
 
 def read_state(
     storage: Storage,
     snapshot: PaimonSnapshot,
     *,
-    lists: Lists | None = None,
+    lists: ManifestLists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
@@ -144,7 +146,7 @@ def read_written(
     storage: Storage,
     snapshot: PaimonSnapshot,
     *,
-    lists: Lists | None = None,
+    lists: ManifestLists | None = None,
     with_indexes: bool = True,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
@@ -169,7 +171,7 @@ def read_written(
     return PaimonState(entries=entries, indexes=indexes, unread=len(names) - len(files), files=total)
 
 
-def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> Lists:
+def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists:
     """Return the base and delta lists of a version, which name all manifests of its files. Two concurrent requests."""
     if snapshot.file_kind == "changelog":
         raise SnapshotNotFoundError(

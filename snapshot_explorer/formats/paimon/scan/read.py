@@ -236,7 +236,7 @@ def _evolved(
         data_files.check_schema(storage, file, plan.file_schemas[file.schema_id].fields)
     chosen = None
     if only is not None:
-        chosen = data_files.Chosen(
+        chosen = data_files.RowGroupSelection(
             keep=only if isinstance(only, np.ndarray) else None,
             predicate=None if isinstance(only, np.ndarray) else only,
             names=there.unchanged,

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors, vectors_of
 from snapshot_explorer.formats.paimon.frames.files import changes_frame
 from snapshot_explorer.formats.paimon.metadata.contents import (
-    Lists,
+    ManifestLists,
     PaimonState,
     check_known,
     read_changes,
@@ -171,7 +171,7 @@ def _planned(
 def filtered_state(
     storage: Storage,
     snapshot: PaimonSnapshot,
-    lists: Lists,
+    lists: ManifestLists,
     schema: PaimonSchema,
     predicate: Predicate | None,
     columns: Sequence[str] | None = FILE_COLUMNS,

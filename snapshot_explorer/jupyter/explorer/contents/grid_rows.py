@@ -320,7 +320,7 @@ def _value(text: str, item: pa.Field) -> pa.Scalar:
     """Return a text as a value of a column.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: It is not a value of the column.
     """
     for spelled in (text, f"{text}Z"):
         try:
