@@ -20,7 +20,7 @@ DEPENDENCIES = (
 """What the package requires."""
 OPTIONAL = (
     "adlfs", "botocore", "datasketches", "gcsfs", "ipykernel", "ipython", "jupyterlab", "notebook",
-    "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
+    "obstore", "pyiceberg", "pypaimon-rust", "pyspark", "s3fs", "traitlets",
 )  # fmt: skip
 """What it uses where it is installed, directly or through its dependencies."""
 _JAVA_SECONDS = 10

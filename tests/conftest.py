@@ -221,6 +221,16 @@ def s3_endpoint():
     server.stop()
 
 
+@pytest.fixture(params=["obstore", "s3fs"])
+def s3_client(request, monkeypatch):
+    """The package that reads S3."""
+    if request.param == "obstore":
+        pytest.importorskip("obstore")
+    else:
+        monkeypatch.setitem(sys.modules, "obstore", None)
+    return request.param
+
+
 @pytest.fixture
 def s3(s3_endpoint):
     """A client of the S3 API, the name of a fresh bucket, and the storage options that open it."""

@@ -1,6 +1,7 @@
-"""Read-only files below one root, over fsspec: concurrent reads of many small files, and translated errors.
+"""Read-only files below one root, over fsspec and obstore: concurrent reads of many small files, and translated errors.
 
-`location` parses and checks paths, `files` reads from the local disk and from fsspec, `failures` translates errors.
+`location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3 through
+obstore, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
@@ -31,9 +32,10 @@ from snapshot_explorer.storage.failures import (
     missing_backend,
     storage_error,
 )
-from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, connect, local_size
+from snapshot_explorer.storage.files import Entry, FileNames, Files, LocalFiles, RemoteFiles, local_size
 from snapshot_explorer.storage.location import (
     LOCAL,
+    Location,
     check_wrapper,
     full_text,
     is_full_location,
@@ -43,6 +45,7 @@ from snapshot_explorer.storage.location import (
     resolve_location,
     shortened,
 )
+from snapshot_explorer.storage.object_stores import ObjectStoreFiles, settings
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, load_of
@@ -109,9 +112,9 @@ class Storage:
     Requests to remote storage are retried after transient errors: throttling (503, 429, SlowDown), a server error
     (500, 502, 504), a timeout, a broken connection, or an HTML page in place of a file. There are five attempts,
     with waits of 0.1, 0.2, 0.4 and 0.8 seconds, each 50 % longer or shorter at random. No attempt starts more than 30
-    seconds after the first. Each attempt on S3 is up to five requests: botocore waits up to 1, 2, 4 and 8 seconds
-    between them, unless `config_kwargs` in the options sets other values. Refused connections and unknown hosts are
-    only retried here, so that a wrong endpoint fails within 5 seconds; the clients of Azure and Google retry nothing.
+    seconds after the first. Each attempt on S3 is up to five requests, unless `config_kwargs` in the options sets
+    another number: botocore waits up to 1, 2, 4 and 8 seconds between them, obstore up to 0.2, 0.4, 0.8 and 1.6.
+    Refused connections and unknown hosts fail within 5 seconds; the clients of Azure and Google retry nothing.
     Denied access and missing credentials are never retried.
     """
 
@@ -147,9 +150,10 @@ class Storage:
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
         self._file_names = FileNames()
-        ensure_backend(self._location.protocol)
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
+        if settings(self._location, self._options) is None:
+            ensure_backend(self._location.protocol)
         self._mask = Mask({"options": self._options, "passed": dict(options or {})}, self._location.hidden)
 
     def __repr__(self) -> str:
@@ -392,7 +396,7 @@ class Storage:
         location = self._location
         failure: SnapshotExplorerError
         try:
-            files = connect(location, self._options)
+            files = _files(location, self._options)
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
             return _Connection(files, files.base(location), pool, ByteBudget(_AHEAD_BYTES))
         except (SnapshotExplorerError, MemoryError):
@@ -498,6 +502,14 @@ class Storage:
         if connection.pool is None or len(paths) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(path) for path in paths]
         return _concurrently(connection.pool, connection.files.workers, operation, paths)
+
+
+def _files(location: Location, options: Mapping[str, Any]) -> Files:
+    if location.protocol == LOCAL:
+        return LocalFiles()
+    others = partial(RemoteFiles, location, options)
+    connection = settings(location, options)
+    return others() if connection is None else ObjectStoreFiles(connection, others)
 
 
 def _read_if_present(files: Files, address: str) -> bytes | None:

@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,7 +19,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import azure, gcs, s3
 from snapshot_explorer.storage.failures import UnexpectedResponseError
-from snapshot_explorer.storage.location import LOCAL, QUOTED, Location, shortened
+from snapshot_explorer.storage.location import QUOTED, Location, shortened
 from snapshot_explorer.storage.ranges import TAIL_BYTES
 from snapshot_explorer.visible import logger_of
 
@@ -245,10 +246,64 @@ def _local_entry(item: os.DirEntry[str]) -> Entry | None:
     return Entry._make((item.name, is_folder, None if is_folder else status.st_size, modified))
 
 
-class RemoteFiles:
-    """A file system of fsspec, read-only, without its listings cache and its globs."""
+class RangedFiles(ABC):
+    """Remote files that are read in ranges, each a request."""
 
     workers = WORKERS
+
+    @abstractmethod
+    def read(self, address: str, end: int | None = None) -> bytes:
+        """Return a file's bytes, or those before an end, in one request."""
+
+    @abstractmethod
+    def read_range(self, address: str, start: int, end: int) -> bytes:
+        """Return a part of a file, in one request."""
+
+    @abstractmethod
+    def size(self, address: str) -> int | None:
+        """Return the size of a file; None if the storage does not report it."""
+
+    def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
+        """Return a small file's bytes, or its bytes up to the end, or the end of a large file. One request.
+
+        Without a size and an end a request for the size comes first.
+        """
+        if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
+            content = self.read(address, end)
+            if len(content) < end:
+                self._check_complete(address, len(content))
+            return pa.BufferReader(content)
+        size = self.size(address) if size_bytes is None else size_bytes
+        if size is None or size <= _WHOLE_FILE_BYTES:
+            content = self.read(address)
+            if size is not None and len(content) != size:
+                self._check_complete(address, len(content))
+            return pa.BufferReader(content)
+        return self._tail(address, size, is_certain=size_bytes is None)
+
+    def _tail(self, address: str, size: int, *, is_certain: bool) -> "Tail":
+        """Return the end of a file. A size in the metadata may be wrong: it is checked if the end is not there."""
+        start = max(size - TAIL_BYTES, 0)
+        try:
+            return Tail(size, self.read_range(address, start, size))
+        except Exception:  # a library may raise anything for a range that the file does not have
+            there = size if is_certain else self.size(address)
+            if there is None or there == size:
+                raise
+        return self._tail(address, there, is_certain=True)
+
+    def _check_complete(self, address: str, size: int) -> None:
+        """Raise UnexpectedResponseError if the file has another size than the bytes read. One request.
+
+        The size in the metadata may be wrong, so it alone proves nothing.
+        """
+        there = self.size(address)
+        if there is not None and there != size:
+            raise UnexpectedResponseError(f"the storage answered with {size:,} of {there:,} bytes")
+
+
+class RemoteFiles(RangedFiles):
+    """A file system of fsspec, read-only, without its listings cache and its globs."""
 
     def __init__(self, root: Location, options: Mapping[str, Any]) -> None:
         """Create the file system; some protocols connect here."""
@@ -328,35 +383,10 @@ class RemoteFiles:
         return bool(self._fs.info(self._literal(address))["type"] == "file")
 
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
-        """Return a small file's bytes, or its bytes up to the end, or the end of a large file. One request.
-
-        Without a size and an end a request for the size comes first.
-        """
+        """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""
         if self._protocol == "memory":
             return pa.BufferReader(self.read(address))
-        if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
-            content = self.read(address, end)
-            if len(content) < end:
-                self._check_complete(address, len(content))
-            return pa.BufferReader(content)
-        size = self._size(address) if size_bytes is None else size_bytes
-        if size is None or size <= _WHOLE_FILE_BYTES:
-            content = self.read(address)
-            if size is not None and len(content) != size:
-                self._check_complete(address, len(content))
-            return pa.BufferReader(content)
-        return self._tail(address, size, is_certain=size_bytes is None)
-
-    def _tail(self, address: str, size: int, *, is_certain: bool) -> "Tail":
-        """Return the end of a file. A size in the metadata may be wrong: it is checked if the end is not there."""
-        start = max(size - TAIL_BYTES, 0)
-        try:
-            return Tail(size, self.read_range(address, start, size))
-        except Exception:  # a library may raise anything for a range that the file does not have
-            there = size if is_certain else self._size(address)
-            if there is None or there == size:
-                raise
-        return self._tail(address, there, is_certain=True)
+        return super().open(address, size_bytes, end)
 
     def read_range(self, address: str, start: int, end: int) -> bytes:
         """Return a part of a file, in one request."""
@@ -367,18 +397,10 @@ class RemoteFiles:
             raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {end - start:,} bytes")
         return content
 
-    def _size(self, address: str) -> int | None:
+    def size(self, address: str) -> int | None:
+        """Return the size of a file; None if the storage does not report it."""
         size = self._fs.info(self._literal(address)).get("size")
         return size if isinstance(size, int) else None
-
-    def _check_complete(self, address: str, size: int) -> None:
-        """Raise UnexpectedResponseError if the file has another size than the bytes read. One request.
-
-        The size in the metadata may be wrong, so it alone proves nothing.
-        """
-        there = self._size(address)
-        if there is not None and there != size:
-            raise UnexpectedResponseError(f"the storage answered with {size:,} of {there:,} bytes")
 
     def _literal(self, address: str) -> str:
         """Return the address if the file system reads every character of it literally."""
@@ -434,8 +456,3 @@ def _time(value: object) -> datetime | None:
     if not isinstance(found, datetime):
         return None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def connect(root: Location, options: Mapping[str, Any]) -> Files:
-    """Return the files of a location's storage."""
-    return LocalFiles() if root.protocol == LOCAL else RemoteFiles(root, options)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.storage.failures import ensure_backend
 from snapshot_explorer.storage.location import shortened
 
 _Setter = Callable[[dict[str, Any], Any], None]
@@ -179,6 +180,10 @@ _FURTHER: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """Options beside the arguments of the packages' file systems."""
+_USUAL: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"s3": frozenset({"key", "secret", "token", "anon", "endpoint_url", "client_kwargs", "config_kwargs"})}
+)
+"""Options that need no look at the package, whose import takes long."""
 _FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths"})
 """Options of every file system of fsspec."""
 
@@ -191,7 +196,9 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     names = _OBJECT_STORE.get(protocol)
     if names is None or not options:
         return dict(options)
-    own = _own_names(protocol)
+    own = _USUAL.get(protocol, frozenset()) | _FILE_SYSTEMS
+    if any(name not in own and str(name).lower() not in names for name in options) or protocol not in _USUAL:
+        own = _own_names(protocol)
     translated = {
         name: value
         for name, value in options.items()
@@ -207,6 +214,7 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_names(protocol: str) -> frozenset[str]:
+    ensure_backend(protocol)
     import fsspec  # noqa: PLC0415 - local tables do without it, and it takes long to import
 
     arguments: set[str] = set()

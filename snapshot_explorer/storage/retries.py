@@ -39,8 +39,8 @@ _NAMES = (
     "toomanyrequests",
 )
 """Parts of the names of transient errors, and of S3 error codes."""
-_TRIED_BY_BOTOCORE = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError"})
-"""Errors while connecting, which botocore has already retried."""
+_TRIED_BY_CLIENT = frozenset({"ConnectTimeoutError", "ProxyConnectionError", "SSLError", "UnreachableStoreError"})
+"""Errors while connecting, which botocore or obstore has already retried."""
 _FINAL = frozenset({"TooManyRedirects", "RecursionError", "UnsupportedFeatureError"})
 
 
@@ -68,7 +68,7 @@ def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed later: throttling, an overloaded server, a broken connection."""
     links = list(error_chain(error))
     classes = {one.__name__ for link in links for one in type(link).__mro__}
-    if not classes.isdisjoint(_TRIED_BY_BOTOCORE | _FINAL) or any(isinstance(link, PermissionError) for link in links):
+    if not classes.isdisjoint(_TRIED_BY_CLIENT | _FINAL) or any(isinstance(link, PermissionError) for link in links):
         return False
     names = [name.lower() for name in error_names(error)]
     if _any_contains(DENIED, names):

@@ -38,14 +38,17 @@ def prepare(filesystem: Any) -> None:
 def endpoint(filesystem: Any) -> str:
     """Return where a file system of s3fs sends its requests, without user and query; empty before it connects."""
     meta = getattr(getattr(filesystem, "_s3", None), "meta", None)
+    return shown_endpoint(str(meta.endpoint_url), meta.region_name) if meta else ""
+
+
+def shown_endpoint(address: str, region: str | None) -> str:
+    """Return an endpoint and its region for messages, without user and query; empty if it is no URL."""
     try:
-        url = urlsplit(str(meta.endpoint_url)) if meta else None
-        port = f":{url.port}" if url and url.port else ""
+        url = urlsplit(address)
+        port = f":{url.port}" if url.port else ""
     except ValueError:
         return ""
-    if url is None or not url.hostname or meta is None:
-        return ""
-    return f"endpoint {url.scheme}://{url.hostname}{port}, region {meta.region_name or 'none'}"
+    return f"endpoint {url.scheme}://{url.hostname}{port}, region {region or 'none'}" if url.hostname else ""
 
 
 def _leave_to_storage(caught_exception: Exception | None = None, **_: object) -> None:

@@ -296,6 +296,8 @@ NAMES = {"delta": "delta", "paimon": "shop.db/paimon", "iceberg": "iceberg"}
 OURS = """
 from snapshot_explorer import open_table
 import pyarrow, pyarrow.parquet, duckdb, s3fs
+try: import obstore.store
+except ImportError: pass
 options = {"key": "k", "secret": "s", "endpoint_url": url, "client_kwargs": {"region_name": "us-east-1"}}
 def run(work):
     table = open_table(f"s3://lake/{name}", storage_options=options)

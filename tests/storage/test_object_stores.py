@@ -110,12 +110,12 @@ FAILURES = {
     "s3 refused": (
         "s3://lake/t",
         {"key": "key", "secret": "secret", "endpoint_url": NOBODY},
-        "EndpointConnectionError: Could not connect",
+        "Error: Could not connect to the endpoint",
     ),
     "s3 unknown": (
         "s3://lake/t",
         {"key": "key", "secret": "secret", "endpoint_url": "http://nowhere.invalid"},
-        "EndpointConnectionError: Could not connect",
+        "Error: Could not connect to the endpoint",
     ),
     "s3 without credentials": (
         "s3://lake/t",

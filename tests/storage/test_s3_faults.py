@@ -16,7 +16,7 @@ from tests.support.effort import ended_if_it_hangs
 from tests.support.faulty_proxy import TRANSIENT, FaultyProxy
 from tests.support.paimon.table_builder import PaimonTable
 
-pytestmark = pytest.mark.s3
+pytestmark = [pytest.mark.s3, pytest.mark.usefixtures("s3_client")]
 
 RUNS = int(os.environ.get("SNAPSHOT_EXPLORER_S3_FAULT_RUNS", "1"))
 """How many runs at a rate there are. With more than one, every n-th request fails in every way, not some in a few."""
