@@ -112,7 +112,7 @@ class Bisection(FrameExports):
     """The part of it that opens the table."""
     is_on_each_row: bool
     """Whether the condition is one on each row, not on all rows together or on metadata."""
-    next_commands: tuple[str, ...] = ()
+    next_commands: tuple[str, ...]
     """Commands that show more, of versions that can be read."""
 
     @property
@@ -247,12 +247,7 @@ def bisect(
         if once is not None:
             passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
         found = _by_halving(test, versions, is_bad_given=bad is not None) if passed is None else passed
-    result = _result(source, condition, versions, found, good=good, call=call)
-    return replace(
-        result,
-        is_on_each_row=is_on_each_row,
-        next_commands=_next_commands(source, result, is_on_each_row=is_on_each_row),
-    )
+    return _result(source, condition, versions, found, good=good, call=call, is_on_each_row=is_on_each_row)
 
 
 def _check_order(good: int | None, bad: int | None) -> None:
@@ -279,22 +274,26 @@ class _Evaluations:
     def last_good(self) -> int | None:
         """Return the last version before the first one where it does not hold."""
         return max(
-            (one for one, holds in self.answers.items() if holds is False and (self.first is None or one < self.first)),
+            (
+                item
+                for item, holds in self.answers.items()
+                if holds is False and (self.first is None or item < self.first)
+            ),
             default=None,
         )
 
 
 def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
     holds = condition.holds(source, versions)
-    found = _Evaluations(dict(zip(versions, holds, strict=True)), {})
-    found.notes = {
+    result = _Evaluations(dict(zip(versions, holds, strict=True)), {})
+    result.notes = {
         version: "its files, or statistics of them, are not known"
-        for version, value in found.answers.items()
+        for version, value in result.answers.items()
         if value is None
     }
-    found.first = next((version for version, value in found.answers.items() if value), None)
-    found.on_numbers = condition.notes(source, versions)
-    return found
+    result.first = next((version for version, value in result.answers.items() if value), None)
+    result.on_numbers = condition.notes(source, versions)
+    return result
 
 
 class _Rows:
@@ -433,16 +432,16 @@ def _pass_over(
     if not is_asked and bytes_of_loads < len(versions) * _COMMIT_BYTES:
         return None
     condition = test.condition
-    found: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
+    result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
     if isinstance(condition, _Rows) and condition.partial is not None:
         most = len(versions) if is_asked else reading.loads
-        found = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=most)
-    if isinstance(found, str):
+        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=most)
+    if isinstance(result, str):
         if is_asked:
-            raise InvalidArgumentError(f"A single pass may not be exact here: {found}. Leave single_pass out.")
+            raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")
         return None
-    cost = found.size_bytes + len(versions) * _COMMIT_BYTES
-    return found if is_asked or cost < bytes_of_loads else None
+    cost = result.size_bytes + len(versions) * _COMMIT_BYTES
+    return result if is_asked or cost < bytes_of_loads else None
 
 
 def _by_pass(
@@ -460,9 +459,9 @@ def _by_pass(
         return None
     if is_bad_given and not holds[-1]:
         raise _not_bad(versions[-1], None)
-    found = _Evaluations(dict(zip(versions, holds, strict=True)), {})
-    found.first = next((version for version, value in found.answers.items() if value), None)
-    return found
+    result = _Evaluations(dict(zip(versions, holds, strict=True)), {})
+    result.first = next((version for version, value in result.answers.items() if value), None)
+    return result
 
 
 def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
@@ -472,28 +471,28 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
 
 def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating the last version, then of halving the versions before it."""
-    found = _Evaluations({}, {})
+    result = _Evaluations({}, {})
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
         end = len(versions) - 1
-        while end >= 0 and test.evaluate(versions[end], found) is None and not is_bad_given:
+        while end >= 0 and test.evaluate(versions[end], result) is None and not is_bad_given:
             end -= 1
         evaluating.advance()
-        if end < 0 or not found.answers[versions[end]]:
+        if end < 0 or not result.answers[versions[end]]:
             if is_bad_given:
-                raise _not_bad(versions[end], found.notes.get(versions[end]))
-            return found
+                raise _not_bad(versions[end], result.notes.get(versions[end]))
+            return result
         begin, failures = 0, 0
-        while candidates := [one for one in range(begin, end) if versions[one] not in found.answers]:
+        while candidates := [item for item in range(begin, end) if versions[item] not in result.answers]:
             chosen = candidates[int(len(candidates) * _fraction(failures))]
-            holds = test.evaluate(versions[chosen], found)
+            holds = test.evaluate(versions[chosen], result)
             evaluating.advance()
             failures = failures + 1 if holds is None else 0
             if holds:
                 end = chosen
             elif holds is not None:
                 begin = chosen + 1
-        found.first = versions[end]
-    return found
+        result.first = versions[end]
+    return result
 
 
 def _fraction(failures: int) -> float:
@@ -506,16 +505,30 @@ def _fraction(failures: int) -> float:
 
 
 def _result(
-    source: Source, condition: Test, versions: Sequence[int], found: _Evaluations, *, good: int | None, call: str
+    source: Source,
+    condition: Test,
+    versions: Sequence[int],
+    found: _Evaluations,
+    *,
+    good: int | None,
+    call: str,
+    is_on_each_row: bool,
 ) -> Bisection:
     first = None if found.first == good else found.first
     last_good = None if first is None else found.last_good()
+    condition_text = condition if isinstance(condition, str) else _name(condition)
+    if good is not None and found.answers.get(good):
+        next_commands: tuple[str, ...] = (f"%snapshot bisect {condition_text} --bad {good}",)
+    elif first is None:
+        next_commands = (f"%snapshot blame {condition_text}",) if is_on_each_row else ()
+    else:
+        next_commands = _commands_of_change(source, last_good, first)
     before = good if last_good is None else last_good
     return Bisection(
         path=source.path,
         name=source.name,
         format=source.format.name,
-        condition=condition if isinstance(condition, str) else _name(condition),
+        condition=condition_text,
         version=first,
         commit=None if first is None else source.commit(first),
         last_good=last_good,
@@ -528,20 +541,16 @@ def _result(
         notes=(*_notes(source.gaps(versions), versions, found, good), *found.on_numbers),
         call=call,
         opened=source.opened,
-        is_on_each_row=False,
+        is_on_each_row=is_on_each_row,
+        next_commands=next_commands,
     )
 
 
-def _next_commands(source: Source, result: Bisection, *, is_on_each_row: bool) -> tuple[str, ...]:
-    """Return commands that show the rows that the version changed; without a version, all changes of such rows.
+def _commands_of_change(source: Source, last_good: int | None, first: int) -> tuple[str, ...]:
+    """Return commands that show the rows that a version changed.
 
     Checks that the data files that the commands read exist. Where some do not, the commands read metadata alone.
     """
-    first, last_good = result.version, result.last_good
-    if result.holds_at_good:
-        return (f"%snapshot bisect {result.condition} --bad {result.good}",)
-    if first is None:
-        return (f"%snapshot blame {result.condition}",) if is_on_each_row else ()
     if last_good is None:
         return ()
     older, newer = source.format.version(last_good), source.format.version(first)
@@ -571,7 +580,7 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Evaluations, go
     unreadable = [version for version, holds in values.items() if holds is None and version < first]
     if unreadable:
         notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")
-    known = [one for one, holds in values.items() if holds is not None]
+    known = [item for item, holds in values.items() if holds is not None]
     ends = [late for early, late in itertools.pairwise(known) if values[early] and not values[late]]
     if ends:
         times = "" if len(ends) == 1 else f", and {len(ends) - 1:,} times after that"

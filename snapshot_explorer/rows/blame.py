@@ -25,7 +25,7 @@ from snapshot_explorer.rows.diffs.diff import not_unique
 from snapshot_explorer.rows.diffs.row_changes import compared
 from snapshot_explorer.rows.diffs.row_hashes import row_hashes
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
-from snapshot_explorer.rows.source import UNREADABLE, column_names
+from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, column_names
 from snapshot_explorer.rows.touched_versions import touched_versions
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class _Reader:
         self._where = where
         self._key = tuple(key)
         self._schema = pa.schema([reference.arrow_schema.field(name).remove_metadata() for name in self._needed])
+        self._own_names = ColumnNames(starts=(), names=({name: name for name in self._needed},))
         self.reading = BlameReading()
 
     def changes(self, touched: AffectedVersions, versions: Sequence[int]) -> list[ChangesAt]:
@@ -99,20 +100,20 @@ class _Reader:
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
         if begin == len(known):
             raise self._source.vanished()
-        places = sorted({begin, *(place for place in touched.places if place > begin)})
+        indices = sorted({begin, *(index for index in touched.places if index > begin)})
         starts = [start for start, _ in touched.schemas]
-        self._called = column_names(self._source.format, starts, self._reference, self._needed)
-        self._widen(starts, known[begin], known[places[-1]])
-        found: list[ChangesAt] = []
+        self._own_names = column_names(self._source.format, starts, self._reference, self._needed)
+        self._widen(starts, known[begin], known[indices[-1]])
+        result: list[ChangesAt] = []
         is_first = True
         gaps_before: list[Gap] = []
         unreadable: list[int] = []
-        with step("Comparing versions", total=len(places)) as comparing:
-            comparisons = self._comparisons([known[place] for place in places])
-            for place, changes in zip(places, comparisons, strict=True):
-                number = known[place]
+        with step("Comparing versions", total=len(indices)) as comparing:
+            comparisons = self._comparisons([known[index] for index in indices])
+            for index, changes in zip(indices, comparisons, strict=True):
+                number = known[index]
                 comparing.advance()
-                gaps = self._source.gaps(known[max(begin, place - 1) : place + 1])
+                gaps = self._source.gaps(known[max(begin, index - 1) : index + 1])
                 if isinstance(changes, Exception):
                     self.reading.unreadable[number] = self._reason(number, changes)
                     gaps_before, unreadable = [*gaps_before, *gaps], [*unreadable, number]
@@ -121,9 +122,9 @@ class _Reader:
                 if len(changes):
                     gaps_before += gaps
                     skipped = tuple(gaps_before), tuple(unreadable)
-                    found.append(ChangesAt(number, changes, *skipped, is_first=is_first))
+                    result.append(ChangesAt(number, changes, *skipped, is_first=is_first))
                 is_first, gaps_before, unreadable = False, [], []
-        return found
+        return result
 
     def _reason(self, number: int, error: Exception) -> str:
         """Return the end of a sentence that a version cannot be read: the same for all whose data files are gone."""
@@ -149,17 +150,17 @@ class _Reader:
         if self._where is not None:
             self._where = condition(self._where.text, self._schema)
 
-    def _wider(self, field: pa.Field, kind: pa.DataType, version: int | None) -> pa.DataType:
-        found = wider(kind, field.type)
-        if found is None:
+    def _wider(self, field: pa.Field, dtype: pa.DataType, version: int | None) -> pa.DataType:
+        result = wider(dtype, field.type)
+        if result is None:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} was {kind} at version {version} and is {field.type}: values of these types "
-                "cannot be compared. Leave it out with columns=[...], or give between."
+                f"The column {field.name!r} was {dtype} at version {version} and is {field.type}: values of these "
+                "types cannot be compared. Leave it out with columns=[...], or give between."
             )
-        return found
+        return result
 
     def _aligned(self, version: TableVersion) -> Aligned:
-        names = self._called.at(version.number or 0)
+        names = self._own_names.at(version.number or 0)
         there = {name: own for name in self._needed if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
         if not there and len(own_schema) and self._needed:
@@ -194,9 +195,9 @@ class _Reader:
             pairs = list(zip([before, *states[:-1]], states, strict=True))
             results = storage.together(*(partial(self._compared_or_error, *pair) for pair in pairs))
             for (assumed, after), changes in zip(pairs, results, strict=True):
-                found = changes if assumed is before else self._compared_or_error(before, after)
-                yield found
-                if not isinstance(found, Exception) and not isinstance(after, Exception):
+                result = changes if assumed is before else self._compared_or_error(before, after)
+                yield result
+                if not isinstance(result, Exception) and not isinstance(after, Exception):
                     before = after
 
     def _state_or_error(self, number: int) -> _State | Exception:
@@ -278,6 +279,6 @@ class _Reader:
                 f"The key column {lacking[0]!r} is null in a row of version {state.version.number}. A key must "
                 "identify every row. Name other columns, or use key=[] to compare whole rows."
             )
-        place = repeated(rows, self._key)
-        if place is not None:
-            raise not_unique(rows.rows, place, self._key, state.version.number)
+        index = repeated(rows, self._key)
+        if index is not None:
+            raise not_unique(rows.rows, index, self._key, state.version.number)

@@ -180,7 +180,7 @@ class Blame(FrameExports):
     def _counts(self) -> str:
         """Return how many changes each version made, oldest first, up to a number of versions."""
         counted = self.lines["version"].value_counts().to_pylist()
-        named = [f"{one['counts']:,} at version {one['values']}" for one in counted[:_NAMED_VERSIONS]]
+        named = [f"{item['counts']:,} at version {item['values']}" for item in counted[:_NAMED_VERSIONS]]
         more = len(counted) - len(named)
         return ", ".join(named) + (f", others at {more:,} more" if more else "")
 
@@ -282,14 +282,14 @@ def _commits(source: Source, versions: Sequence[int]) -> pa.Table:
     try:
         return source.format.commits(versions)
     except SnapshotNotFoundError:
-        return source.format.commits([one for one in versions if one not in source.listing.commitless])
+        return source.format.commits([version for version in versions if version not in source.listing.commitless])
 
 
 def _with_commits(rows: pa.Table, commits: pa.Table) -> pa.Table:
     """Return lines with the commits of their versions: BLAME, and the rows before and after. Null without a commit."""
-    places = pc.index_in(rows["version"], commits["version"].combine_chunks())
+    indices = pc.index_in(rows["version"], commits["version"].combine_chunks())
     of_commits = {
-        name: commits[name].combine_chunks().take(places) for name in ("committed_at", "kind", "operation", "user")
+        name: commits[name].combine_chunks().take(indices) for name in ("committed_at", "kind", "operation", "user")
     }
     columns = {name: rows[name] for name in rows.column_names} | of_commits
     schema = pa.schema([*frames.BLAME, rows.schema.field("before"), rows.schema.field("after")])
@@ -305,7 +305,7 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
     if "before" not in lines.column_names:
         return shown, frozenset()
     marked = set()
-    for place, name in enumerate([one.name for one in lines.schema.field("before").type][:_DRAWN_COLUMNS]):
+    for index, name in enumerate([item.name for item in lines.schema.field("before").type][:_DRAWN_COLUMNS]):
         cells: list[str | None] = []
         for row, (before, after, changed) in enumerate(
             zip(lines["before"], lines["after"], lines["changed_columns"].to_pylist(), strict=True)
@@ -315,7 +315,7 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
             last = sides[-1] if (after if after.is_valid else before)[name].is_valid else None
             cells.append(" \N{RIGHTWARDS ARROW} ".join(sides) if is_changed else last)
             if is_changed:
-                marked.add((row, len(heads) + place))
+                marked.add((row, len(heads) + index))
         shown = shown.append_column(pa.field(name, pa.string(), metadata=DRAWN), pa.array(cells, pa.string()))
     return shown, frozenset(marked)
 

@@ -44,7 +44,7 @@ def renamed_column(table_format: TableFormat, version: TableVersion, column: str
     """
     listing = table_format.listing(0)
     number, stateless = version.number, frozenset(listing.stateless)
-    versions = [one for one in listing.reachable if one not in stateless]
+    versions = [item for item in listing.reachable if item not in stateless]
     if number is None or number not in versions:
         return None
     for probe in _probes(versions):
@@ -85,8 +85,8 @@ def _ids_at(table_format: TableFormat, probe: int, version: TableVersion, column
 def _probes(versions: Sequence[int]) -> list[int]:
     """Return some versions: the first, the last, the one in the middle and those in the middle of the halves."""
     last = len(versions) - 1
-    places = dict.fromkeys([0, last, last // 2, last // 4, last * 3 // 4])
-    return [versions[place] for place in places][:_MOST_PROBED]
+    indices = dict.fromkeys([0, last, last // 2, last // 4, last * 3 // 4])
+    return [versions[index] for index in indices][:_MOST_PROBED]
 
 
 def _sentence(names: _Names, column: str, versions: Sequence[int], listing: Listing, *, is_older: bool) -> str | None:
@@ -97,10 +97,10 @@ def _sentence(names: _Names, column: str, versions: Sequence[int], listing: List
         versions: All versions from the one to the other.
         is_older: Whether the first version is the one that has the name.
     """
-    place = bisect_left(versions, True, key=lambda version: (names.at(version) == column) is not is_older)  # noqa: FBT003
-    if not 0 < place < len(versions):
+    index = bisect_left(versions, True, key=lambda version: (names.at(version) == column) is not is_older)  # noqa: FBT003
+    if not 0 < index < len(versions):
         return None
-    before, after = versions[place - 1], versions[place]
+    before, after = versions[index - 1], versions[index]
     when = f"{'by' if listing.gaps_between(before, after) else 'in'} version {after}"
     if not is_older:
         earlier = names.at(before)

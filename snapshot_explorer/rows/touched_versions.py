@@ -69,16 +69,16 @@ def touched_versions(
     rows = lifetimes.intervals.rows
     admits = np.ones(len(rows), np.bool_) if part is None else _admits(table_format, part, known, version)
     first, end = (rows.column(name).to_numpy()[admits] for name in ("first", "last"))
-    places = np.unique(np.concatenate([[0], first, end]))
+    indices = np.unique(np.concatenate([[0], first, end]))
     if _every_version_counts(table_format, lifetimes):
-        places = np.arange(count)
+        indices = np.arange(count)
     deletes = table_format.delete_manifests(lifetimes.versions[:count])
-    changed = [place for place in range(1, len(deletes)) if deletes[place] != deletes[place - 1]]
-    places = np.union1d(places, np.asarray(changed, np.int64))
+    changed = [index for index in range(1, len(deletes)) if deletes[index] != deletes[index - 1]]
+    indices = np.union1d(indices, np.asarray(changed, np.int64))
     return AffectedVersions(
         lifetimes=lifetimes,
         schemas=known.schemas,
-        places=tuple(places[places < count].tolist()),
+        places=tuple(indices[indices < count].tolist()),
         files=_paths(rows),
         admitted=_paths(rows.filter(pa.array(admits))),
         begins_with_first=_added_by_first(lifetimes, admits),
