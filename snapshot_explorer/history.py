@@ -1,10 +1,8 @@
 """Read and filter the commits of a table, newest first."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, get_args
@@ -19,13 +17,10 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
-from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import with_totals
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
 
-_RECORDED = re.compile(r'"timestamp":\s*(\d{10,15})\b', re.ASCII)
-"""The time of Delta's commitInfo in `details`, in milliseconds."""
 _PAGE = 64
 """Commits per read if there are both a filter and a limit."""
 _LARGE_PAGE = 512
@@ -174,53 +169,6 @@ def _depicted(rows: pa.Table, *, y: str, totals: Callable[[], pa.Table | None], 
 def missing_notes(gaps: Sequence[Gap]) -> tuple[str, ...]:
     """Return a sentence that names the versions that are missing between commits; nothing without gaps."""
     return gaps_note(gaps, "later totals include what changed there")
-
-
-def with_recorded_times(commits: pa.Table) -> pa.Table:
-    """Return COMMITS of a Delta table with the times that their writers recorded, in their order.
-
-    A commit without one, and one with an in-commit timestamp, keeps its time.
-
-    Source: delta PROTOCOL.md, "Commit Provenance Information".
-    """
-    found = pc.extract_regex(commits["details"], _RECORDED.pattern.replace("(", "(?P<time>", 1))
-    millis = pc.struct_field(found, "time").cast(pa.int64())
-    is_file_time = pc.invert(pc.fill_null(pc.match_substring(commits["details"], '"inCommitTimestamp"'), False))  # noqa: FBT003 - the value that null becomes
-    recorded = pc.and_(millis.is_valid(), is_file_time)
-    at = frames.COMMITS.get_field_index("committed_at")
-    kind = frames.COMMITS.field(at).type
-    times = pc.if_else(recorded, millis.cast(pa.timestamp("ms", "UTC")).cast(kind), commits["committed_at"])
-    return commits.set_column(at, frames.COMMITS.field(at), times)
-
-
-def copied_note(commits: pa.Table) -> str | None:
-    """Return a sentence where commit times differ by a day or more from those that Delta's writers recorded.
-
-    That is so after the table was copied: without in-commit timestamps, commit times are the times of the log's files.
-    Only the newest of the COMMITS is compared. None for other commits, and for one with an in-commit timestamp.
-
-    Source: delta PROTOCOL.md, "Commit Provenance Information".
-    """
-    newest = commits.slice(0, 1).select(["version", "committed_at", "details"]).to_pylist()
-    if not newest or newest[0]["committed_at"] is None:
-        return None
-    details = newest[0]["details"] or ""
-    match = _RECORDED.search(details)
-    if match is None or '"inCommitTimestamp"' in details:
-        return None
-    try:
-        recorded = datetime.fromtimestamp(int(match[1]) / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    days = abs(newest[0]["committed_at"] - recorded).days
-    if not days:
-        return None
-    return (
-        f"Commit times are those of the log's files. The writer of version {newest[0]['version']} recorded "
-        f"{moment(recorded)}, {days:,} {'day' if days == 1 else 'days'} apart: the table was probably copied. "
-        "Refs by time follow the files, as in Delta; `%snapshot log --recorded-times` and "
-        "history(recorded_times=True) show the recorded times."
-    )
 
 
 def _max_commits(versions: Sequence[int], commit_filter: CommitFilter, limit: int | None) -> int:

@@ -37,11 +37,9 @@ from snapshot_explorer.health import Health, health_history, read_health
 from snapshot_explorer.history import (
     CachedMetadata,
     CommitFilter,
-    copied_note,
     history_frame,
     missing_notes,
     read_history,
-    with_recorded_times,
 )
 from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
@@ -325,7 +323,9 @@ class Table:
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
-            rows = with_recorded_times(rows).sort_by([("committed_at", "descending"), ("version", "descending")])
+            rows = self.bound.with_recorded_times(rows).sort_by(
+                [("committed_at", "descending"), ("version", "descending")]
+            )
         marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
             rows,
@@ -990,7 +990,7 @@ class Table:
             "versions": f"{len(known.versions):,}" if self._versions else None,
             **overview_facts(newest, commits=known.commits, schema=schema, files=files, table_format=self.bound),
             "reads": None if self._storage is None else self._storage.outside,
-            "commit times": copied_note(known.commits) if self.bound.has_file_times else None,
+            "commit times": self.bound.copied_note(known.commits),
             "next": None if newest is None else NEXT_COMMANDS,
         }
         listing, location = current.listing, self._location_note()

@@ -149,6 +149,16 @@ class TableFormat(ABC):
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame of the versions, in the given order."""
 
+    @classmethod
+    def with_recorded_times(cls, commits: pa.Table) -> pa.Table:
+        """Return COMMITS with recorded times in place of those of files, in their order; see `has_file_times`."""
+        return commits
+
+    @classmethod
+    def copied_note(cls, commits: pa.Table) -> str | None:
+        """Return a sentence where the times of COMMITS show that the table was copied; otherwise None."""
+        return None
+
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
         """Return version, committed_at and details of COMMITS, with as few requests as possible."""
         return self.commits(versions).select(["version", "committed_at", "details"])

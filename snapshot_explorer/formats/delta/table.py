@@ -14,6 +14,7 @@ from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
 from snapshot_explorer.formats.delta.expiry.vacuum import Vacuum
 from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
+from snapshot_explorer.formats.delta.frames.recorded_times import copied_note, with_recorded_times
 from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
 from snapshot_explorer.formats.delta.metadata.hints import CheckpointHint, read_hint
 from snapshot_explorer.formats.delta.metadata.layout import LOG
@@ -121,6 +122,14 @@ class Delta(TableFormat):
     def version(self, number: int | None) -> DeltaVersion:
         segment = self._log.segment(number)
         return DeltaVersion(self._storage, segment.version, log=self._log, times=self._times)
+
+    @classmethod
+    def with_recorded_times(cls, commits: pa.Table) -> pa.Table:
+        return with_recorded_times(commits)
+
+    @classmethod
+    def copied_note(cls, commits: pa.Table) -> str | None:
+        return copied_note(commits)
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, aware, UTC: Delta's adjusted file times, or in-commit timestamps.

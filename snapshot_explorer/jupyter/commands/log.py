@@ -1,7 +1,6 @@
 """`%snapshot log`: commits, newest first."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.history import copied_note
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
 
@@ -11,7 +10,7 @@ def _log(invocation: Invocation) -> Frame:
     frame, limit = read_commits(invocation, invocation.settings.display_limit)
     if invocation.arguments.get("limit") is not None:
         frame.limit = limit
-    if invocation.table()[1].bound.has_file_times and (note := copied_note(frame.to_arrow())):
+    if note := invocation.table()[1].bound.copied_note(frame.to_arrow()):
         invocation.show_once(note)
     return frame
 

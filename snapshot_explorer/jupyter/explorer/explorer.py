@@ -16,7 +16,7 @@ from pyarrow import ArrowException
 from traitlets import Dict, TraitError, Unicode, default
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.history import copied_note, missing_notes
+from snapshot_explorer.history import missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.blaming import Blamer
@@ -173,7 +173,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         super().__init__(layout=_Layout())
         self.table = table
         self.name = name
-        self.state = ExplorerState()
+        self.state = ExplorerState(with_recorded_times=table.bound.with_recorded_times)
         self._cache = SnapshotCache(table)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
@@ -693,7 +693,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _show_log(self, log: Log) -> None:
         self._set_busy("log", "")
         back, self._log = rollback_message(self._log, log), log
-        self._is_copied = self.table.bound.has_file_times and copied_note(log.commits) is not None
+        self._is_copied = self.table.bound.copied_note(log.commits) is not None
         self.state.set_versions(log.versions, log.readable, log.commits)
         if back:
             self.state.note = back

@@ -13,7 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import PandasTypes
-from snapshot_explorer.history import CommitFilter, with_recorded_times
+from snapshot_explorer.history import CommitFilter
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.tables import is_variable_name
 from snapshot_explorer.jupyter.zones import zone_of
@@ -96,6 +96,7 @@ class ExplorerState(HasTraits):
     versions = AnyTrait((), help="All versions that are known, ascending.")
     readable = AnyTrait((), help="Those of them that can be loaded, ascending.")
     commits = AnyTrait(frames.COMMITS.empty_table(), help="COMMITS of the versions, newest first.")
+    with_recorded_times = AnyTrait(help="Returns COMMITS with the times that writers recorded.")
     note = Unicode("", help="What the last action could not do; empty where all went well.")
 
     def set_versions(self, versions: Sequence[int], readable: Sequence[int], commits: pa.Table) -> None:
@@ -140,7 +141,7 @@ class ExplorerState(HasTraits):
             version = commits["version"]
             commits = commits.filter(pc.and_(pc.greater_equal(version, first), pc.less_equal(version, last)))
         found = self.passing(commits)
-        return with_recorded_times(found) if self.recorded_times else found
+        return self.with_recorded_times(found) if self.recorded_times and self.with_recorded_times else found
 
     def passing(self, commits: pa.Table) -> pa.Table:
         """Return those of the COMMITS that pass the filters."""
