@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,12 @@ from snapshot_explorer.lifetimes.intervals import (
     with_changes,
     with_state,
 )
+from snapshot_explorer.lifetimes.pictures import file_tracks, partition_figure
 from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
 from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.totals import totals_figure
+from snapshot_explorer.render.tracks import tracks_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.model import Gap
+    from snapshot_explorer.render.tracks import Tracks
 
 _EXACT = tuple(name for name in frames.FILES.names if name not in ("deletion_vector", "deleted_rows"))
 _SUMMED = ("rows", "size_bytes")
@@ -265,16 +268,36 @@ class FileLifetimes:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
 
-    def picture(self) -> Picture:
-        """Return a figure of files, rows and bytes over the known versions, with these totals as a table."""
+    def tracks(self) -> Tracks:
+        """Return the life of each file as a track; of many files the ones that were added last."""
+        return file_tracks(self.to_arrow(), self.versions, title=self._title)
+
+    def picture(self, of: Literal["totals", "files", "partitions"] = "totals") -> Picture:
+        """Return a figure over the known versions, with a table beside it.
+
+        Args:
+            of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the
+                one that removed it; `partitions` for the rows of files that each version changed in each partition.
+
+        Raises:
+            InvalidArgumentError: `of` is none of these.
+        """
+        if of == "files":
+            return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
+        if of == "partitions":
+            return Picture(self.drawing(), lambda: partition_figure(self.to_arrow(), self.versions, title=self._title))
+        if of != "totals":
+            raise InvalidArgumentError(
+                f"A picture shows totals, files or partitions, not {of!r}. Try picture('files')."
+            )
         totals = self.totals()
         newest_first = Grid(totals.sort_by([("version", "descending")]), noun="versions")
         drawing = Drawing(title=self._title, parts=(*map(Line, self._notes), newest_first))
         return Picture(drawing, lambda: totals_figure(totals, title=self._title))
 
-    def figure(self) -> go.Figure:
+    def figure(self, of: Literal["totals", "files", "partitions"] = "totals") -> go.Figure:
         """Return only the plotly figure; see `picture`."""
-        return self.picture().figure
+        return self.picture(of).figure
 
     def drawing(self) -> Drawing:
         """Return the drawing of the frame."""

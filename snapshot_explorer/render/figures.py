@@ -38,6 +38,7 @@ INK = "#7b7b7b"
 GRID = "rgba(128,128,128,0.25)"
 SHADE = "rgba(128,128,128,0.35)"
 _LONGEST = 120
+_TITLE = {"pad": {"t": 14}, "font": {"size": 14}}
 _MAX_SVG_POINTS = 1_000
 """Up to this many versions all stepped lines are SVG; above only the first panel, which the range slider shows."""
 _EXACT = 2**53
@@ -129,7 +130,15 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
     return {
         # The user's default template would colour this figure.
         "template": "none",
-        "title": {"text": title, "x": 0, "xref": "paper", "y": 0.98, "yanchor": "top", "font": {"size": 14}},
+        "title": {
+            "text": title,
+            "x": 0,
+            "xref": "paper",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 14},
+            "font": {"size": 14},
+        },
         "font": {"color": INK, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

@@ -26,8 +26,11 @@ from snapshot_explorer.model import alternatives_text, gaps_note, gaps_text, run
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.loadable import can_diff, can_load
+from snapshot_explorer.rows.row_tracks import short_user
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import UNREADABLE, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
@@ -35,6 +38,8 @@ from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_met
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
+
+    import plotly.graph_objects as go
 
     from snapshot_explorer.engines.partial_aggregates import PartialCondition
     from snapshot_explorer.formats import TableVersion
@@ -161,6 +166,43 @@ class Bisection(FrameExports):
         notes = [Line(note) for note in self.notes]
         return Drawing(title=self.answer, parts=(Pairs(tuple(self._facts())), *notes, grid, Code(self.call)))
 
+    def tracks(self) -> Tracks:
+        """Return the versions as a strip: where the condition was evaluated, and the first version where it holds."""
+        known = np.asarray(self.versions, np.int64)
+        rows = [row for row in self.evaluated.to_arrow().to_pylist() if row["version"] in {*self.versions}]
+        words = {True: "holds", False: "does not hold", None: "could not be read"}
+        marks = [
+            Mark(
+                place=int(np.searchsorted(known, row["version"])),
+                group=words[row["holds"]],
+                hover=f"version {row['version']}: {words[row['holds']]}",
+            )
+            for row in rows
+        ]
+        last, spans = len(known) - 1, []
+        good = -1 if self.last_good is None else int(np.searchsorted(known, self.last_good))
+        first = last + 1 if self.version is None else int(np.searchsorted(known, self.version))
+        if good >= 0:
+            spans.append(Span(first=0, last=good, group="does not hold", hover=_ONLY_MARKED))
+        if first - good > 1:
+            spans.append(Span(first=good + 1, last=first - 1, group="between", hover=_ONLY_MARKED))
+        if self.version is not None:
+            spans.append(Span(first=first, last=last, group="holds", hover=_ONLY_MARKED))
+            commit = self.commit
+            user = f" by {short_user(commit.user)}" if commit is not None and commit.user else ""
+            done = "" if commit is None else f" {commit.operation or commit.kind}{user}"
+            marks.append(Mark(place=first, group="first", text=f"{self.first}{done}", hover=self.answer))
+        track = Track(label="", spans=tuple(spans), marks=tuple(marks))
+        return Tracks(title=self.answer, versions=self.versions, tracks=(track,), total=1, noun="conditions")
+
+    def picture(self) -> Picture:
+        """Return the versions as a strip, those that were evaluated marked and the first where it holds ringed."""
+        return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
+
+    def figure(self) -> go.Figure:
+        """Return only the plotly figure; see `picture`."""
+        return self.picture().figure
+
     def _where_not(self) -> str:
         rows = self.evaluated.to_arrow()
         answered = rows.filter(pc.is_valid(rows["holds"]))["version"].to_pylist()
@@ -202,6 +244,7 @@ class Bisection(FrameExports):
         return mimebundle(self.drawing())
 
 
+_ONLY_MARKED = "Only versions with a mark were evaluated."
 _DRAWN = 14
 """Evaluated versions that are drawn."""
 

@@ -59,7 +59,9 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     touched = touched_versions(source.format, given, versions[-1], last=versions[-1])
     reader = _Reader(source, reference, names, given, chosen_key)
     changes = reader.changes(touched, versions)
-    return blame_of(source, touched, changes, versions=versions, reading=reader.reading, request=request)
+    return blame_of(
+        source, touched, changes, versions=versions, reading=reader.reading, request=request, key=chosen_key
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,17 @@ from snapshot_explorer.model import (
 )
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
+from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
+from snapshot_explorer.rows.row_tracks import row_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import plotly.graph_objects as go
+
+    from snapshot_explorer.render.tracks import Tracks
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import AffectedVersions
 
@@ -128,6 +134,8 @@ class Blame(FrameExports):
     opened: str
     """The Python call that opens the table."""
     request: BlameRequest
+    key: tuple[str, ...]
+    """The columns that identified a row; empty where whole rows were compared."""
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
     versions: tuple[int, ...]
@@ -177,6 +185,18 @@ class Blame(FrameExports):
         title = f"What happened to rows of {self.name}{where}"
         return Drawing(title=title, parts=(Pairs(tuple(facts)), *notes, grid, Code(self.call)))
 
+    def tracks(self) -> Tracks:
+        """Return the life of each row as a track: where it was inserted, updated and deleted."""
+        return row_tracks(self.lines, self.key, self.versions, title=f"{counted(len(self), 'change')} of rows")
+
+    def picture(self) -> Picture:
+        """Return the life of each row as a line over the versions, with its values where it changed."""
+        return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
+
+    def figure(self) -> go.Figure:
+        """Return only the plotly figure; see `picture`."""
+        return self.picture().figure
+
     def _counts(self) -> str:
         """Return how many changes each version made, oldest first, up to a number of versions."""
         counted = self.lines["version"].value_counts().to_pylist()
@@ -204,6 +224,7 @@ def blame_of(
     versions: Sequence[int],
     reading: BlameReading,
     request: BlameRequest,
+    key: Sequence[str],
 ) -> Blame:
     """Return the blame of changed rows by version, with their commits. Reads the commits of these versions."""
     is_whole = versions[0] == touched.lifetimes.versions[0] and touched.begins_with_first
@@ -214,6 +235,7 @@ def blame_of(
         format=source.format.name,
         opened=source.opened,
         request=request,
+        key=tuple(key),
         lines=_lines_of(source, changes, whole) if changes else frames.BLAME.empty_table(),
         versions=tuple(versions),
         span=source.span(versions),

@@ -9,6 +9,7 @@ from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.outcome import Outcome
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.tracks import tracks_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +107,8 @@ class Bisector:
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
         code = self._name + bisection.call.removeprefix(bisection.opened)
-        self.outcome.show(outcome(bisection), code=code, source=source)
+        tracks = tracks_content(bisection.tracks())
+        self.outcome.show(outcome(bisection), code=code, source=source, tracks=tracks)
         self._changed()
         if bisection.version is not None:
             self._found(bisection.version)

@@ -9,6 +9,7 @@ from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.jupyter.explorer.views import View
 from snapshot_explorer.jupyter.explorer.work import Job, Work
 from snapshot_explorer.render import Code
+from snapshot_explorer.render.tracks import tracks_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ def blame(cache: SnapshotCache, *, name: str, where: str, key: tuple[str, ...]) 
         drawing=replace(drawing, parts=parts),
         code=name + found.call.removeprefix(found.opened),
         source=cache.cited(found.versions[0], found.versions[-1]),
+        tracks=tracks_content(found.tracks()) if len(found) else {},
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(slots=True)
@@ -21,10 +21,15 @@ class Outcome:
     error: str = ""
     code: str = ""
     source: str = ""
+    tracks: Mapping[str, Any] = field(default_factory=dict)
+    """A picture of it, from `tracks_content`; empty if there is none."""
 
-    def show(self, text: str, *, error: str = "", code: str = "", source: str = "") -> None:
+    def show(
+        self, text: str, *, error: str = "", code: str = "", source: str = "", tracks: Mapping[str, Any] | None = None
+    ) -> None:
         """Show the outcome: nothing is being read any more."""
         self.text, self.error, self.code, self.source = text, error, code, source
+        self.tracks = tracks or {}
         self.busy("")
 
     def fail(self, sentence: str) -> None:
@@ -32,6 +37,7 @@ class Outcome:
         self.show("", error=sentence)
 
     @property
-    def content(self) -> dict[str, str]:
+    def content(self) -> dict[str, Any]:
         """Return what is shown, as the page receives it."""
-        return {name: visible(getattr(self, name)) for name in ("text", "error", "code", "source")}
+        texts = {name: visible(getattr(self, name)) for name in ("text", "error", "code", "source")}
+        return {**texts, "tracks": dict(self.tracks)}

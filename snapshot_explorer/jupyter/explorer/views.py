@@ -103,6 +103,7 @@ class View:
             "isAnnouncement": result.is_announcement,
             "columns": [(visible(name), visible(dtype), is_shown) for name, dtype, is_shown in result.columns],
             "tiles": list(result.tiles),
+            "tracks": dict(result.tracks),
             "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }

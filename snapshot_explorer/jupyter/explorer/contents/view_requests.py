@@ -74,6 +74,8 @@ class ViewResult:
     """The columns to choose from: name, type, whether it is shown."""
     tiles: Sequence[Mapping[str, Any]] = ()
     """How the values of columns moved; see `distributions`."""
+    tracks: Mapping[str, Any] = field(default_factory=dict)
+    """A picture of lines over versions, from `tracks_content`; empty if there is none."""
     is_live: bool = False
     """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False

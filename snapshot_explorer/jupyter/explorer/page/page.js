@@ -326,6 +326,37 @@ function Tiles({ tiles }) {
       ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</p>`;
 }
 
+const SHAPES = {
+  "circle": (x, y) => `M${x - 5},${y}a5,5 0 1,0 10,0a5,5 0 1,0 -10,0`,
+  "circle-open": (x, y) => `M${x - 10},${y}a10,10 0 1,0 20,0a10,10 0 1,0 -20,0`,
+  "diamond": (x, y) => `M${x},${y - 6}l6,6l-6,6l-6,-6z`,
+  "x": (x, y) => `M${x - 5},${y - 5}l10,10m0,-10l-10,10`,
+};
+
+/** Lines over versions with marks on them: a strip of versions, the lives of rows or of files. */
+function Tracks({ app, tracks: { count, ticks, note, groups, tracks } }) {
+  const box = useRef(), [width, setWidth] = useState(700);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(([{ contentRect }]) => setWidth(Math.max(300, contentRect.width)));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  const left = Math.min(180, 12 + 7 * Math.max(...tracks.map(({ label }) => Math.min(24, label.length)))), high = tracks.length > 12 ? 16 : 32;
+  const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), y = (row) => 20 + row * high, bottom = y(tracks.length - 1) + 22;
+  const mark = ([place, group, text, hover], row) => {
+    const [colour, shape] = groups[group], isOpen = shape === "circle-open" || shape === "x", isEnd = 2 * place > count;
+    return html`<g><title>${hover}</title><path d=${SHAPES[shape]?.(at(place), y(row))} fill=${isOpen ? "none" : colour} stroke=${colour} stroke-width=${isOpen ? 2.5 : 0} />
+      ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) - 11} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
+  };
+  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks over ${count} versions`}>
+    ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${label.length > 24 ? `${label.slice(0, 23)}\u2026` : label}</text>
+      ${spans.map(([first, last, group, hover]) => html`<line x1=${at(first - 0.3)} x2=${at(last + 0.3)} y1=${y(row)} y2=${y(row)} stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
+      ${marks.map((one) => mark(one, row))}</g>`)}
+    ${ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 26) && html`<text class="sx-tick" x=${at(place)} y=${bottom + 12} text-anchor="middle">${text}</text>`)}</svg>
+    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
+      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" ? "none" : colour} stroke=${colour} stroke-width=${shape === "x" ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}</p></div>`;
+}
+
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
 
 /** Facts that follow each other are one grey line. */
@@ -408,6 +439,7 @@ function Content({ app, view, place, children }) {
       ${view.headline ? html`<${CommitView} app=${app} view=${view} />` : html`<div class="sx-answer" role="heading" aria-level="3">${view.title}</div>
         ${view.shares.some(([, count]) => count) && html`<${Shares} shares=${view.shares} />`}
         ${view.tiles.length > 0 && html`<${Tiles} tiles=${view.tiles} />`}
+        ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
         ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
       ${view.grid?.columns && html`<${Grid} app=${app} place=${place} grid=${view.grid} />`}
@@ -420,6 +452,7 @@ function Content({ app, view, place, children }) {
 const Outcome = ({ app, place, outcome = {} }) => html`<div class="sx-outcome">${app.busy[place] && html`<${Busy} text=${app.busy[place]} cancel=${() => app.act(place, "cancel")} />`}
   ${outcome.error && html`<div class="sx-error" role="alert">${outcome.error}</div>`}
   ${outcome.text && html`<div class="sx-said" role="status">${outcome.text}</div>`}
+  ${outcome.tracks?.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${outcome.tracks} />`}
   ${outcome.code && html`<${Source} app=${app} view=${outcome} />`}</div>`;
 
 const Blame = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="blame" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
