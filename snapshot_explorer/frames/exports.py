@@ -14,7 +14,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from os import PathLike
 
-_IN_TABLES = ("_delta_log", "metadata/*.metadata.json", "schema/schema-[0-9]*")
+_IN_TABLES = ("_delta_log", "metadata/*.metadata.json", "schema/schema-[0-9]*", ".hoodie/hoodie.properties*")
 """What the folder of a table contains, by format."""
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 

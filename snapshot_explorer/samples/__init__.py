@@ -5,10 +5,11 @@
 | `orders` | a primary-key table (deduplicate, two buckets) with upserts, deletes, compactions, tags and a branch |
 | `events` | an append table partitioned by day, with an overwritten partition, deletes and schema changes |
 | `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
+| `rides` | a Hudi table that merges on read: updates and deletes in log files, compactions, a clustering, a savepoint |
 | `shipments` | an Iceberg table with a branch, a tag, deletes of both kinds, a rollback, new partitions and an expiry |
 
-Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, Delta Lake 4.4.0 the third and Apache
-Iceberg 1.12.0 the fourth, through their connectors for Spark 4.1 (`README.md` lists the commits, version by version).
+Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, Delta Lake 4.4.0 the third, Apache Hudi
+1.2.0 the fourth, and Apache Iceberg 1.12.0 the last (`README.md` lists the commits, version by version).
 Nothing in them was written or changed by this package.
 """
 
@@ -32,7 +33,7 @@ def names() -> tuple[str, ...]:
         sorted(
             entry.name
             for entry in resources.files(__name__).iterdir()
-            if any(entry.joinpath(folder).is_dir() for folder in ("schema", "_delta_log", "metadata"))
+            if any(entry.joinpath(folder).is_dir() for folder in ("schema", "_delta_log", "metadata", ".hoodie"))
         )
     )
 

@@ -64,6 +64,8 @@ def test_statistics_of_stays_bound_those_of_the_newest_version(path, ability):
     reported = live(found, len(found.lifetimes.versions) - 1)
     assert sorted(reported) == sorted(files["path"].to_pylist())
     for row in files.select(["path", "lower", "upper", "null_count"]).to_pylist():
+        if row["lower"] is None:
+            continue  # a format that reads no statistics
         mine = reported[row["path"]]
         for name in columns:
             assert mine["null_count"][name] in (None, row["null_count"][name])

@@ -30,6 +30,7 @@ import snapshot_explorer
 paths = {name: samples.path(name) for name in samples.names()}
 events = open_table(paths["events"])
 payments = open_table(paths["payments"])
+rides = open_table(paths["rides"])
 shipments = open_table(paths["shipments"])
 %snapshot open {paths["orders"]} as orders
 %snapshot tables

@@ -78,7 +78,7 @@ def test_a_compaction_that_is_pending_is_named():
 
     state, commits = finding(health, "pending services")
     assert (state, commits) == ("ok", 2)
-    assert "since the oldest of 1 that are requested or running: compaction" in repr(health)
+    assert "2 commits since the oldest of 1 requested or running: compaction" in repr(health)
 
 
 def test_doctor_and_health_over_versions_answer_for_a_table_with_log_files():

@@ -7,6 +7,7 @@ from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import Finding, MaintenanceSettings
+from snapshot_explorer.render.cells import counted
 
 _MB = 1024 * 1024
 _LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5
@@ -94,7 +95,7 @@ def _pending(source: HudiSource, name: str) -> Iterator[Finding]:
         finding="pending services",
         value=since,
         watch_from=watch,
-        found=f"{since:,} commits since the oldest of {len(pending):,} that are requested or running: "
+        found=f"{counted(since, 'commit')} since the oldest of {len(pending):,} requested or running: "
         f"{pending[0].action} {pending[0].text}"
         if pending
         else "no compaction or clustering is requested or running",
