@@ -146,15 +146,15 @@ def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
     content = found.streams.get(_PRESENT)
     if content is None:
         return np.ones(found.rows, np.bool_)
-    parts, index, size = [], 0, 0
-    while index < len(content) and size * 8 < found.rows:
-        control = content[index]
+    parts, offset, size = [], 0, 0
+    while offset < len(content) and size * 8 < found.rows:
+        control = content[offset]
         if control < 128:  # noqa: PLR2004 - a run, otherwise literals
-            parts.append(content[index + 1 : index + 2] * (control + 3))
-            index += 2
+            parts.append(content[offset + 1 : offset + 2] * (control + 3))
+            offset += 2
         else:
-            parts.append(content[index + 1 : index + 1 + 256 - control])
-            index += 257 - control
+            parts.append(content[offset + 1 : offset + 1 + 256 - control])
+            offset += 257 - control
         size += len(parts[-1])
     bits = np.unpackbits(np.frombuffer(b"".join(parts), np.uint8))[: found.rows].astype(np.bool_)
     if len(bits) < found.rows:
@@ -193,28 +193,28 @@ def integers(content: bytes, count: int, *, signed: bool) -> Numbers:
 
 
 def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
-    index = 0
+    offset = 0
     try:
-        while index < len(content):
-            kind = content[index] >> 6
+        while offset < len(content):
+            kind = content[offset] >> 6
             if kind == _SHORT_REPEAT:
-                width, count = (content[index] >> 3 & 7) + 1, (content[index] & 7) + 3
-                value = int.from_bytes(_part(content, index + 1, width), "big")
+                width, count = (content[offset] >> 3 & 7) + 1, (content[offset] & 7) + 3
+                value = int.from_bytes(_part(content, offset + 1, width), "big")
                 yield np.full(count, unzigzag(value) if signed else _wrapped(value), np.int64)
-                index += 1 + width
+                offset += 1 + width
                 continue
-            width = _WIDTHS[content[index] >> 1 & 31]
-            count = (content[index] & 1) << 8 | content[index + 1]
+            width = _WIDTHS[content[offset] >> 1 & 31]
+            count = (content[offset] & 1) << 8 | content[offset + 1]
             if kind == _DIRECT:
                 size = (width * (count + 1) + 7) // 8
-                packed = _unpacked(_part(content, index + 2, size), width, count + 1)
+                packed = _unpacked(_part(content, offset + 2, size), width, count + 1)
                 yield _signed(packed) if signed else packed.view(np.int64)
-                index += 2 + size
+                offset += 2 + size
             elif kind == _PATCHED:
-                values, index = _patched(content, index, width, count + 1)
+                values, offset = _patched(content, offset, width, count + 1)
                 yield values
             else:
-                values, index = _deltas(content, index, count + 1, signed=signed)
+                values, offset = _deltas(content, offset, count + 1, signed=signed)
                 yield values
     except (IndexError, OverflowError, ValueError) as error:
         if isinstance(error, CorruptBytesError):
@@ -222,51 +222,51 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
         raise CorruptBytesError(f"a stream of numbers is damaged ({error})") from error
 
 
-def _patched(content: bytes, index: int, width: int, count: int) -> tuple[Numbers, int]:
+def _patched(content: bytes, offset: int, width: int, count: int) -> tuple[Numbers, int]:
     """Return the numbers of a run with a base and patches for the largest of them, and where it ends."""
-    third, fourth = content[index + 2], content[index + 3]
+    third, fourth = content[offset + 2], content[offset + 3]
     base_bytes, patch_width = (third >> 5) + 1, _WIDTHS[third & 31]
     gap_width, patches = (fourth >> 5) + 1, fourth & 31
-    index += 4
-    base = int.from_bytes(_part(content, index, base_bytes), "big")
+    offset += 4
+    base = int.from_bytes(_part(content, offset, base_bytes), "big")
     sign = 1 << (8 * base_bytes - 1)
     base = -(base & ~sign) if base & sign else base
-    index += base_bytes
+    offset += base_bytes
     size = (width * count + 7) // 8
-    values = _unpacked(_part(content, index, size), width, count)
-    index += size
+    values = _unpacked(_part(content, offset, size), width, count)
+    offset += size
     bits = next(item for item in _WIDTHS if item >= gap_width + patch_width)
     size = (bits * patches + 7) // 8
     at = 0
-    for entry in _unpacked(_part(content, index, size), bits, patches).tolist():
+    for entry in _unpacked(_part(content, offset, size), bits, patches).tolist():
         at += entry >> patch_width
         values[at] |= np.uint64((entry & ((1 << patch_width) - 1)) << width)
-    return values.view(np.int64) + base, index + size
+    return values.view(np.int64) + base, offset + size
 
 
-def _deltas(content: bytes, index: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
+def _deltas(content: bytes, offset: int, count: int, *, signed: bool) -> tuple[Numbers, int]:
     """Return the numbers of a run of differences, and where it ends."""
-    code = content[index] >> 1 & 31
-    base, index = varint(content, index + 2)
-    first, index = varint(content, index)
+    code = content[offset] >> 1 & 31
+    base, offset = varint(content, offset + 2)
+    first, offset = varint(content, offset)
     base, step = unzigzag(base) if signed else _wrapped(base), unzigzag(first)
     steps = np.full(count, step, np.int64)
     steps[0] = base
     if code and count > 2:  # noqa: PLR2004 - the base and the first difference are apart
         width = _WIDTHS[code]
         size = (width * (count - 2) + 7) // 8
-        rest = _unpacked(_part(content, index, size), width, count - 2).view(np.int64)
+        rest = _unpacked(_part(content, offset, size), width, count - 2).view(np.int64)
         steps[2:] = -rest if step < 0 else rest
-        index += size
-    return np.cumsum(steps), index
+        offset += size
+    return np.cumsum(steps), offset
 
 
 def _unpacked(content: bytes, width: int, count: int) -> npt.NDArray[np.uint64]:
     """Return numbers of some bits each, the highest bit first."""
     bits = np.unpackbits(np.frombuffer(content, np.uint8))[: width * count].reshape(count, width)
     result = np.zeros(count, np.uint64)
-    for index in range(width):
-        result = (result << np.uint64(1)) | bits[:, index]
+    for bit in range(width):
+        result = (result << np.uint64(1)) | bits[:, bit]
     return result
 
 
@@ -279,7 +279,7 @@ def _wrapped(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _part(content: bytes, index: int, size: int) -> bytes:
-    if index + size > len(content):
+def _part(content: bytes, offset: int, size: int) -> bytes:
+    if offset + size > len(content):
         raise CorruptBytesError("a stream of numbers is cut short")
-    return content[index : index + size]
+    return content[offset : offset + size]

@@ -284,12 +284,12 @@ def _codec(compression: str) -> str:
 
 
 def _measure(
-    file: "pq.ParquetFile", source: pa.NativeFile, index: tuple[int, str], chunk: _ChunkSizes, most: int
+    file: "pq.ParquetFile", source: pa.NativeFile, column_chunk: tuple[int, str], chunk: _ChunkSizes, most: int
 ) -> int:
     """Return the decoded size of a column chunk in bytes, exact if below `most`. Decodes little of it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
-    group, column = index
+    group, column = column_chunk
     if chunk.front_coded:
         if "." in column.replace(column.split(".")[0] + ".", "", 1):
             return chunk.unfolded  # of lists in a row there may be any number

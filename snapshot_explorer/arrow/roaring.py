@@ -41,27 +41,27 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
         count = (cookie >> 16) + 1
         flags = _part(content, start + 4, (count + 7) // 8)
         runs = np.unpackbits(np.frombuffer(flags, np.uint8), bitorder="little")[:count].astype(bool)
-        index = start + 4 + len(flags)
+        offset = start + 4 + len(flags)
         has_offsets = count >= _OFFSETS_FROM
     elif cookie == _WITHOUT_RUNS:
         count = _integer(content, start + 4, 4)
         if count > _CONTAINER:
             raise CorruptBytesError(f"a bitmap of {count} containers")
         runs = np.zeros(count, bool)
-        index, has_offsets = start + 8, True
+        offset, has_offsets = start + 8, True
     else:
         raise CorruptBytesError(f"no bitmap begins with {cookie}")
-    heads = np.frombuffer(_part(content, index, 4 * count), "<u2").reshape(count, 2).astype(np.int64)
-    index += 4 * count + (4 * count if has_offsets else 0)
+    heads = np.frombuffer(_part(content, offset, 4 * count), "<u2").reshape(count, 2).astype(np.int64)
+    offset += 4 * count + (4 * count if has_offsets else 0)
     _check_heads(heads, limit)
     chunks = [np.zeros(0, np.int64)]
     for (key, count_minus_1), is_run in zip(heads.tolist(), runs.tolist(), strict=True):
-        values, index = container(content, index, count_minus_1 + 1, is_run=is_run)
+        values, offset = container(content, offset, count_minus_1 + 1, is_run=is_run)
         chunks.append(values + (key << 16))
     numbers = np.concatenate(chunks)
     if len(numbers) and numbers[-1] >= limit:
         raise CorruptBytesError(f"position {numbers[-1]} where {limit} is the end")
-    return numbers, index
+    return numbers, offset
 
 
 def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
@@ -70,21 +70,21 @@ def decode_64(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     Source: RoaringFormatSpec, "Extension for 64-bit Implementations".
     """
     count = int.from_bytes(content[start : start + 8], "little", signed=True)
-    index = start + 8
+    offset = start + 8
     chunks = [np.zeros(0, np.int64)]
     total, before = 0, -1
     for _ in range(count):
-        high = int.from_bytes(content[index : index + 4], "little", signed=True)
-        if index + 4 > len(content) or high <= before:
+        high = int.from_bytes(content[offset : offset + 4], "little", signed=True)
+        if offset + 4 > len(content) or high <= before:
             raise CorruptBytesError("it is cut short, or its parts are out of order")
-        numbers, index = decode(content, index + 4, min(1 << 32, limit - (high << 32)))
+        numbers, offset = decode(content, offset + 4, min(1 << 32, limit - (high << 32)))
         total += len(numbers)
         check_total(total)
         chunks.append(numbers + (high << 32))
         before = high
-    if count < 0 or index > len(content):
+    if count < 0 or offset > len(content):
         raise CorruptBytesError(f"it has {count} parts in {len(content)} bytes")
-    return np.concatenate(chunks), index
+    return np.concatenate(chunks), offset
 
 
 def check_total(total: int) -> None:
@@ -108,42 +108,42 @@ def _check_heads(heads: Positions, limit: int) -> None:
     check_total(total)
 
 
-def container(content: bytes, index: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
+def container(content: bytes, offset: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
     """Return the `count` numbers of a container, ascending, and where it ends.
 
     Raises:
         CorruptBytesError: The bytes are cut short, or hold another number of numbers, or not in order.
     """
     if is_run:
-        return _runs(content, index, count)
+        return _runs(content, offset, count)
     if count > _GREATEST_ARRAY:
-        bits = np.frombuffer(_part(content, index, _BITMAP_BYTES), np.uint8)
-        values, index = np.flatnonzero(np.unpackbits(bits, bitorder="little")), index + _BITMAP_BYTES
+        bits = np.frombuffer(_part(content, offset, _BITMAP_BYTES), np.uint8)
+        values, offset = np.flatnonzero(np.unpackbits(bits, bitorder="little")), offset + _BITMAP_BYTES
     else:
-        values, index = np.frombuffer(_part(content, index, 2 * count), "<u2"), index + 2 * count
+        values, offset = np.frombuffer(_part(content, offset, 2 * count), "<u2"), offset + 2 * count
     numbers = values.astype(np.int64)
     if len(numbers) != count or np.any(numbers[1:] <= numbers[:-1]):
         raise CorruptBytesError(f"a container of {count} numbers that has {len(numbers)}, or is not in order")
-    return numbers, index
+    return numbers, offset
 
 
-def _runs(content: bytes, index: int, count: int) -> tuple[Positions, int]:
+def _runs(content: bytes, offset: int, count: int) -> tuple[Positions, int]:
     """Return the numbers of a run container. Each run has a start and the number of values after it."""
-    number = _integer(content, index, 2)
-    pairs = np.frombuffer(_part(content, index + 2, 4 * number), "<u2").reshape(number, 2).astype(np.int64)
+    number = _integer(content, offset, 2)
+    pairs = np.frombuffer(_part(content, offset + 2, 4 * number), "<u2").reshape(number, 2).astype(np.int64)
     starts, lengths = pairs[:, 0], pairs[:, 1] + 1
     ends = starts + lengths
     if np.any(starts[1:] < ends[:-1]) or np.any(ends > _CONTAINER) or int(lengths.sum()) != count:
         raise CorruptBytesError("runs that overlap, are out of order or have another total")
     before = np.cumsum(lengths) - lengths
-    return np.arange(count) + np.repeat(starts - before, lengths), index + 2 + 4 * number
+    return np.arange(count) + np.repeat(starts - before, lengths), offset + 2 + 4 * number
 
 
-def _part(content: bytes, index: int, size: int) -> bytes:
-    if index < 0 or index + size > len(content):
-        raise CorruptBytesError(f"{size} bytes at {index} of {len(content)}")
-    return content[index : index + size]
+def _part(content: bytes, offset: int, size: int) -> bytes:
+    if offset < 0 or offset + size > len(content):
+        raise CorruptBytesError(f"{size} bytes at {offset} of {len(content)}")
+    return content[offset : offset + size]
 
 
-def _integer(content: bytes, index: int, size: int) -> int:
-    return int.from_bytes(_part(content, index, size), "little")
+def _integer(content: bytes, offset: int, size: int) -> int:
+    return int.from_bytes(_part(content, offset, size), "little")

@@ -100,10 +100,10 @@ def json_texts(values: pa.StructArray) -> pa.Array:
         ValueError: The bytes of one are not a valid variant.
     """
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
-    there = values.is_valid().to_pylist()
+    validity = values.is_valid().to_pylist()
     known: dict[tuple[bytes, bytes], str] = {}
     found: list[str | None] = []
-    for is_there, pair in zip(there, pairs, strict=True):
+    for is_there, pair in zip(validity, pairs, strict=True):
         if not is_there or None in pair:
             found.append(None)
             continue

@@ -160,10 +160,10 @@ def names_of(metadata: bytes) -> list[bytes]:
     begin = 1 + width * (count + 2)
     if begin > len(metadata):
         raise pa.ArrowInvalid("the metadata of a variant ends early")
-    indices = [int.from_bytes(metadata[index : index + width], "little") for index in range(1 + width, begin, width)]
-    if indices != sorted(indices) or begin + indices[-1] > len(metadata):
+    offsets = [int.from_bytes(metadata[offset : offset + width], "little") for offset in range(1 + width, begin, width)]
+    if offsets != sorted(offsets) or begin + offsets[-1] > len(metadata):
         raise pa.ArrowInvalid("the metadata of a variant has names beyond its end")
-    return [metadata[begin + first : begin + last] for first, last in pairwise(indices)]
+    return [metadata[begin + first : begin + last] for first, last in pairwise(offsets)]
 
 
 def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
@@ -386,8 +386,8 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     Raises:
         pyarrow.ArrowInvalid: A value is not an object, or is damaged.
     """
-    data, indices = _data(values), _offsets(values)
-    begins, ends = indices[:-1], indices[1:]
+    data, offsets = _data(values), _offsets(values)
+    begins, ends = offsets[:-1], offsets[1:]
     if not len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.large_binary())
     if (ends <= begins).any() or (data[begins] & 3 != _OBJECT).any():
@@ -420,12 +420,12 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     return owners, ids, _spans(data, first_values[owners] + starts, stops - starts)
 
 
-def _numbers(data: Bytes, indices: Ints, widths: Ints) -> Ints:
+def _numbers(data: Bytes, offsets: Ints, widths: Ints) -> Ints:
     """Return unsigned numbers of one to four bytes, the least first. Places beyond the end have any value."""
-    result = np.zeros(len(indices), np.int64)
+    result = np.zeros(len(offsets), np.int64)
     last = max(len(data) - 1, 0)
     for byte in range(4):
-        result |= np.where(byte < widths, data[np.minimum(indices + byte, last)].astype(np.int64) << 8 * byte, 0)
+        result |= np.where(byte < widths, data[np.minimum(offsets + byte, last)].astype(np.int64) << 8 * byte, 0)
     return result
 
 

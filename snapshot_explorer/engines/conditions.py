@@ -325,8 +325,8 @@ def _column(names: list[str], schema: pa.Schema, bound: frozenset[str], text: st
     if result is None and len(names) == 1 and names[0].lower() in _KEYWORD_VALUES:
         return None
     if result is None:
-        index, is_word = f" in the condition {text!r}", len(names) == 1
-        raise unknown_column(".".join(names), schema.names, place=index, may_be_text=is_word)
+        where, is_word = f" in the condition {text!r}", len(names) == 1
+        raise unknown_column(".".join(names), schema.names, place=where, may_be_text=is_word)
     return result
 
 

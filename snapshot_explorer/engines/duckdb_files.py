@@ -180,8 +180,8 @@ def _proven_file(
     """Return a file if its footer has each column in the type of the table."""
     from snapshot_explorer.engines.footers import footer  # noqa: PLC0415 - loads pyarrow's readers
 
-    there = footer(file)
-    if there is None or file.rows not in (None, there.rows):
+    stored_footer = footer(file)
+    if stored_footer is None or file.rows not in (None, stored_footer.rows):
         return None
     constants = partition.column_names if partition is not None else ()
     names = {}
@@ -189,22 +189,24 @@ def _proven_file(
         if field.name in constants:
             continue
         stored = file.names.get(field.name)
-        if stored is None or there.columns.get(stored) != field.type:
+        if stored is None or stored_footer.columns.get(stored) != field.type:
             return None
-        if file.ids is not None and there.ids.get(stored) != file.ids[stored]:
+        if file.ids is not None and stored_footer.ids.get(stored) != file.ids[stored]:
             return None
         names[field.name] = stored
     path = file.address or ""
     fields = tuple((name, pa.field(in_file, schema.field(name).type)) for name, in_file in names.items())
     try:
         # Rows of the only row group might match, or the file would not be read.
-        checksums = _checksums(identity(path), fields, predicate if there.row_groups > 1 else None) if names else None
+        checksums = (
+            _checksums(identity(path), fields, predicate if stored_footer.row_groups > 1 else None) if names else None
+        )
     except (CorruptBytesError, pa.ArrowException, OSError):
         checksums = None  # the format's own reader says what is wrong
     if checksums is None:
         return None
     read = [name for name in constants if name in schema.names]
-    doubted = _FLOATS if row_groups.WRITERS.match(there.writer) else (*_FLOATS, *_TEXTS)
+    doubted = _FLOATS if row_groups.WRITERS.match(stored_footer.writer) else (*_FLOATS, *_TEXTS)
     return File(
         path=path,
         names=tuple(names.items()),

@@ -196,16 +196,16 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
         known = sizes.is_valid()
         recorded |= zip(paths.filter(known).to_pylist(), sizes.filter(known).to_pylist(), strict=True)
     unknown: list[str] = []
-    indices: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for path in recorded:
         try:
-            indices[path] = storage.resolve_external(path) if _is_full(path) else path
+            addresses[path] = storage.resolve_external(path) if _is_full(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
-    existing = storage.sizes(list(indices.values()))
-    gone = [path for path, index in indices.items() if index not in existing]
-    check_gone(storage, _by_folder([indices[path] for path in gone]))
-    resized = [path for path, index in indices.items() if _differs(existing.get(index), recorded[path])]
+    existing = storage.sizes(list(addresses.values()))
+    gone = [path for path, address in addresses.items() if address not in existing]
+    check_gone(storage, _by_folder([addresses[path] for path in gone]))
+    resized = [path for path, address in addresses.items() if _differs(existing.get(address), recorded[path])]
     return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
 
 
@@ -221,28 +221,28 @@ def _is_full(path: str) -> bool:
     return path.startswith("/") or "://" in path
 
 
-def _by_folder(indices: Sequence[str]) -> list[list[str]]:
+def _by_folder(addresses: Sequence[str]) -> list[list[str]]:
     """Return up to the maximum number of paths to check, by folder."""
     folders: dict[str, list[str]] = {}
-    for index in indices:
-        folder = index.rpartition("/")[0]
+    for address in addresses:
+        folder = address.rpartition("/")[0]
         if folder in folders or len(folders) < _MAX_CHECKED:
-            folders.setdefault(folder, []).append(index)
+            folders.setdefault(folder, []).append(address)
     return [some[:_MAX_CHECKED] for some in folders.values()]
 
 
-def check_gone(storage: Storage, indices: Sequence[Sequence[str]]) -> None:
+def check_gone(storage: Storage, addresses: Sequence[Sequence[str]]) -> None:
     """Check that files missing from listings do not exist: a storage may answer with a truncated listing.
 
     Args:
-        places: Paths for the storage, by listed folder. Up to 32 are checked, spread over the folders.
+        addresses: Paths for the storage, by listed folder. Up to 32 are checked, spread over the folders.
     """
-    rounds = zip_longest(*(sorted(paths, reverse=True)[:_MAX_CHECKED] for paths in indices))
-    checked = [index for turn in rounds for index in turn if index is not None][:_MAX_CHECKED]
-    for index, is_there in zip(checked, storage.exists_many(checked), strict=True):
+    rounds = zip_longest(*(sorted(paths, reverse=True)[:_MAX_CHECKED] for paths in addresses))
+    checked = [address for turn in rounds for address in turn if address is not None][:_MAX_CHECKED]
+    for address, is_there in zip(checked, storage.exists_many(checked), strict=True):
         if is_there:
             raise StorageError(
-                f"The listing of {index.rpartition('/')[0] or storage.root} lacks {index}, which exists: "
+                f"The listing of {address.rpartition('/')[0] or storage.root} lacks {address}, which exists: "
                 f"the storage returned an incomplete listing. Try again."
             )
 

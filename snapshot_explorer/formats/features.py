@@ -68,7 +68,7 @@ def summary(features: Sequence[Feature]) -> str:
     return "\n".join(lines)
 
 
-def listing(features: Sequence[Feature], indices: Mapping[Feature, Sequence[str]]) -> str:
+def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]) -> str:
     """Return a Markdown table with one row per feature.
 
     Args:
@@ -77,7 +77,7 @@ def listing(features: Sequence[Feature], indices: Mapping[Feature, Sequence[str]
     lines = ["| feature | since | needed by | refused in |", "|---|---|---|---|"]
     for feature in features:
         name = feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
-        checked = ", ".join(f"`{index}`" for index in indices.get(feature, ()))
+        checked = ", ".join(f"`{place}`" for place in places.get(feature, ()))
         lines.append(_row([name, f"{feature.status}, {feature.since}", feature.condition, checked]))
     return "\n".join(lines)
 

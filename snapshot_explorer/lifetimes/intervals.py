@@ -221,9 +221,9 @@ def _ends(
     """Return the end of each interval: the next event that ends one with the same key."""
     ends = np.full(len(opens), OPEN, np.int32)
     following = np.searchsorted(closes, opens, side="right")
-    there = np.flatnonzero(following < len(closes))
-    there = there[codes[closes[following[there]]] == codes[opens[there]]]
-    ends[there] = when[closes[following[there]]]
+    matched = np.flatnonzero(following < len(closes))
+    matched = matched[codes[closes[following[matched]]] == codes[opens[matched]]]
+    ends[matched] = when[closes[following[matched]]]
     return ends
 
 

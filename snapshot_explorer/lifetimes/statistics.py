@@ -192,8 +192,8 @@ def _names(version: TableVersion, reference: TableVersion, columns: Sequence[str
     if version.schema.has_ids and not reference.schema.has_ids:
         # Column mapping was removed since: the name of a column has no meaning.
         return [None] * len(columns)
-    ids, there = reference.field_ids, {item.id: name for name, item in version.field_ids.items()}
-    return [there.get(ids[name].id) for name in columns]
+    ids, names_by_id = reference.field_ids, {item.id: name for name, item in version.field_ids.items()}
+    return [names_by_id.get(ids[name].id) for name in columns]
 
 
 def _unknown_before(bounds: Bounds, known: Mask) -> Bounds:

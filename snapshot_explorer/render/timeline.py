@@ -118,9 +118,9 @@ class History:
 
     def of_kinds(self) -> Iterator[tuple[str, Style, _Mask]]:
         """Yield each kind that occurs, in a fixed order, with its style and a mask of its commits."""
-        there = set(self.kinds.tolist())
-        for kind in [*STYLES, *sorted(there - set(STYLES), key=str)]:
-            if kind in there:
+        present = set(self.kinds.tolist())
+        for kind in [*STYLES, *sorted(present - set(STYLES), key=str)]:
+            if kind in present:
                 yield str(kind), STYLES.get(kind, OTHER), self.kinds == kind
 
 

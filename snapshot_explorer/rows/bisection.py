@@ -359,11 +359,11 @@ class _Rows:
 
     def holds(self, version: TableVersion) -> tuple[bool, str | None]:
         names = names_before(version, self._reference, self.columns or ())
-        lacking = [name for name, there in names.items() if there is None]
+        lacking = [name for name, own_name in names.items() if own_name is None]
         if lacking:
             return False, f"has no column {', '.join(lacking)}"
-        known = {name: there for name, there in names.items() if there is not None}
-        if self._aggregate is None and all(name == there for name, there in known.items()):
+        known = {name: own_name for name, own_name in names.items() if own_name is not None}
+        if self._aggregate is None and all(name == own_name for name, own_name in known.items()):
             scan = scan_of(version.arrow_schema, [], self._text, limit=1)
             rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
             return rows.num_rows > 0, None
@@ -373,8 +373,8 @@ class _Rows:
 
 def _relation(version: TableVersion, names: dict[str, str]) -> sql.Relation:
     own = version.arrow_schema
-    schema = pa.schema([own.field(there).with_name(name) for name, there in names.items()])
-    is_renamed = any(name != there for name, there in names.items())
+    schema = pa.schema([own.field(own_name).with_name(name) for name, own_name in names.items()])
+    is_renamed = any(name != own_name for name, own_name in names.items())
 
     def read(columns: Sequence[str], where: str | None, limit: int | None) -> pa.Table:
         # The condition uses the other version's names. Without it more rows are read, and DuckDB filters them.

@@ -163,9 +163,9 @@ class _Reader:
 
     def _aligned(self, version: TableVersion) -> Aligned:
         names = self._own_names.at(version.number or 0)
-        there = {name: own for name in self._needed if (own := names[name]) is not None}
+        own_names = {name: own for name in self._needed if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
-        if not there and len(own_schema) and self._needed:
+        if not own_names and len(own_schema) and self._needed:
             raise InvalidArgumentError(
                 f"Version {version.number} has none of the columns that are compared: {listed(self._needed)}. Give "
                 "between, a range of versions that have one."
@@ -175,12 +175,12 @@ class _Reader:
         for name in self._needed:
             field = schema.field(name)
             kind: pa.DataType | None = field.type
-            if name in there:
-                kind = wider(own_schema.field(there[name]).type, field.type, own_ids[there[name]], ids[name])
+            if name in own_names:
+                kind = wider(own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name])
             if kind is None:
-                self._wider(field, own_schema.field(there[name]).type, version.number)
+                self._wider(field, own_schema.field(own_names[name]).type, version.number)
             fields.append(pa.field(name, kind))
-        return Aligned(schema=pa.schema(fields), names_a=there, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
+        return Aligned(schema=pa.schema(fields), names_a=own_names, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
 
     def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:
         """Yield the changed rows of each version since the last one that could be read, or why it cannot be read.

@@ -162,8 +162,8 @@ def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str
 def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]) -> dict[str, _Id]:
     if newer.schema.has_ids or not older.schema.has_ids:
         return dict(ids)
-    there = older.field_ids
-    return {name: there[str(one)].id if str(one) in there else None for name, one in ids.items()}
+    older_ids = older.field_ids
+    return {name: older_ids[str(one)].id if str(one) in older_ids else None for name, one in ids.items()}
 
 
 def _names_of(version: TableVersion, ids: Mapping[str, _Id]) -> dict[str, str | None]:

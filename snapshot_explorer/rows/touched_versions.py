@@ -60,8 +60,8 @@ def touched_versions(
     version = table_format.version(reference)
     keys = frozenset(version.schema.primary_keys if version.schema.is_merged else ())
     part = where.on(keys) if keys and where is not None else where
-    there = version.arrow_schema.names
-    columns = [name for name in there if part is not None and name in part.columns]
+    own_name = version.arrow_schema.names
+    columns = [name for name in own_name if part is not None and name in part.columns]
     known = read_statistics(table_format, columns, reference)
     lifetimes, count = known.lifetimes, len(known.lifetimes.versions)
     if last is not None:
@@ -103,7 +103,9 @@ def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, 
 
 def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapping[str, str | None]) -> bool:
     own, wanted = version.arrow_schema, reference.arrow_schema
-    return any(there is not None and own.field(there).type != wanted.field(name).type for name, there in names.items())
+    return any(
+        own_name is not None and own.field(own_name).type != wanted.field(name).type for name, own_name in names.items()
+    )
 
 
 def _every_version_counts(table_format: TableFormat, lifetimes: FileLifetimes) -> bool:

@@ -171,8 +171,8 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     pieces = [np.flatnonzero(padded[at : min(at + _PIECE, last)] == head[0]) + at for at in range(0, last, _PIECE)]
     indices = np.concatenate(pieces)
     for index, byte in enumerate(head[1:], 1):
-        there = padded[indices + index]
-        indices = indices[(there <= _LARGEST_SMALL) | (there == byte)]
+        candidates = padded[indices + index]
+        indices = indices[(candidates <= _LARGEST_SMALL) | (candidates == byte)]
     behind = indices + lead + 1 + (padded[indices + lead] > 0x7F)  # noqa: PLR2004 - lengths take 1 or 2 bytes
     same = np.ones(len(indices), np.bool_)
     for index, byte in enumerate(prefix):

@@ -396,12 +396,12 @@ class Iceberg(TableFormat):
             return SnapshotNotFoundError(
                 f"Version {number} does not exist. {self._storage.root} has no version yet: nothing has been committed."
             )
-        there = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else f"only {versions[0]}"
+        existing = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else f"only {versions[0]}"
         nearest = min(versions, key=lambda version: abs(version - number))
         expired = ", older ones expired" if 0 < number < versions[0] else ""
         return SnapshotNotFoundError(
-            f"Version {number} does not exist, nor a snapshot of that id. Available: {there}, {len(versions):,} in all"
-            f"{expired}. Try {nearest}, latest or a time such as @2h."
+            f"Version {number} does not exist, nor a snapshot of that id. Available: {existing}, "
+            f"{len(versions):,} in all{expired}. Try {nearest}, latest or a time such as @2h."
         )
 
     def __reduce__(self) -> tuple["partial[Iceberg]", tuple[Storage]]:

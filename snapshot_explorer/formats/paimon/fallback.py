@@ -84,13 +84,13 @@ def plan(
     schemas = here.schemas.without(OPTIONS)
     if link is None:
         return plan_branch(schemas, snapshot)
-    there = _open_branch(storage, link, snapshot.id)
-    version = fallback_version(snapshot, here.history, there.history, link)
+    other_branch = _open_branch(storage, link, snapshot.id)
+    version = fallback_version(snapshot, here.history, other_branch.history, link)
     if version is None:
         return plan_branch(schemas, snapshot)
-    other = there.history.snapshots([version])[0]
-    check_same_columns(here.schema(snapshot), there.schema(other), snapshot.id, link)
-    sides = [(there, other), (here, snapshot)] if link.is_first else [(here, snapshot), (there, other)]
+    other = other_branch.history.snapshots([version])[0]
+    check_same_columns(here.schema(snapshot), other_branch.schema(other), snapshot.id, link)
+    sides = [(other_branch, other), (here, snapshot)] if link.is_first else [(here, snapshot), (other_branch, other)]
     first, its = sides[0]
     entries = read_state(storage, its, with_indexes=False).entries
     claimed = claimed_partitions(entries, first.schema(its), first.schemas.newest().options, snapshot.id)

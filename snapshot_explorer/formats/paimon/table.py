@@ -74,8 +74,8 @@ class Paimon(TableFormat):
         """
         self._storage = storage
         if branch is not None and branch not in listed and branch not in branch_names(storage):
-            there = ", ".join([MAIN, *branch_names(storage)])
-            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {there}.")
+            existing = ", ".join([MAIN, *branch_names(storage)])
+            raise TableNotFoundError(f"{storage.root} has no branch {branch!r}. Branches: {existing}.")
         layout = self._layout = Layout(branch)
         self._history = PaimonHistory(storage, layout)
         self._schemas = Schemas(storage, layout)

@@ -32,9 +32,9 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
             read.append(None)
             continue
         field = plan.schema.field(name)
-        index = field.id if plan.schema.mode == "id" and name not in plan.schema.partition_columns else field.stored
+        key = field.id if plan.schema.mode == "id" and name not in plan.schema.partition_columns else field.stored
         is_partition = name in plan.schema.partition_columns
-        read.append((index, is_partition, field.type, field.changes))
+        read.append((key, is_partition, field.type, field.changes))
     # The names of partition columns may differ, their order may not.
     values = tuple(split.partition.values())
     return values, plan.files[0].path, plan.files[0].vector, tuple(read)

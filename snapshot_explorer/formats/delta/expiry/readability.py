@@ -155,11 +155,13 @@ class Readability:
                 strict=True,
             )
         }
-        wanted = dict.fromkeys(index for indices in every.values() for index in indices if index)
-        there = self._there(list(wanted))
+        wanted = dict.fromkeys(address for addresses in every.values() for address in addresses if address)
+        existing = self._there(list(wanted))
         return {
-            key: _all(None if index is None else there.get(index) for index in indices if index != _NOWHERE)
-            for key, indices in every.items()
+            key: _all(
+                None if address is None else existing.get(address) for address in addresses if address != _NOWHERE
+            )
+            for key, addresses in every.items()
         }
 
     def _place(self, path: str) -> str | None:

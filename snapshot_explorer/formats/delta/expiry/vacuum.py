@@ -99,16 +99,16 @@ class Vacuum:
         cutoff = to_millis(check_age(rule.now, keep))
         kept = {path for row in removed if row.deleted_at >= cutoff for path in row.paths}
         live = self._live(state)
-        there = list(self._files(state))
+        existing = list(self._files(state))
         freed = [
-            item for item in there if item.modified_ms < cutoff and item.path not in live and item.path not in kept
+            item for item in existing if item.modified_ms < cutoff and item.path not in live and item.path not in kept
         ]
         frame = _freed_frame(freed, lifetimes)
-        versions = self._versions(lifetimes, state.version, there, freed)
+        versions = self._versions(lifetimes, state.version, existing, freed)
         return Expiry(
             versions=versions,
             freed=frame,
-            holders=_holders(lifetimes, state.version, there, freed),
+            holders=_holders(lifetimes, state.version, existing, freed),
             rules=self._rules(rule, keep, state),
             commands=_commands(self._storage.root, keep, own),
             notes=_notes(keep, own),
@@ -180,25 +180,25 @@ class Vacuum:
 
     def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
-        return frozenset(index for path, vector in rows for index in self._places(path, vector))
+        return frozenset(address for path, vector in rows for address in self._places(path, vector))
 
     def _places(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
         """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
-        indices = [self._below(path)]
+        paths = [self._below(path)]
         if vector is not None and vector["storage_type"] == "u":
             found = vector_of(vector, self._storage, path)
-            indices.append(None if found is None else found.path)
-        return tuple(index for index in indices if index is not None)
+            paths.append(None if found is None else found.path)
+        return tuple(address for address in paths if address is not None)
 
     def _below(self, path: str) -> str | None:
         if not is_absolute(path):
             return path
         root = self._storage.resolve_external(self._storage.root) if is_absolute(self._storage.root) else ""
         try:
-            index = self._storage.resolve_external(path)
+            address = self._storage.resolve_external(path)
         except (UnsupportedFeatureError, CorruptTableError):
             return None
-        return index.removeprefix(f"{root.rstrip('/')}/") if index.startswith(f"{root.rstrip('/')}/") else None
+        return address.removeprefix(f"{root.rstrip('/')}/") if address.startswith(f"{root.rstrip('/')}/") else None
 
     def _files(self, state: DeltaState) -> Iterator[_File]:
         """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
@@ -218,11 +218,13 @@ class Vacuum:
                         yield _File(path, entry.size_bytes or 0, _modified(entry, path))
             folders = deeper
 
-    def _versions(self, lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
+    def _versions(
+        self, lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed: Sequence[_File]
+    ) -> pa.Table:
         listing = self._log.listing()
         versions = [version for version in listing.versions() if version <= newest]
         whole = listing.loadable
-        present, taken = {item.path for item in there}, {item.path for item in freed}
+        present, taken = {item.path for item in existing}, {item.path for item in freed}
         needs = list(zip(map(self._below, lifetimes.column("path").to_pylist()), vector_files(lifetimes), strict=True))
         gone = _lacking(
             lifetimes, versions, [any(item is not None and item not in present for item in pair) for pair in needs]
@@ -323,12 +325,12 @@ def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
     return frame_of(rows, frames.FREED)
 
 
-def _holders(lifetimes: pa.Table, newest: int, there: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
+def _holders(lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
     """Return the HOLDERS frame: files that younger versions keep; Delta has no other holders in a table."""
-    present = {item.path for item in there} - {item.path for item in freed}
+    present = {item.path for item in existing} - {item.path for item in freed}
     held = frozenset(lifetimes.column("path").to_pylist()) - paths_of(lifetimes, live_at(lifetimes, newest))
     kept = held & present
-    sizes = {item.path: item.size_bytes for item in there}
+    sizes = {item.path: item.size_bytes for item in existing}
     row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
     return frame_of([row], frames.HOLDERS)
 

@@ -109,15 +109,15 @@ class DeltaColumns:
             or (origin.mode, origin.calendar) != last[1:]
             or not schema.equals(last[0], check_metadata=True)
         ):
-            there = found(self.fields, schema, origin)
+            stored_fields = found(self.fields, schema, origin)
             self._last = schema, origin.mode, origin.calendar
-            self._found = there, self._exact(there, origin)
+            self._found = stored_fields, self._exact(stored_fields, origin)
         return self._found
 
-    def _exact(self, there: Sequence[pa.Field | None], origin: Origin) -> pa.Schema | None:
+    def _exact(self, stored_fields: Sequence[pa.Field | None], origin: Origin) -> pa.Schema | None:
         if not all(
             stored is not None and is_exact(stored, field, origin)
-            for stored, field in zip(there, self.fields, strict=True)
+            for stored, field in zip(stored_fields, self.fields, strict=True)
         ):
             return None
         return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self.fields])
@@ -140,16 +140,16 @@ def batches(
         Batches with a column per field, named and typed like it; without fields, batches of rows only.
     """
     fields = columns.fields
-    there, are_exact = columns.of(opened_file)
-    names = [field.name for field in there if field is not None]
-    if len(names) < len(there):
-        absent = [field for field, index in zip(fields, there, strict=True) if index is None]
+    stored_fields, are_exact = columns.of(opened_file)
+    names = [field.name for field in stored_fields if field is not None]
+    if len(names) < len(stored_fields):
+        absent = [field for field, stored in zip(fields, stored_fields, strict=True) if stored is None]
         origin, rows = opened_file.origin, opened_file.rows
         check_absent(expected, absent, opened_file.schema, origin, rows=rows, lacks_all=not names)
     log.debug("reading %s of %s", names, opened_file.file.path)
     as_stored = {
         field.name: stored
-        for stored, field in (zip(there, fields, strict=True) if predicate is not None else ())
+        for stored, field in (zip(stored_fields, fields, strict=True) if predicate is not None else ())
         if stored is not None and is_exact(stored, field, opened_file.origin)
     }
     metadata = opened_file.parquet.reader.metadata
@@ -160,7 +160,7 @@ def batches(
                 ordered = batch if batch.schema.names == names else batch.select(names)
                 yield at, under(columns.schema, ordered)
             else:
-                yield at, _conformed(batch, there, columns, opened_file)
+                yield at, _conformed(batch, stored_fields, columns, opened_file)
             at += batch.num_rows
         if at != start + rows:
             raise CorruptTableError(
@@ -170,7 +170,7 @@ def batches(
 
 
 def _conformed(
-    batch: pa.RecordBatch, there: Sequence[pa.Field | None], columns: DeltaColumns, opened_file: DeltaOpenFile
+    batch: pa.RecordBatch, stored_fields: Sequence[pa.Field | None], columns: DeltaColumns, opened_file: DeltaOpenFile
 ) -> pa.RecordBatch:
     if not columns.fields:
         return batch
@@ -178,7 +178,7 @@ def _conformed(
         pa.nulls(batch.num_rows, arrow_type(field.type))
         if stored is None
         else _column(batch.column(stored.name), field, opened_file)
-        for stored, field in zip(there, columns.fields, strict=True)
+        for stored, field in zip(stored_fields, columns.fields, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=columns.schema)
 

@@ -244,10 +244,9 @@ def _files(storage: Storage, files: pa.Table, rows: pa.Int64Array) -> list[Delta
         *columns,
         strict=True,
     ):
-        index = storage.resolve_external(path) if is_absolute(path) else path
         result.append(
             DeltaDataFile(
-                path=index,
+                path=storage.resolve_external(path) if is_absolute(path) else path,
                 size_bytes=size,
                 rows=count,
                 vector=None if vector is None else vector_of(vector, storage, path),

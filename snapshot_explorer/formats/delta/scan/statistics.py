@@ -437,15 +437,15 @@ def parsed_columns(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructAr
         texts: JSON; null becomes null.
         fields: The columns wanted, under their stored names.
     """
-    there = texts.drop_null()
+    present = texts.drop_null()
     # A text of several lines would be several rows.
-    is_line = pc.and_(pc.starts_with(there, "{"), pc.ends_with(there, "}"))
-    is_broken = pc.or_(pc.match_substring(there, "\n"), pc.match_substring(there, "\r"))
-    if not len(there) or not pc.all(pc.and_not(is_line, is_broken)).as_py():
+    is_line = pc.and_(pc.starts_with(present, "{"), pc.ends_with(present, "}"))
+    is_broken = pc.or_(pc.match_substring(present, "\n"), pc.match_substring(present, "\r"))
+    if not len(present) or not pc.all(pc.and_not(is_line, is_broken)).as_py():
         return None
     parts = []
-    for start in range(0, len(there), _AT_ONCE):
-        part = _parsed_batch(there.slice(start, _AT_ONCE), fields)
+    for start in range(0, len(present), _AT_ONCE):
+        part = _parsed_batch(present.slice(start, _AT_ONCE), fields)
         if part is None:
             return None
         parts.append(part)

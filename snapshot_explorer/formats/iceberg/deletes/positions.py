@@ -111,7 +111,7 @@ def _name(path: bytes) -> bytes:
 def _content(source: IcebergOpenFile) -> tuple[pa.DictionaryArray, Positions]:
     """Return the paths and positions of a delete file. The dictionary holds each path once."""
     how = projection((_PATH, _POSITION), source.fields, {}, source.file.location)
-    path_name, position_name = (there.name for _, there in how.targets if there is not None)
+    path_name, position_name = (stored.name for _, stored in how.targets if stored is not None)
     paths, positions = [pa.array([], pa.string()).dictionary_encode()], [NOTHING]
     for batch in batches(source, how, None, source.rows, size=_BATCH_ROWS):
         path, position = batch.column(path_name), batch.column(position_name)
@@ -132,10 +132,10 @@ def _is_sorted(codes: npt.NDArray[np.int64], positions: Positions) -> bool:
 
 def merged(found: list[Positions]) -> Positions:
     """Return positions of several deletes as one ascending array, each once."""
-    there = [positions for positions in found if len(positions)]
-    if not there:
+    present = [positions for positions in found if len(positions)]
+    if not present:
         return NOTHING
-    together = there[0] if len(there) == 1 else np.sort(np.concatenate(there))
+    together = present[0] if len(present) == 1 else np.sort(np.concatenate(present))
     is_new = np.ones(len(together), np.bool_)
     is_new[1:] = together[1:] != together[:-1]
     return together if is_new.all() else together[is_new]

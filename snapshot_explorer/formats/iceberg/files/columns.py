@@ -42,15 +42,15 @@ class Projection:
 
 
 def projection(
-    fields: Sequence[IcebergField], there: Sequence[FileField], constants: Constants, path: str
+    fields: Sequence[IcebergField], stored_fields: Sequence[FileField], constants: Constants, path: str
 ) -> Projection:
     """Return how the columns of a data file become requested columns.
 
     Args:
         constants: Columns that are constant, even if the file contains other values.
     """
-    by_id = _by_id(there, path)
-    names = [field.name for field in there]
+    by_id = _by_id(stored_fields, path)
+    names = [field.name for field in stored_fields]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise CorruptTableError(f"The data file {path} has two columns {twice!r}. Compare it with a copy of the table.")
@@ -69,9 +69,9 @@ def projection(
     return Projection(targets, constants, path, to_read, is_exact=is_exact)
 
 
-def _by_id(there: Sequence[FileField], path: str) -> dict[int, FileField]:
-    result = {field.id: field for field in there if field.id is not None}
-    if len(result) < sum(field.id is not None for field in there):
+def _by_id(stored_fields: Sequence[FileField], path: str) -> dict[int, FileField]:
+    result = {field.id: field for field in stored_fields if field.id is not None}
+    if len(result) < sum(field.id is not None for field in stored_fields):
         raise CorruptTableError(
             f"The data file {path} has two columns with one field id. It may be damaged; compare it with a copy of the "
             "table."

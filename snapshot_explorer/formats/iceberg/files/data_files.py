@@ -111,15 +111,20 @@ class Layouts:
         return result
 
     def projection(
-        self, fields: Sequence[IcebergField], there: tuple[FileField, ...], constants: Constants, path: str
+        self, fields: Sequence[IcebergField], stored: tuple[FileField, ...], constants: Constants, path: str
     ) -> Projection:
         """Return how the columns of a file become requested columns; see `projection`."""
         last = self._projection
-        if last is not None and last[0] is fields and last[1] is there and last[2].constants.keys() == constants.keys():
+        if (
+            last is not None
+            and last[0] is fields
+            and last[1] is stored
+            and last[2].constants.keys() == constants.keys()
+        ):
             known = last[2]
             return Projection(known.targets, constants, path, known.names, is_exact=known.is_exact)
-        result = projection(fields, there, constants, path)
-        self._projection = fields, there, result
+        result = projection(fields, stored, constants, path)
+        self._projection = fields, stored, result
         return result
 
 

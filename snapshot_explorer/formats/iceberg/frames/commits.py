@@ -50,16 +50,18 @@ def commits_frame(
     ids = list(map(history.ids.__getitem__, versions))
     names = ("timestamp_ms", "parent_id", "summary", "schema_id", "raw")
     times, parents, summaries, schema_ids, raws = history.metadata.snapshots.columns(names, ids)
-    there = frozenset[str]().union(*summaries)
-    given = _given(summaries, there)
+    summary_keys = frozenset[str]().union(*summaries)
+    given = _given(summaries, summary_keys)
 
     def column(name: str) -> pa.Array:
-        return pa.array([summary.get(name) for summary in summaries] if name in there else pa.nulls(count), pa.string())
+        return pa.array(
+            [summary.get(name) for summary in summaries] if name in summary_keys else pa.nulls(count), pa.string()
+        )
 
     operation = column("operation")
     is_first = pa.array(parents, pa.int64()).is_null()
     is_replaced = pc.or_(pc.fill_null(pc.equal(column("replace-partitions"), "true"), fill_value=False), is_first)
-    columns = _counts(summaries, there, given) | {
+    columns = _counts(summaries, summary_keys, given) | {
         "version": pa.array(versions, pa.int64()),
         "committed_at": _times(times),
         "readable": pa.array(readable, pa.string()),
@@ -114,10 +116,10 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Ar
 
 
 def _counts(
-    summaries: Sequence[Mapping[str, str]], there: frozenset[str], given: Mapping[str, pa.Array]
+    summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str], given: Mapping[str, pa.Array]
 ) -> dict[str, pa.Array]:
     """Return the counts in summaries, which have these keys. A counter that is absent is 0, if there is any."""
-    counters = frozenset(name for name in there if name.startswith(_COUNTERS))
+    counters = frozenset(name for name in summary_keys if name.startswith(_COUNTERS))
     uncounted = pa.array(list(map(counters.isdisjoint, summaries)), pa.bool_())
     has_positions, has_deletes, has_old_positions = (
         pc.fill_null(reduce(pc.or_kleene, (pc.greater(given[name], 0) for name in names)), fill_value=False)
@@ -131,10 +133,10 @@ def _counts(
     return result | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
 
 
-def _given(summaries: Sequence[Mapping[str, str]], there: frozenset[str]) -> dict[str, pa.Array]:
+def _given(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
     """Return the counters of summaries, which have these keys; null where one is absent, or is not a count."""
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
-    names, count = [name for name in every if name in there], len(summaries)
+    names, count = [name for name in every if name in summary_keys], len(summaries)
     texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())
     is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MOST_DIGITS))
     numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
@@ -204,8 +206,10 @@ def _texts(
         kind = None if source is None else result_type(field.transform, source)
         if kind is None or field.transform.name == "void":
             continue
-        values = [item[index][end] if item and there else None for item, there in zip(summaries, known, strict=True)]
+        values = [
+            item[index][end] if item and is_known else None for item, is_known in zip(summaries, known, strict=True)
+        ]
         columns.append(texts(single_values(pa.array(values, pa.binary()), kind), field.transform.name))
         names.append(field.name)
     rows = zip(*columns, strict=True) if columns else [()] * len(summaries)
-    return [list(zip(names, row, strict=True)) if there else None for row, there in zip(rows, known, strict=True)]
+    return [list(zip(names, row, strict=True)) if is_known else None for row, is_known in zip(rows, known, strict=True)]

@@ -20,7 +20,7 @@ def bucket(value: pa.Scalar, data_type: IcebergDataType, buckets: int) -> int | 
 
     Args:
         value: A value in the Arrow type of the column.
-        kind: The type of the column: a number, a time or text.
+        data_type: The type of the column: a number, a time or text.
     """
     content = _bytes(value, data_type)
     return None if content is None else (murmur3(content) & 0x7FFF_FFFF) % buckets

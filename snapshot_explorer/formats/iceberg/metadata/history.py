@@ -151,10 +151,10 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
     names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
     near = difflib.get_close_matches(branch, names, 1)
     nearest = f" Did you mean {shortened(repr(near[0]))}?" if near else ""
-    there = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
+    listed = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return TableNotFoundError(
-        f"The table has no branch {asked} and no snapshot of that id. Branches: {there}{more}.{nearest}"
+        f"The table has no branch {asked} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
     )
 
 

@@ -98,14 +98,14 @@ def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array]
         decode: Decodes rows of bytes.
     """
     sizes = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
-    there = sizes == width
-    count = int(there.sum())
+    is_valid = sizes == width
+    count = int(is_valid.sum())
     if not count:
         return pa.nulls(len(values), target)
     if count < len(values):
-        indices = np.cumsum(there) - 1
-        result = _scattered(values.filter(pa.array(there)), width, decode, target)
-        return result.take(pa.array(indices, mask=~there))
+        indices = np.cumsum(is_valid) - 1
+        result = _scattered(values.filter(pa.array(is_valid)), width, decode, target)
+        return result.take(pa.array(indices, mask=~is_valid))
     buffers = values.buffers()
     start = int(np.frombuffer(buffers[1], np.int32, 1, 4 * values.offset)[0])
     cells = np.frombuffer(buffers[2], np.uint8, count * width, start).reshape(count, width)

@@ -120,17 +120,17 @@ class PaimonColumns:
             return under(self.schema, batch)
         return pa.RecordBatch.from_arrays(_conformed(batch, file, self.fields), schema=self.schema)
 
-    def _are_exact(self, there: pa.Schema) -> bool:
+    def _are_exact(self, schema: pa.Schema) -> bool:
         last = self._batch
-        if last is not None and there.equals(last[0]):
+        if last is not None and schema.equals(last[0]):
             return last[1]
         result = (
-            there.names == self.names
+            schema.names == self.names
             and len(set(self.names)) == len(self.names)
-            and there.types == self.schema.types
-            and not any(pa.types.is_nested(kind) for kind in there.types)
+            and schema.types == self.schema.types
+            and not any(pa.types.is_nested(kind) for kind in schema.types)
         )
-        self._batch = there, result
+        self._batch = schema, result
         return result
 
 
@@ -179,9 +179,9 @@ def _placed(
 def check_schema(storage: Storage, file: PaimonDataFile, fields: Sequence[PaimonField]) -> None:
     """Raise for a file that contains columns, but none of its own schema. Opens the file."""
     with _translated(file):
-        there = _names(storage, file)
+        stored_names = _names(storage, file)
     own = [field.name for field in fields if file.write_columns is None or field.name in file.write_columns]
-    if file.rows and there and own and not set(own).intersection(there):
+    if file.rows and stored_names and own and not set(own).intersection(stored_names):
         raise CorruptTableError(
             f"The data file {file.path} has {file.rows} rows and none of the columns of schema/schema-"
             f"{file.schema_id}, with which it was written. The file or the schema file may have been overwritten; "
@@ -232,8 +232,8 @@ def _check_rows(file: PaimonDataFile, rows: int) -> None:
         )
 
 
-def _check_names(file: PaimonDataFile, there: Sequence[str], fields: Sequence[PaimonField]) -> None:
-    known = frozenset(there)
+def _check_names(file: PaimonDataFile, stored_names: Sequence[str], fields: Sequence[PaimonField]) -> None:
+    known = frozenset(stored_names)
     for field in fields:
         if field.name not in known:
             raise CorruptTableError(
@@ -263,7 +263,9 @@ def _runs(
         return
     types = dict(zip(columns.names, columns.schema.types, strict=True))
     stored = {name: reader.schema_arrow.field(index) for name, index in chosen.names.items()}
-    as_stored = {name: there for name, there in stored.items() if there.type == types[there.name]}
+    as_stored = {
+        name: stored_field for name, stored_field in stored.items() if stored_field.type == types[stored_field.name]
+    }
     matching = row_groups.matching(reader.metadata, as_stored, chosen.predicate)
     yield from row_groups.runs(reader.metadata, chosen.keep, matching)
 
@@ -380,8 +382,8 @@ def _conform_struct(values: pa.Array, data_type: PaimonDataType, wanted: pa.Stru
         raise pa.ArrowTypeError(f"it is {values.type}")
     if data_type.root == "VARIANT":
         return _variant(values, wanted)
-    there = {item.name: index for index, item in enumerate(values.type)}
-    children = [conform(values.field(there[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
+    indices = {item.name: index for index, item in enumerate(values.type)}
+    children = [conform(values.field(indices[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
     return with_fields(values, wanted, children)
 
 

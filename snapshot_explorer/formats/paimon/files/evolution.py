@@ -31,15 +31,15 @@ class Mapping:
 
 
 def mapping(
-    wanted: Sequence[PaimonField], there: Sequence[PaimonField], write_columns: Sequence[str] | None = None
+    wanted: Sequence[PaimonField], stored_fields: Sequence[PaimonField], write_columns: Sequence[str] | None = None
 ) -> Mapping:
     """Return the mapping from the columns of a file to requested columns.
 
     Args:
-        there: All columns of the file's own schema.
+        stored_fields: All columns of the file's own schema.
         write_columns: Names of the columns in the file; None for all.
     """
-    by_id = {field.id: field for field in there if write_columns is None or field.name in write_columns}
+    by_id = {field.id: field for field in stored_fields if write_columns is None or field.name in write_columns}
     targets = tuple((field, by_id.get(field.id)) for field in wanted)
     for target, source in targets:
         if source is not None:

@@ -189,4 +189,6 @@ def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
         [list(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)] if fields else [[]] * len(rows)
     )
     present = rows.is_valid().to_pylist()
-    return pa.array([item if there else None for item, there in zip(maps, present, strict=True)], frames.PARTITION)
+    return pa.array(
+        [item if is_present else None for item, is_present in zip(maps, present, strict=True)], frames.PARTITION
+    )

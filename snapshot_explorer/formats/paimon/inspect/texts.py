@@ -27,7 +27,9 @@ def row_texts(rows: pa.ChunkedArray | pa.Array, fields: Sequence[PaimonField]) -
     values = binary_row.decode(rows, fields, lenient=True)
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
     present = rows.is_valid().to_pylist()
-    return [braced([column[row] for column in columns]) if there else None for row, there in enumerate(present)]
+    return [
+        braced([column[row] for column in columns]) if is_present else None for row, is_present in enumerate(present)
+    ]
 
 
 def partition_paths(partitions: PaimonPartitions, options: Mapping[str, str]) -> list[str]:

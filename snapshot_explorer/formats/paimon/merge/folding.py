@@ -252,10 +252,10 @@ def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnS
         return None
     numbers = np.asarray(array.fill_null(0))
     value = np.zeros(len(sizes), numbers.dtype)
-    there = np.zeros(len(sizes), bool)
+    has_value = np.zeros(len(sizes), bool)
     if steps.begins is not None:
-        there = steps.begins & valid[key_groups.starts]
-        value = np.where(there, numbers[key_groups.starts], value)
+        has_value = steps.begins & valid[key_groups.starts]
+        value = np.where(has_value, numbers[key_groups.starts], value)
     by_size = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[by_size], -np.arange(longest), side="left")
     is_sum = steps.function.name == "sum"
@@ -263,15 +263,15 @@ def floats(array: pa.Array, valid: _Flags, key_groups: KeyGroups, steps: ColumnS
         for number, count in enumerate(counts.tolist()):
             keys = by_size[:count]
             rows = key_groups.starts[keys] + number
-            value[keys], there[keys] = _round(
-                value[keys], there[keys], numbers[rows], valid[rows], steps.actions[rows], is_sum=is_sum
+            value[keys], has_value[keys] = _round(
+                value[keys], has_value[keys], numbers[rows], valid[rows], steps.actions[rows], is_sum=is_sum
             )
-    return pa.array(value, array.type, mask=~there)
+    return pa.array(value, array.type, mask=~has_value)
 
 
 def _round(
     value: npt.NDArray[np.floating],
-    there: _Flags,
+    has_value: _Flags,
     item: npt.NDArray[np.floating],
     valid: _Flags,
     actions: npt.NDArray[np.int8],
@@ -281,11 +281,11 @@ def _round(
     """Return the values, and whether they exist, after applying a row of each key."""
     adds, retracts = np.isin(actions, (ADD, ADD_EARLIER)) & valid, (actions == RETRACT) & valid
     sets, clears = actions == SET, actions == CLEAR
-    joined = np.where(there, value + item if is_sum else value * item, item)
-    taken = np.where(there, value - item, -item) if is_sum else value / item
-    retracts &= there | is_sum
+    joined = np.where(has_value, value + item if is_sum else value * item, item)
+    taken = np.where(has_value, value - item, -item) if is_sum else value / item
+    retracts &= has_value | is_sum
     made = np.where(adds, joined, np.where(retracts, taken, np.where(sets, item, value)))
-    return made.astype(value.dtype), np.where(sets, valid, (there & ~clears) | adds | retracts)
+    return made.astype(value.dtype), np.where(sets, valid, (has_value & ~clears) | adds | retracts)
 
 
 def texts(array: pa.Array, rows: Codes, key_groups: KeyGroups, *, delimiter: str) -> pa.Array | None:

@@ -137,8 +137,8 @@ def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
     starts, lengths = offsets[:-1], np.diff(offsets)
     minimum, most = int(lengths.min()), int(lengths.max())
     end = min(most, _WORD * _MOST_WORDS)
-    there = np.frombuffer(content or b"", np.uint8)
-    padded = np.concatenate([there, np.zeros(end + _WORD, np.uint8)])
+    stored_bytes = np.frombuffer(content or b"", np.uint8)
+    padded = np.concatenate([stored_bytes, np.zeros(end + _WORD, np.uint8)])
     words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # one begins at each byte
     for start in range(0, end, _WORD):
         word = words[starts + start].astype(np.uint64)

@@ -329,8 +329,8 @@ def nested_partial_update(array: pa.Array, function: Function) -> Fold:
         merged = {rows.keys[row[key]]: list(row) for row in value or ()}
         for position in rows.keyed(item):
             row = merged.setdefault(rows.keys[position], [position] * len(fields))
-            for index, there in enumerate(valid):
-                if there[position]:
+            for index, is_valid in enumerate(valid):
+                if is_valid[position]:
                     row[index] = position
         return list(merged.values())
 

@@ -147,8 +147,8 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
 
 def _same(first: PaimonSnapshot | None, own: Mapping[int, PaimonSnapshot]) -> int | None:
     """Return the version if it is the same commit, else None: branches may use the same number for other commits."""
-    there = own.get(first.id) if first is not None else None
-    return there.id if first is not None and there is not None and _commit(first) == _commit(there) else None
+    same_id = own.get(first.id) if first is not None else None
+    return same_id.id if first is not None and same_id is not None and _commit(first) == _commit(same_id) else None
 
 
 def _commit(snapshot: PaimonSnapshot) -> tuple[object, ...]:

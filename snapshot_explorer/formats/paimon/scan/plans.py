@@ -22,23 +22,23 @@ class DataFiles(Sequence[PaimonDataFile]):
     Equal to others with equal files. Pickled as a tuple of the files.
     """
 
-    __slots__ = ("_columns", "_places")
+    __slots__ = ("_columns", "_indices")
 
     def __init__(self, columns: Sequence[npt.NDArray[Any] | None], indices: npt.NDArray[np.int64]) -> None:
         """Choose files.
 
         Args:
             columns: For each field of DataFile the values of all files; None for nulls.
-            places: The places of the chosen ones.
+            indices: Those of the chosen files.
         """
         self._columns = columns
-        self._places = indices
+        self._indices = indices
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     def __iter__(self) -> Iterator[PaimonDataFile]:
-        found = (repeat(None) if column is None else column[self._places].tolist() for column in self._columns)
+        found = (repeat(None) if column is None else column[self._indices].tolist() for column in self._columns)
         return map(PaimonDataFile._make, zip(*found))  # noqa: B905 - repeated nulls have no end
 
     @overload

@@ -91,8 +91,8 @@ def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
     hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, tracked=plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
-            there = ", ".join(field.name for field in plan.schema.fields)
-            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {there}.")
+            names = ", ".join(field.name for field in plan.schema.fields)
+            raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {names}.")
     return [known.get(name) or hidden[name] for name in columns]
 
 
@@ -230,8 +230,8 @@ def _evolved(
     storage: Storage, file: PaimonDataFile, target: _Target, *, only: Positions | Predicate | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch, pa.RecordBatch]]:
     """Yield the rows of a file: the position of the first one, columns of the read schema, and system columns."""
-    plan, there = target.plan, target.sources(file)
-    if target.stored and not there.how.sources:
+    plan, sources = target.plan, target.sources(file)
+    if target.stored and not sources.how.sources:
         # The requested columns were added later, if the file has the columns of its schema.
         data_files.check_schema(storage, file, plan.file_schemas[file.schema_id].fields)
     chosen = None
@@ -239,17 +239,17 @@ def _evolved(
         chosen = data_files.RowGroupSelection(
             keep=only if isinstance(only, np.ndarray) else None,
             predicate=None if isinstance(only, np.ndarray) else only,
-            names=there.unchanged,
+            names=sources.unchanged,
         )
-    found = data_files.batches(storage, file, there.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
+    found = data_files.batches(storage, file, sources.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
     for start, batch in found:
-        requested = batch if there.are_requested else _requested(batch, file, target, start)
+        requested = batch if sources.are_requested else _requested(batch, file, target, start)
         yield start, requested, batch.select(target.system)
 
 
 def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, start: int) -> pa.RecordBatch:
-    there = target.sources(file)
-    stored = iter((batch if there.is_exact else evolution.evolve(batch, there.how, file.path)).columns)
+    sources = target.sources(file)
+    stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.how, file.path)).columns)
     arrays = [
         row_tracking.values(field, batch, file, start)
         if field.name in target.hidden

@@ -40,8 +40,8 @@ def identity_without_vector(split: Split) -> Hashable | None:
     if file is None or not isinstance(split.detail, PaimonPlan):
         return None
     schema = split.detail.schema
-    index = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
-    return *index, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
+    key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
+    return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
 
 def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
@@ -66,8 +66,8 @@ def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
             is_partition = field.name in plan.schema.partition_keys
             source = None if is_partition else stored[field.id]
             read.append((field.id, replace(field.type, nullable=True), source))
-    index = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id, file.vector
-    return *index, bool(plan.schema.primary_keys), plan.legacy_zones, tuple(read)
+    key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id, file.vector
+    return *key, bool(plan.schema.primary_keys), plan.legacy_zones, tuple(read)
 
 
 def rows_deleted(before: Split, after: Split) -> Split | None:
