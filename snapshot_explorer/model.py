@@ -600,9 +600,9 @@ class Bounds:
     """Bounds of the values in files, from metadata: a row per file, a column per column of the table."""
 
     lower: pa.Table
-    """The least value or a lower bound of it, in the column's type; null is unknown."""
+    """The minimum or a lower bound of it, in the column's type; null is unknown."""
     upper: pa.Table
-    """The greatest value or an upper bound of it, in the column's type; null is unknown."""
+    """The maximum or an upper bound of it, in the column's type; null is unknown."""
     null_count: pa.Table
     """The number of null values; null is unknown."""
     rows: pa.Array

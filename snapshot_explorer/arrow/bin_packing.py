@@ -17,7 +17,7 @@ def bins(
 
     Args:
         weights: The weight of each item, 0 or more.
-        target: The greatest weight of a bin of several items.
+        target: The maximum weight of a bin of several items.
         starts: Where runs of items start that no bin combines with the items before them, ascending.
     """
     sums = np.concatenate([[0], np.cumsum(weights)])
@@ -44,7 +44,7 @@ def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iter
     Args:
         items: What to pack; iterated once.
         weight: The weight of an item, 0 or more.
-        target: The greatest weight of a bin of several items.
+        target: The maximum weight of a bin of several items.
     """
     result: list[T] = []
     held = 0

@@ -43,7 +43,7 @@ class _Compression:
     codec: int
     """The codec's number in the postscript."""
     block: int
-    """The greatest size of a chunk when unpacked."""
+    """The maximum size of a chunk when unpacked."""
 
 
 def writer_zone(source: pa.NativeFile) -> str:

@@ -221,7 +221,7 @@ def _primitives(typed: pa.Array) -> pa.Array:
 
 
 def _integers(values: pa.Array) -> pa.Array:
-    """Return integers in the least width: it is no part of the value, and shredding may have changed it."""
+    """Return integers in the smallest width: it is no part of the value, and shredding may have changed it."""
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
     size = (numbers != numbers.astype(np.int8)) + (numbers != numbers.astype(np.int16)).astype(np.int64)
     size += numbers != numbers.astype(np.int32)

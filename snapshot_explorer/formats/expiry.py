@@ -39,7 +39,7 @@ class RetentionRule:
     keep: timedelta | None
     """Versions up to this age."""
     keep_last: int | None
-    """The least number of newest versions."""
+    """The minimum number of newest versions."""
     now: datetime
     """The time at which ages are computed, aware, UTC."""
 
@@ -103,7 +103,7 @@ def live_at(lifetimes: pa.Table, version: int) -> Mask:
 
 
 def ranges(lifetimes: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first version with each file, and the first without it: the greatest integer if none."""
+    """Return the first version with each file, and the first without it: the largest integer if none."""
     removed = pc.fill_null(lifetimes.column("removed_version"), np.iinfo(np.int64).max)
     return lifetimes.column("first_version").to_numpy(), removed.to_numpy()
 

@@ -133,7 +133,7 @@ def _null_count(chunk: "pq.ColumnChunkMetaData") -> int | None:
 def _ends(
     column: "pq.ColumnSchema", chunks: Sequence["pq.ColumnChunkMetaData"], dtype: pa.DataType
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the least and greatest values of column chunks, null where unknown."""
+    """Return the minimum and maximum of column chunks, null where unknown."""
     unknown = pa.nulls(len(chunks), dtype)
     to_array = _to_array(column, dtype)
     if to_array is None:

@@ -388,8 +388,8 @@ PROFILE = pa.schema(
         _column("rows", pa.int64(), "rows at the version; null if unknown", "rows"),
         _column("null_count", pa.int64(), "nulls in the column; null if unknown", "rows"),
         _column("null_rate", pa.float64(), "nulls by rows, to 6 digits"),
-        _column("min", pa.string(), "the least value as text, ignoring NaN; null if unknown"),
-        _column("max", pa.string(), "the greatest value as text, ignoring NaN; null if unknown"),
+        _column("min", pa.string(), "the minimum as text, ignoring NaN; null if unknown"),
+        _column("max", pa.string(), "the maximum as text, ignoring NaN; null if unknown"),
         _column("bounds", pa.string(), "which of these are bounds, and why; null where all are exact"),
     ]
 )

@@ -119,7 +119,7 @@ def commit_table(commits: pa.Table, y: Measure, total: int | None) -> Grid:
 
 
 def _signs(commits: pa.Table, y: Measure) -> list[str]:
-    """Return a bar of signs for each commit; the longest is that of the greatest change."""
+    """Return a bar of signs for each commit; the longest is that of the largest change."""
     added, removed = (numbers(commits[f"{side}_{y}"]).astype(np.float64) for side in ("added", "removed"))
     unknown = commits[f"added_{y}"].is_null().to_numpy() | commits[f"removed_{y}"].is_null().to_numpy()
     scale = _BAR / max(1.0, float((added + removed).max(initial=0.0)))

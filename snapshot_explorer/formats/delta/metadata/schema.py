@@ -36,7 +36,7 @@ class DeltaSchema:
     mode: Mode
     """How columns are found in data files."""
     greatest_id: int | None = None
-    """The greatest id that a column ever had; None if the table does not contain it."""
+    """The highest id that a column ever had; None if the table does not contain it."""
 
     def __hash__(self) -> int:
         # Every split has a schema in its identity: a hash of all fields would take longer than all the rest.

@@ -1,4 +1,4 @@
-"""Statistics of files in the log: rows, and least value, greatest value and null count per column.
+"""Statistics of files in the log: rows, and minimum, maximum and null count per column.
 
 Anything may be missing or truncated. Invalid values count as unknown, so that no file is skipped wrongly.
 
@@ -54,7 +54,7 @@ class End:
     field: DeltaField
     """The column."""
     is_upper: bool
-    """Whether it is the greatest value."""
+    """Whether it is the maximum."""
     careful: bool
     """Whether to allow for writers that round decimals."""
 
@@ -220,7 +220,7 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
     Columns have their logical names. Null is unknown: no statistics, a type without order, a struct. Bounds of text may
-    be truncated: the least value is then a lower bound, the greatest an upper one; likewise in files with deleted rows.
+    be truncated: the minimum is then a lower bound, the greatest an upper one; likewise in files with deleted rows.
     Partition columns have their only value.
     """
     return with_bounds(frame, bounds_of(adds, metadata))
@@ -337,7 +337,7 @@ class _Columns:
         self._are_tight = self._tight(_part(stored, "tightBounds"))
 
     def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return least value, greatest value and null count of a column."""
+        """Return minimum, maximum and null count of a column."""
         if not len(self._rows):
             nothing = pa.nulls(0, arrow_type(field.type))
             return nothing, nothing, pa.nulls(0, pa.int64())
@@ -526,7 +526,7 @@ def is_exact(field: DeltaField) -> bool:
 
 
 def _typed(found: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
-    """Return the table's rows as a struct, least and greatest values in the types of the columns.
+    """Return the table's rows as a struct, minima and maxima in the types of the columns.
 
     Raises:
         pyarrow.ArrowException: A value is not of its column's type.

@@ -68,7 +68,7 @@ def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying
 def referenced_files(deletes: pa.Table) -> pa.Array:
     """Return the recorded path of the only data file that each delete file is for; null if it may be for several.
 
-    A position delete file whose least and greatest path are equal is for this file alone.
+    A position delete file whose first and last path are equal is for this file alone.
 
     Source: iceberg ContentFileUtil.referencedDataFile.
     """

@@ -164,7 +164,7 @@ class MetadataFiles:
     def _by_listing(self, *, has_hint: bool) -> CurrentMetadata:
         """Return the newest metadata file by name, which is a guess where a catalog decides.
 
-        The greatest number counts; of several files of one number, the one that was written last.
+        The highest number counts; of several files of one number, the one that was written last.
         """
         names = [entry.name for entry in self._storage.list(FOLDER) if not entry.is_folder]
         names += self._unlisted(names)
@@ -178,7 +178,7 @@ class MetadataFiles:
         chosen = self._chosen(tied[-_MOST_TIED:])
         if has_hint and len(tied) == 1:
             return CurrentMetadata(metadata=chosen, notes=())
-        hint, taken = "an empty" if has_hint else "no", "the metadata file with the greatest number is taken"
+        hint, taken = "an empty" if has_hint else "no", "the metadata file with the highest number is taken"
         if len(tied) > 1:
             taken = f"{chosen.path.rpartition('/')[2]} is taken, the newest of {len(tied):,} candidates,"
         note = (

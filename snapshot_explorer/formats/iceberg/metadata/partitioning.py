@@ -298,7 +298,7 @@ def _ends(column: PartitionColumn) -> _Ends:
 def _unwrapped(values: pa.Array, width: int) -> pa.Array:
     """Return truncated values, null for integers that are not a multiple of the width: they have wrapped around.
 
-    The least integers are truncated to numbers below the range of their type, which Java wraps around to large ones.
+    The smallest integers are truncated to numbers below the range of their type, which Java wraps around to large ones.
 
     Source: iceberg specification, "Truncate Transform Details"; `TruncateUtil`.
     """
@@ -309,7 +309,7 @@ def _unwrapped(values: pa.Array, width: int) -> pa.Array:
 
 
 def _truncation_ends(values: pa.Array, width: int) -> pa.Array:
-    """Return the greatest value, or something above it, that is truncated to each value; null where it is not known."""
+    """Return the maximum, or something above it, that is truncated to each value; null where it is not known."""
     if pa.types.is_integer(values.type):
         maximum = np.iinfo(values.type.to_pandas_dtype()).max
         numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), np.int64)

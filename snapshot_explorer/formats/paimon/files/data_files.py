@@ -59,9 +59,9 @@ class PaimonDataFile(NamedTuple):
     level: int
     """Level of the merge tree."""
     min_sequence: int
-    """Least sequence number of its rows."""
+    """Lowest sequence number of its rows."""
     max_sequence: int
-    """Greatest sequence number of its rows."""
+    """Highest sequence number of its rows."""
     deleted_rows: int | None
     """Rows of kind -U or -D; None where not recorded."""
     write_columns: tuple[str, ...] | None

@@ -180,7 +180,7 @@ def manifests_frame(snapshot: PaimonSnapshot, lists: ManifestLists, schema: Paim
 
 
 def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
-    """Return least or greatest partition values as a map column."""
+    """Return minimum or maximum partition values as a map column."""
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(rows, fields, lenient=True)
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]

@@ -47,7 +47,7 @@ def partition_paths(partitions: PaimonPartitions, options: Mapping[str, str]) ->
 
 
 def key_texts(keys: pa.ChunkedArray, schema: PaimonSchema) -> list[str | None]:
-    """Return a column of least or greatest keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
+    """Return a column of minimum or maximum keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
 
     Args:
         schema: The schema that the files were written with.

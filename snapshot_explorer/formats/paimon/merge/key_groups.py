@@ -50,7 +50,7 @@ class Rules:
     sequence_fields: tuple[str, ...] = ()
     """Columns that order the rows of a key, before their sequence numbers."""
     descending: bool = False
-    """Whether the least value of a sequence field is the newest. Nulls are always the oldest."""
+    """Whether the minimum of a sequence field is the newest. Nulls are always the oldest."""
     ignore_delete: bool = False
     """Whether rows of kind -U and -D are ignored."""
     lookup: bool = False
@@ -66,7 +66,7 @@ class FileSequences:
     """The number of rows read from each file."""
     least: Codes
     most: Codes
-    """The greatest sequence number in each file."""
+    """The highest sequence number in each file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def merge(
 
 
 def takes_newest(rules: Rules) -> bool:
-    """Return whether the row of a key is the one with the greatest sequence number, as `merge_by_files` assumes."""
+    """Return whether the row of a key is the one with the highest sequence number, as `merge_by_files` assumes."""
     return isinstance(rules.engine, Deduplicate) and not rules.sequence_fields and not rules.lookup
 
 

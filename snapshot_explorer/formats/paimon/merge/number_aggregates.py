@@ -21,7 +21,7 @@ _LONG = 2**63
 
 
 def limit(dtype: pa.DataType) -> int:
-    """Return the least integer (for decimals: unscaled) that overflows the type or 64 bits."""
+    """Return the smallest integer (for decimals: unscaled) that overflows the type or 64 bits."""
     whole = 10**dtype.precision if pa.types.is_decimal(dtype) else 2 ** (dtype.bit_width - 1)
     return int(min(whole, _LONG - 1))
 
@@ -64,7 +64,7 @@ class _Numbers:
 
     kind: pa.DataType
     limit: int
-    """The least integer that overflows the type; 0 for floats."""
+    """The smallest integer that overflows the type; 0 for floats."""
 
     @property
     def is_decimal(self) -> bool:

@@ -216,7 +216,7 @@ def _ranks(group: SequenceGroup, rows: pa.Table, key_groups: KeyGroups) -> Codes
 
 
 def _running(ranks: Codes, key_groups: KeyGroups, counted: _Flags) -> Actions:
-    """Return the comparison of each row with the greatest previous row of its key."""
+    """Return the comparison of each row with the maximum previous row of its key."""
     seen = np.where(counted, ranks, np.int64(-1)) + 1
     width = int(seen.max(initial=0)) + 1
     maximum = np.maximum.accumulate(seen + key_groups.groups * width) - key_groups.groups * width

@@ -19,7 +19,7 @@ class PaimonDataType:
     root: str
     """BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, CHAR, VARCHAR, BINARY, VARBINARY, DATE,
     TIME, TIMESTAMP, TIMESTAMP_LTZ, VARIANT, BLOB, ARRAY, MAP, MULTISET, ROW or VECTOR. STRING and BYTES are
-    VARCHAR and VARBINARY of the greatest length."""
+    VARCHAR and VARBINARY of the maximum length."""
     nullable: bool = True
     """Whether nulls are allowed."""
     length: int | None = None

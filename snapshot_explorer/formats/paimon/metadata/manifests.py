@@ -39,7 +39,7 @@ LIST = pa.schema(
     ]
 )
 """A row is a manifest in a manifest list: its file name, size, numbers of ADD and DELETE entries, BinaryRows with the
-least and greatest value of each partition column, the null count of each, the newest schema of its entries, and the
+minimum and maximum of each partition column, the null count of each, the newest schema of its entries, and the
 range of their row ids."""
 
 ENTRIES = pa.schema(

@@ -89,9 +89,9 @@ def bounds(entries: pa.Table, fields: Sequence[PaimonField], file_schemas: Mappi
 
 
 def key_bounds(entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]) -> Bounds:
-    """Return the bounds of the key columns, from the least and greatest keys and from key statistics.
+    """Return the bounds of the key columns, from the minimum and maximum keys and from key statistics.
 
-    The least and greatest whole keys bound only the first column. Bounds are unknown for a file written with another
+    The minimum and maximum whole keys bound only the first column. Bounds are unknown for a file written with another
     key or with other key types.
 
     Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.

@@ -207,7 +207,7 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
     except CorruptTableError as error:
         return _log_unused_statistics(files, error)
     first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
-    # The writer computes the least and greatest whole keys, which bound the first column, not the file's format.
+    # The writer computes the minimum and maximum whole keys, which bound the first column, not the file's format.
     judged = _without_orc_bounds(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
     found = part.ruled_out(_with_partition(judged, files))
     return [None if columns is None else "key range" for columns in found.to_pylist()]
@@ -235,7 +235,7 @@ def _without_orc_bounds(known: Bounds, fields: Sequence[PaimonField], files: Fil
     """Return bounds without those of timestamps and of CHAR in ORC files.
 
     Bounds of TIMESTAMP_LTZ are in the writer's local time, and some writers store upper bounds of TIMESTAMP that are
-    less than the greatest value. Bounds of CHAR have trailing blanks, which the values do not.
+    less than the maximum. Bounds of CHAR have trailing blanks, which the values do not.
     """
     is_orc = _as_mask(pc.match_substring(files.entries.column("file_name"), ".orc"))
     lower, upper = known.lower, known.upper

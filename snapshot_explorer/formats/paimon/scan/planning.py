@@ -76,7 +76,7 @@ class _Columns:
     """The rows of each file that no deletion vector removes; _UNKNOWN where the metadata does not determine it."""
     levels: Numbers
     sequences: tuple[Numbers, Numbers]
-    """The least and the greatest sequence number of each file."""
+    """The lowest and the highest sequence number of each file."""
     has_retracts: Mask
     """Whether each file is known to have rows of kind -U or -D."""
     is_plain: Mask

@@ -43,7 +43,7 @@ def sections(
 def _bounds(
     entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
 ) -> tuple[Places, Places] | None:
-    """Return each file's least and greatest key as numbers in the order of the keys."""
+    """Return each file's minimum and maximum key as numbers in the order of the keys."""
     keys = [schema.field(name) for name in schema.trimmed_primary_keys]
     for number in pc.unique(entries.column("schema_id")).to_pylist():
         file_schema = file_schemas[number]
