@@ -42,7 +42,7 @@ _FILE_TYPES = {
 
 
 def other_path(storage: Storage, storage_options: Mapping[str, Any] | None) -> str:
-    """Return what is at a path that is no table, and what to do; empty if nothing is there, or nothing known.
+    """Return what is at a path that is not a table, and what to do; empty if nothing is there, or nothing known.
 
     Names tables of formats that are not read, files, folders inside of a table, and folders of parquet files or of
     tables. A few listings of the folder, those above it and those below it.

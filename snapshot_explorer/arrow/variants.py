@@ -183,7 +183,7 @@ def _rebuilt(group: pa.StructArray, which: Ints, names: _Names) -> pa.Array:
     if value is None:
         return result
     if pc.any(pc.and_(result.is_valid(), value.is_valid())).as_py():
-        raise pa.ArrowInvalid("a shredded variant has both a value and a typed value, and is no object")
+        raise pa.ArrowInvalid("a shredded variant has both a value and a typed value, and is not an object")
     return pc.coalesce(result, value)
 
 
@@ -313,7 +313,7 @@ def _containers(basic: int, counts: Ints, pieces: pa.Array, ids: Ints | None) ->
         flags = sizes - 1 | id_sizes - 1 << 2 | is_large << 4
         names = [_cut(_little(ids), id_sizes[owners], counts)]
     head = np.concatenate([(basic | flags << 2)[:, None].astype(np.uint8), _little(counts)], axis=1)
-    # Of each container the offsets of its elements, and the end of the last.
+    # The offsets of the elements of each container, and the end of the last.
     several = np.repeat(np.arange(len(counts)), counts + 1)
     offsets = ends[np.arange(len(several)) - several] - ends[begins[several]]
     data = _binary(ends[begins], _data(pieces))
@@ -391,7 +391,7 @@ def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, p
     if not len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], pa.large_binary())
     if (ends <= begins).any() or (data[begins] & 3 != _OBJECT).any():
-        raise pa.ArrowInvalid("a shredded variant has shredded fields and a value that is no object")
+        raise pa.ArrowInvalid("a shredded variant has shredded fields and a value that is not an object")
     flags = data[begins].astype(np.int64) >> 2
     sizes, id_sizes, number_sizes = (flags & 3) + 1, (flags >> 2 & 3) + 1, np.where(flags >> 4 & 1, 4, 1)
     counts = _numbers(data, begins + 1, number_sizes)

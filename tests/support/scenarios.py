@@ -11,22 +11,29 @@ FIRST = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 """When the first commit was made; each later one a minute after."""
 
 
-class PaimonScenario:
-    """Commits of a Paimon table, which are numbered from 1."""
+class Scenario:
+    """Commits of a table, which are numbered from `earliest`."""
 
-    format = "paimon"
     earliest = 1
-    type_of_id = "BIGINT"
+    type_of_id = "long"
     manifests_are_rewritten = False
-    compaction = "compact"
 
-    def __init__(self, filesystem, root):
-        self._table = PaimonTable(filesystem, root)
+    def __init__(self, filesystem, root, **more):
+        self._table = self.builder(filesystem, root, **more)
         self.root = root
         self.url = f"memory://{root}"
 
     def append(self, rows):
         self._table.commit(rows)
+
+
+class PaimonScenario(Scenario):
+    """Commits of a Paimon table."""
+
+    format = "paimon"
+    builder = PaimonTable
+    type_of_id = "BIGINT"
+    compaction = "compact"
 
     def overwrite(self, rows, *numbers):
         self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], kind="OVERWRITE")
@@ -35,20 +42,17 @@ class PaimonScenario:
         self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], kind="COMPACT")
 
 
-class DeltaScenario:
-    """Commits of a Delta table, which are numbered from 0."""
+class DeltaScenario(Scenario):
+    """Commits of a Delta table."""
 
     format = "delta"
+    builder = DeltaTable
     earliest = 0
-    type_of_id = "long"
     compaction = "optimize"
-    manifests_are_rewritten = False
 
     def __init__(self, filesystem, root):
-        self._table = DeltaTable(filesystem, root, first=None)
+        super().__init__(filesystem, root, first=None)
         self._commits = 0
-        self.root = root
-        self.url = f"memory://{root}"
 
     def append(self, rows):
         self._commit(rows, (), "WRITE", {"mode": "Append"})
@@ -73,22 +77,13 @@ class DeltaScenario:
         )
 
 
-class IcebergScenario:
-    """Commits of an Iceberg table, which are numbered from 1."""
+class IcebergScenario(Scenario):
+    """Commits of an Iceberg table."""
 
     format = "iceberg"
-    earliest = 1
-    type_of_id = "long"
+    builder = IcebergTable
     compaction = '"operation":"replace"'
     manifests_are_rewritten = True
-
-    def __init__(self, filesystem, root):
-        self._table = IcebergTable(filesystem, root)
-        self.root = root
-        self.url = f"memory://{root}"
-
-    def append(self, rows):
-        self._table.commit(rows)
 
     def overwrite(self, rows, *numbers):
         removed = [f"data-{number}.parquet" for number in numbers]
@@ -98,19 +93,12 @@ class IcebergScenario:
         self._table.commit(rows, removed=[f"data-{number}.parquet" for number in numbers], operation="replace")
 
 
-class HudiScenario:
-    """Commits of a Hudi table, which are numbered from 1 here."""
+class HudiScenario(Scenario):
+    """Commits of a Hudi table."""
 
     format = "hudi"
-    earliest = 1
-    type_of_id = "long"
+    builder = HudiTable
     compaction = "CLUSTER"
-    manifests_are_rewritten = False
-
-    def __init__(self, filesystem, root):
-        self._table = HudiTable(filesystem, root)
-        self.root = root
-        self.url = f"memory://{root}"
 
     def append(self, rows):
         self._table.insert(rows)

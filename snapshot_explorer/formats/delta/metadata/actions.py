@@ -86,7 +86,7 @@ class Parser:
 
     def feed(self, version: int | None, name: str, content: bytes) -> None:
         """Parse a file. `version` is None for a checkpoint, whose actions come from unknown commits."""
-        # Of an excerpt, which was within limits as a whole, most lines are blank.
+        # Most lines of an excerpt are blank; as a whole it was within limits.
         lines = content.split(b"\n") if self._excerpts else json_text.lines(content, name, self._limits)
         adds, others = _by_kind(name, content, lines)
         if not adds and not self._excerpts and _KNOWN.isdisjoint(others):

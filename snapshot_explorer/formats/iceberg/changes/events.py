@@ -84,7 +84,7 @@ class IcebergEvents:
 def read_events(reader: RowReader, events: IcebergEvents, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, in this order: columns of the schema, `rowkind` and those of HIDDEN.
 
-    Of a commit that removed and added rows, both sides are held in memory. Rows of tables with row ids that are on both
+    Holds both sides of a commit that removed and added rows in memory. Rows of tables with row ids that are on both
     sides with other values are updates: -U, followed by +U.
     """
     known = {field.name for field in events.context.schema.fields}

@@ -176,14 +176,14 @@ def _difference(before: _State, after: _State, commit: IcebergEvents) -> Iterato
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """Rows of a data file that one version has and the other has not."""
+    """Rows of a data file that one version has and the other lacks."""
 
     split: Split
     part: Part
 
 
 def _gone(split: Split, other: Split | None) -> Iterator[Part]:
-    """Yield the rows of a file that another version has not; nothing where its deletes show that there are none."""
+    """Yield the rows of a file that another version lacks; nothing where its deletes show that there are none."""
     live = plan_of(split)
     if other is None:
         yield Part(live=live)

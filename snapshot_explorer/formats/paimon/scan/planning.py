@@ -378,7 +378,7 @@ def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules)
 def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield splits of files that need no merge, each up to the target size, in the order of the groups.
 
-    Of each group come first the splits of raw files, then those of others.
+    Within each group, splits of raw files come before the others.
 
     Args:
         groups: Groups, and the entries of each that are packed, in this order.
