@@ -247,11 +247,6 @@ def check_gone(storage: Storage, addresses: Sequence[Sequence[str]]) -> None:
             )
 
 
-def frame_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
-    """Return rows as a table of a schema; missing columns are null."""
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
-
-
 def freed_frame(lifetimes: pa.Table, chosen: Mask) -> pa.Table:
     """Return the FREED frame of data files, sorted by removal and path, without duplicates."""
     rows = lifetimes.filter(pa.array(chosen)).sort_by([("removed_version", "ascending"), ("path", "ascending")])

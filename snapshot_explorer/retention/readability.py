@@ -81,7 +81,7 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
             row |= {"readable": "metadata", "reason": "only its changelog is left"}
         else:
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
-        values.append({name: row.get(name) for name in frames.READABILITY.names})
+        values.append(row)
     table = pa.Table.from_pylist(values, frames.READABILITY)
     title = f"Versions of {name} that can be loaded: {strip(table)}"
     return Frame(

@@ -20,9 +20,9 @@ from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
     expiry,
     read_retention_state,
-    sql_name,
     used,
 )
+from snapshot_explorer.formats.paimon.expiry.settings import sql_name
 from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.inspect.types import INSPECTIONS

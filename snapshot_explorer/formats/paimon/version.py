@@ -14,7 +14,7 @@ from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents, read_events
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
-from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, name_of, settings_of
+from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, settings_of, sql_name
 from snapshot_explorer.formats.paimon.files import blobs
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
@@ -205,7 +205,7 @@ class PaimonVersion(TableVersion):
         return frame.append_column("delete_records", records)
 
     def maintenance_settings(self) -> MaintenanceSettings:
-        return settings_of(self._newest_schema, name_of(self._storage.root, self._layout.branch))
+        return settings_of(self._newest_schema, sql_name(self._storage.root, self._layout.branch))
 
     def inspect(self, name: str) -> pa.Table:
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_version(

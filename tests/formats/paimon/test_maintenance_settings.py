@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshot_explorer.formats.paimon.expiry.settings import name_of, settings_of
+from snapshot_explorer.formats.paimon.expiry.settings import settings_of, sql_name
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 MB = 1024 * 1024
@@ -80,14 +80,16 @@ def test_an_invalid_value_is_ignored_with_a_note(option, value):
     ("root", "branch", "name"),
     [
         ("s3://lake/shop.db/orders", None, "shop.orders"),
-        ("/data/shop.db/orders/", "dev", "shop.orders$branch_dev"),
+        ("/data/shop.db/orders/", "dev", "shop.`orders$branch_dev`"),
         ("/data/orders", None, "DATABASE.orders"),
         ("orders", None, "DATABASE.orders"),
     ],
 )
 def test_a_table_is_called_after_its_folders(root, branch, name):
-    assert name_of(root, branch) == name
+    assert sql_name(root, branch) == name
 
 
 def test_a_quote_in_a_name_stays_in_the_text_of_a_command():
-    assert of(name="shop.o'rders").metadata_command == "CALL sys.compact_manifest(table => 'shop.o''rders')"
+    name = sql_name("/data/shop.db/o'rders", None)
+
+    assert of(name=name).metadata_command == "CALL sys.compact_manifest(table => 'shop.`o\\'rders`')"

@@ -32,7 +32,6 @@ from snapshot_explorer.formats.expiry import (
     check_age,
     checked_files,
     format_duration,
-    frame_of,
     holder,
     live_at,
     parse_duration,
@@ -242,7 +241,7 @@ class Vacuum:
             elif version == versions[-1]:
                 because = "the newest"
             rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
-        return frame_of(rows, frames.RETAINED)
+        return pa.Table.from_pylist(rows, frames.RETAINED)
 
     def _times(self, versions: Sequence[int]) -> Sequence[datetime | None]:
         """Return when versions were committed, None where only a checkpoint is left."""
@@ -322,7 +321,7 @@ def _freed_frame(freed: Sequence[_File], lifetimes: pa.Table) -> pa.Table:
         what = "data" if row else "deletion vector" if file.path in vectors else "untracked"
         what = "change data" if file.path.startswith("_change_data/") else what
         rows.append({**row, "what": what, "path": file.path, "size_bytes": file.size_bytes})
-    return frame_of(rows, frames.FREED)
+    return pa.Table.from_pylist(rows, frames.FREED)
 
 
 def _holders(lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed: Sequence[_File]) -> pa.Table:
@@ -332,7 +331,7 @@ def _holders(lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed:
     kept = held & present
     sizes = {item.path: item.size_bytes for item in existing}
     row = holder("kept versions", None, version=None, sizes=sizes, held=kept, exclusive=kept)
-    return frame_of([row], frames.HOLDERS)
+    return pa.Table.from_pylist([row], frames.HOLDERS)
 
 
 def _commands(root: str, keep: timedelta, own: timedelta) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,6 @@ from snapshot_explorer.formats.expiry import (
     RetentionRule,
     check_age,
     format_duration,
-    frame_of,
     freed_frame,
     holder,
     live_at,
@@ -134,7 +133,7 @@ def _versions(source: HudiSource, versions: Sequence[int], lifetimes: pa.Table, 
         elif version == versions[-1]:
             because = "the newest"
         rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
-    return frame_of(rows, frames.RETAINED)
+    return pa.Table.from_pylist(rows, frames.RETAINED)
 
 
 def _holders(
@@ -150,4 +149,4 @@ def _holders(
     for version, held in saved.items():
         elsewhere = kept.union(*(paths for number, paths in saved.items() if number != version))
         rows.append(holder("tag", str(version), version=version, sizes=sizes, held=held, exclusive=held - elsewhere))
-    return frame_of(rows, frames.HOLDERS)
+    return pa.Table.from_pylist(rows, frames.HOLDERS)

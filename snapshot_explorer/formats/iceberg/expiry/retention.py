@@ -23,7 +23,6 @@ from snapshot_explorer.formats.expiry import (
     check_age,
     checked_files,
     format_duration,
-    frame_of,
 )
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -185,7 +184,7 @@ def _versions(history: IcebergHistory, kept: _KeptSnapshots) -> pa.Table:
         }
         for version, snapshot in history.snapshots.items()
     ]
-    return frame_of(rows, frames.RETAINED)
+    return pa.Table.from_pylist(rows, frames.RETAINED)
 
 
 class _ReachableFiles:
@@ -285,7 +284,9 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
                 "exclusive_bytes": int(sizes[alone].sum()),
             }
         )
-    return frame_of([row for row in rows if row["files"] or row["holder"] != "kept versions"], frames.HOLDERS)
+    return pa.Table.from_pylist(
+        [row for row in rows if row["files"] or row["holder"] != "kept versions"], frames.HOLDERS
+    )
 
 
 def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:

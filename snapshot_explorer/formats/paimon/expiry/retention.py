@@ -3,7 +3,6 @@
 Source: paimon docs, "Manage Snapshots"; paimon ExpireSnapshotsImpl, SnapshotDeletion, ProcedureUtils, ConsumerManager.
 """
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,6 @@ from snapshot_explorer.formats.expiry import (
     RetentionRule,
     check_age,
     format_duration,
-    frame_of,
     freed_frame,
     holder,
     live_at,
@@ -288,7 +286,7 @@ def _versions(held: RetentionState, rule: _Rule, end: int, now: datetime) -> pa.
         else:
             rows[version] = (element.committed_at, "lost", "no rule or tag keeps it")
     listed = [(version, *row) for version, row in sorted(rows.items())]
-    return frame_of([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
+    return pa.Table.from_pylist([dict(zip(frames.RETAINED.names, row, strict=True)) for row in listed], frames.RETAINED)
 
 
 def _reason(held: RetentionState, rule: _Rule, version: int, now: datetime, otherwise: int) -> str:
@@ -340,7 +338,7 @@ def _holders(
         expires = held.options.get("consumer.expiration-time")
         rows.append(row | {"note": f"writers drop it after {expires} without a sign of it" if expires else None})
     rows += [_branch(name, paths, freed) for name, paths in sorted(branches.items())]
-    return frame_of(rows, frames.HOLDERS)
+    return pa.Table.from_pylist(rows, frames.HOLDERS)
 
 
 def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
@@ -380,9 +378,6 @@ def _command_notes(name: str) -> tuple[str, ...]:
     return (zone,)
 
 
-_WORD = re.compile(r"\w+", re.ASCII)
-
-
 def expire_commands(
     name: str, *, retain_max: int | None, retain_min: int, older_than: datetime, max_deletes: int
 ) -> tuple[tuple[str, str], ...]:
@@ -404,19 +399,6 @@ def expire_commands(
         ("Spark SQL", f"CALL sys.expire_snapshots(table => '{name}', {rest})"),
         ("Flink SQL", f"CALL sys.expire_snapshots(`table` => '{name.replace('`', '')}', {rest})"),
     )
-
-
-def sql_name(root: str, branch: str | None) -> str:
-    """Return the SQL name of a table, from its path `.../shop.db/orders`. Without `.db` its database is DATABASE."""
-    parts = [part for part in root.replace("\\", "/").rstrip("/").split("/") if part]
-    table = parts[-1] if parts else "TABLE"
-    database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
-    full = f"{table}$branch_{branch}" if branch else table
-    return f"{_quoted(database) if database else 'DATABASE'}.{_quoted(full)}"
-
-
-def _quoted(word: str) -> str:
-    return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
 
 
 def used(

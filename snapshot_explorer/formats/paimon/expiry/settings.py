@@ -1,5 +1,7 @@
 """Maintenance settings of a Paimon table: file sizes, sorted runs, manifests, and the commands of engines."""
 
+import re
+
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import MaintenanceSettings
@@ -8,6 +10,7 @@ _MB = 1024 * 1024
 _TARGETS = {True: 128 * _MB, False: 256 * _MB}
 """By whether the table has a primary key."""
 _MORE_TO_STOP = 3
+_WORD = re.compile(r"\w+", re.ASCII)
 
 
 def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
@@ -36,7 +39,6 @@ def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
     manifest_bytes, _ = options.of("manifest.target-file-size", 8 * _MB, parse_bytes)
     trigger, _ = options.of("num-sorted-run.compaction-trigger", 5, parse_count)
     stop, _ = options.of("num-sorted-run.stop-trigger", trigger + _MORE_TO_STOP, parse_count)
-    literal = name.replace("'", "''")
     strategy = ", compact_strategy => 'full'" if keyed else ""
     return MaintenanceSettings(
         target_bytes=target,
@@ -50,10 +52,10 @@ def settings_of(schema: PaimonSchema, name: str) -> MaintenanceSettings:
         metadata_limit=manifests,
         metadata_source=manifests_source,
         metadata_bytes=manifest_bytes,
-        compact=f"CALL sys.compact(table => '{literal}'{strategy})",
-        metadata_command=f"CALL sys.compact_manifest(table => '{literal}')",
+        compact=f"CALL sys.compact(table => '{name}'{strategy})",
+        metadata_command=f"CALL sys.compact_manifest(table => '{name}')",
         repartition_advice="Choose coarser partitions, or fewer buckets: "
-        f"CALL sys.rescale(table => '{literal}', bucket_num => N)",
+        f"CALL sys.rescale(table => '{name}', bucket_num => N)",
         notes=tuple(options.notes),
     )
 
@@ -86,14 +88,17 @@ def features_in_use(schema: PaimonSchema) -> list[str]:
     return [*found, *(word for name, word in _FLAGS.items() if options.get(name) == "true")]
 
 
-def name_of(root: str, branch: str | None) -> str:
-    """Return the SQL name of the table in a folder: a warehouse stores `shop.orders` in `shop.db/orders`.
+def sql_name(root: str, branch: str | None) -> str:
+    """Return the SQL name of a table, from its path `.../shop.db/orders`. Without `.db` its database is DATABASE."""
+    parts = [part for part in root.replace("\\", "/").rstrip("/").split("/") if part]
+    table = parts[-1] if parts else "TABLE"
+    database = parts[-2].removesuffix(".db") if len(parts) > 1 and parts[-2].endswith(".db") else ""
+    full = f"{table}$branch_{branch}" if branch else table
+    return f"{_quoted(database) if database else 'DATABASE'}.{_quoted(full)}"
 
-    Source: paimon docs, "File Layouts"; paimon docs, "Manage Branches".
-    """
-    *_, database, table = ["", *root.rstrip("/").split("/")]
-    known = database.removesuffix(".db") if database.endswith(".db") else "DATABASE"
-    return f"{known}.{table}" + (f"$branch_{branch}" if branch else "")
+
+def _quoted(word: str) -> str:
+    return word if _WORD.fullmatch(word) else "`{}`".format(word.replace("`", "``").replace("'", "\\'"))
 
 
 def _share(text: str) -> float | None:
