@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -60,6 +60,9 @@ from snapshot_explorer.rows import (
     RowDiff,
     RowDiffPlan,
     Source,
+    Trace,
+    TraceContext,
+    TracedHistory,
     bisect,
     blame,
     naming_renamed_columns,
@@ -68,6 +71,7 @@ from snapshot_explorer.rows import (
     row_diff,
     spark_row_diff,
     table_anomalies,
+    trace_history,
 )
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.rows.profiling.column_numbers import read_totals
@@ -77,7 +81,6 @@ from snapshot_explorer.version_resolver import VersionResolver
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from datetime import datetime
     from os import PathLike
 
     import pandas as pd
@@ -711,6 +714,74 @@ class Table:
         request = BlameRequest(where=where, key=keyed, columns=columns, between=between)
         with _naming_renamed_columns(source, versions):
             return blame(source, request, versions)
+
+    def trace(self, where: str) -> Trace:
+        """Return where rows of a condition still are: which versions return them, and which data files store them.
+
+        Covers every version of every branch, and rows that are deleted but still stored in a data file. A data file is
+        opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
+        deletes. `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
+        of a primary-key table drops are not counted, and stated as unknown.
+
+        Plans each version at which files change that can have matching rows, and lists the files of each.
+
+        Args:
+            where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
+
+        Raises:
+            InvalidArgumentError: The condition does not fit.
+            SnapshotNotFoundError: No version can be read.
+            CorruptTableError: A file of the log is missing or damaged; it is named.
+        """
+        examined_at = datetime.now(UTC)
+        own = None if self.bound.main_branch is None else branch_name(self)
+        histories: dict[str | None, TracedHistory] = {own: trace_history(self._source(), where)}
+        notes: list[str] = []
+        refs: dict[tuple[str | None, int], list[str]] = {}
+        for name in (one for one in self.branch_names() if one != own):
+            try:
+                histories[name] = trace_history(self.on_branch(name)._source(), where)  # noqa: SLF001 - of this class
+            except SnapshotExplorerError as error:
+                notes.append(f"The branch {name} could not be examined: {str(error).rstrip('.')}.")
+        found: set[tuple[str, int]] = set()
+        lost: set[tuple[str, int]] = set()
+        for branch, history in histories.items():
+            tags = (self if branch is None else self.on_branch(branch)).tag_versions()
+            known = {version.number for version in history.versions}
+            for tag, version in tags.items():
+                if version in known:
+                    refs.setdefault((branch, version), []).append(f"tag {tag}")
+                (found if version in known else lost).add((tag, version))
+            if branch is not None and history.versions:
+                refs.setdefault((branch, history.versions[-1].number), []).append(f"branch {branch}")
+        notes += [
+            f"The tag {tag} names version {version}, which is in no history that was examined."
+            for tag, version in sorted(lost - found)
+        ]
+        is_complete = not notes
+        retention = None
+        try:
+            retention = self.retention()
+        except SnapshotExplorerError as error:
+            notes.append(f"What retention would remove is unknown: {str(error).rstrip('.')}.")
+        source = self._source()
+        gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
+        return Trace(
+            TraceContext(
+                path=self.path,
+                name=self.name,
+                format=self.format,
+                where=where,
+                call=f"{source.opened}.trace({where!r})",
+                examined_at=examined_at,
+            ),
+            histories,
+            refs=refs,
+            retention=retention,
+            own_branch=own,
+            notes=(*notes, *gaps),
+            is_complete=is_complete and not gaps,
+        )
 
     def bisect(
         self,

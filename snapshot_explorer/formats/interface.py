@@ -522,6 +522,13 @@ class TableVersion(ABC):
         """
         raise UnsupportedFeatureError("The format does not compare the deletion vectors of a file.")
 
+    def stored_rows(self, split: Split) -> Split | None:
+        """Return a split of all rows that a data file stores, also deleted ones, for a split of one file.
+
+        None where that is not supported: the rows of the split are merged, or its file has rows that delete others.
+        """
+        return None
+
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         """Return a value that is equal for splits of one file whose rows are equal in these columns, in this order.
 

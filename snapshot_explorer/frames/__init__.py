@@ -31,6 +31,8 @@ from snapshot_explorer.frames.schemas import (
     READABILITY,
     RETAINED,
     SKIPPED,
+    TRACED_FILES,
+    TRACED_VERSIONS,
     UTC_MILLIS,
     table_of,
 )
@@ -64,6 +66,8 @@ __all__ = [
     "READABILITY",
     "RETAINED",
     "SKIPPED",
+    "TRACED_FILES",
+    "TRACED_VERSIONS",
     "UTC_MILLIS",
     "Frame",
     "PandasTypes",

@@ -419,6 +419,45 @@ BLAME = pa.schema(
 """The columns of a blame; behind them come `before` and `after`, structs with the columns of the rows."""
 
 
+TRACED_VERSIONS = pa.schema(
+    [
+        _column("branch", pa.string(), "the branch in whose history it is; null in a format without branches"),
+        *(COMMITS.field(name) for name in ("version", "committed_at")),
+        _column("rows", pa.int64(), "matching rows that reading the version returns; null if unknown", words="checked"),
+        _column(
+            "stored_rows",
+            pa.int64(),
+            "matching rows in its data files, including deleted ones; null if unknown",
+            words="checked",
+        ),
+        _column("refs", pa.list_(pa.string()), "the tags and branches that name the version"),
+        _column("reason", pa.string(), "why numbers are unknown"),
+        _column("outcome", pa.string(), "kept or lost at the next clean-up by the table's settings; null if unknown"),
+        _column("because", pa.string(), "the reason for the outcome"),
+    ]
+)
+
+TRACED_FILES = pa.schema(
+    [
+        _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
+        _column("evidence", pa.string(), "read, metadata (it was not opened), missing, or unreadable"),
+        _column(
+            "stored_rows",
+            pa.int64(),
+            "matching rows in the file, including deleted ones; null if unknown",
+            words="checked",
+        ),
+        _column(
+            "bounds_name_value",
+            pa.bool_(),
+            "whether its statistics name the value; null if not checked",
+            words="checked",
+        ),
+        _column("reason", pa.string(), "why the number is unknown"),
+    ]
+)
+
+
 def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
     """Return a table. Columns that are left out are null, and single values are repeated.
 

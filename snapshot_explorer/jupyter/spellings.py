@@ -26,7 +26,7 @@ ALIASES = MappingProxyType(
 _QUERY_STARTS = ("select", "with", "from", "values", "explain")
 """The first words of a query that needs no `sql` before it."""
 _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
-_TAKE_CONDITIONS = ("bisect", "blame")
+_TAKE_CONDITIONS = ("bisect", "blame", "trace")
 """Commands whose condition needs no quotes."""
 _FLAGS = ("--yes", "--debug", "--help")
 _FLAGS_WITH_VALUE = ("--engine", "--out")

@@ -15,6 +15,8 @@ from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
 from snapshot_explorer.rows.renamed_columns import naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.trace import TracedHistory, trace_history
+from snapshot_explorer.rows.trace_result import Trace, TraceContext
 
 __all__ = [
     "AnomalyRules",
@@ -31,6 +33,9 @@ __all__ = [
     "RowDiffPlan",
     "Source",
     "Tolerance",
+    "Trace",
+    "TraceContext",
+    "TracedHistory",
     "bisect",
     "blame",
     "changed_splits",
@@ -43,4 +48,5 @@ __all__ = [
     "row_diff",
     "spark_row_diff",
     "table_anomalies",
+    "trace_history",
 ]

@@ -5,7 +5,7 @@ from IPython.core.completer import provisionalcompleter
 
 from snapshot_explorer import samples
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.rows import Bisection, Blame, Profile
+from snapshot_explorer.rows import Bisection, Blame, Profile, Trace
 
 
 @pytest.fixture
@@ -68,3 +68,11 @@ def test_the_flags_are_completed(payments):
         found = [item.text for item in payments.ip.Completer.completions('%snapshot bisect "a" --go', 25)]
 
     assert found == ["--good"]
+
+
+def test_a_trace_needs_no_quotes(payments):
+    trace = payments.ok("%snapshot trace payment_id = 3").result
+
+    assert isinstance(trace, Trace)
+    assert trace.versions.to_arrow()["version"].to_pylist() == list(payments.ok("payments.versions()").result)
+    assert "CONDITION" in payments.fails("%snapshot trace")

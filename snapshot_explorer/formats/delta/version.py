@@ -182,6 +182,9 @@ class DeltaVersion(TableVersion):
     def identity_without_vector(self, split: Split) -> Hashable | None:
         return vector_changes.identity_without_vector(split)
 
+    def stored_rows(self, split: Split) -> Split | None:
+        return vector_changes.stored_rows(split)
+
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 

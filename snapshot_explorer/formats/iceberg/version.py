@@ -11,7 +11,12 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
-from snapshot_explorer.formats.iceberg.changes.file_changes import identity_in, identity_without_deletes, rows_deleted
+from snapshot_explorer.formats.iceberg.changes.file_changes import (
+    identity_in,
+    identity_without_deletes,
+    rows_deleted,
+    stored_rows,
+)
 from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
 from snapshot_explorer.formats.iceberg.expiry.settings import settings_of
 from snapshot_explorer.formats.iceberg.frames.commits import manifests_frame
@@ -218,6 +223,9 @@ class IcebergVersion(TableVersion):
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
         return identity_without_deletes(split)
+
+    def stored_rows(self, split: Split) -> Split | None:
+        return stored_rows(split)
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
         return identity_in(split, [None if name in absent else name for name in columns])

@@ -274,6 +274,9 @@ class PaimonVersion(TableVersion):
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         return deleted_positions(self._storage, parts, rows)
 
+    def stored_rows(self, split: Split) -> Split | None:
+        return vector_changes.stored_rows(split)
+
     def identity_without_vector(self, split: Split) -> Hashable | None:
         return vector_changes.identity_without_vector(split)
 

@@ -34,6 +34,7 @@ from snapshot_explorer.jupyter.commands.status import STATUS
 from snapshot_explorer.jupyter.commands.tables import TABLES
 from snapshot_explorer.jupyter.commands.tags import TAGS
 from snapshot_explorer.jupyter.commands.timeline import TIMELINE
+from snapshot_explorer.jupyter.commands.trace import TRACE
 from snapshot_explorer.jupyter.commands.use import USE
 
 COMMANDS: Sequence[Command] = (
@@ -46,6 +47,7 @@ COMMANDS: Sequence[Command] = (
     DIFF,
     BLAME,
     BISECT,
+    TRACE,
     PROFILE,
     ANOMALIES,
     DOCTOR,

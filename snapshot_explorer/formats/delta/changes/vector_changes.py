@@ -17,6 +17,15 @@ def identity_without_vector(split: Split) -> Hashable | None:
     return tuple(sorted(split.partition.items())), plan.files[0].path, plan.schema
 
 
+def stored_rows(split: Split) -> Split | None:
+    """Return a split of the rows of a file without its vector; None for other splits."""
+    plan = split.detail
+    if not isinstance(plan, DeltaPlan) or len(plan.files) != 1:
+        return None
+    files = (replace(plan.files[0], vector=None),)
+    return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
+
+
 def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from snapshot_explorer.formats.iceberg.changes.events import Part
+from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
@@ -16,6 +17,14 @@ def identity_without_deletes(split: Split) -> Hashable | None:
     if not isinstance(plan, IcebergPlan):
         return None
     return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
+
+
+def stored_rows(split: Split) -> Split | None:
+    """Return a split of the rows of a file without its deletes; None for other splits."""
+    plan = split.detail
+    if not isinstance(plan, IcebergPlan):
+        return None
+    return replace(split, raw=True, counted=None, detail=replace(plan, deletes=NO_DELETES))
 
 
 def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:

@@ -44,6 +44,15 @@ def identity_without_vector(split: Split) -> Hashable | None:
     return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
 
+def stored_rows(split: Split) -> Split | None:
+    """Return a split of the rows of a file without its vector; None for other splits, and files with deletes."""
+    file, plan = _only_file(split), split.detail
+    if file is None or not isinstance(plan, PaimonPlan) or (plan.schema.primary_keys and file.deleted_rows != 0):
+        return None
+    files = (file._replace(vector=None),)
+    return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
+
+
 def identity_in(split: Split, columns: Sequence[str | None]) -> Hashable | None:
     """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
 

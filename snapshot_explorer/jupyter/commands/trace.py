@@ -1,0 +1,33 @@
+"""`%snapshot trace`: where rows still are."""
+
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation
+from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
+from snapshot_explorer.rows import Trace
+
+
+def _trace(invocation: Invocation) -> Trace:
+    """Return where rows of a condition still are."""
+    _, table = invocation.table()
+    return table.trace(condition_of(invocation, table))
+
+
+TRACE = Command(
+    name="trace",
+    summary="Which versions and data files still have rows",
+    run=_trace,
+    python='orders.trace("customer_id = 42")',
+    examples=("%snapshot trace order_id = 42", 't = %snapshot trace "event_id = 13 and amount < 0"'),
+    arguments=(
+        Argument(
+            name="CONDITION",
+            value_type="condition",
+            meaning="SQL on the rows, with the columns of the newest version",
+            required=True,
+        ),
+    ),
+    options=(TABLE,),
+    notes="Covers every version of every branch, and deleted rows that data files still store. Opens only files that "
+    "can have matching rows by their statistics. t.verdict never says that rows are gone where something could not be "
+    "read; t.versions and t.files have the evidence, t.digest a hash of it. Rows that the merge of a primary-key table "
+    "drops are not counted.",
+)

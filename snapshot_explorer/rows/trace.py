@@ -1,0 +1,305 @@
+"""Where rows of a condition still are: versions that return them, and data files that store them, deleted or not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import condition, passing_count
+from snapshot_explorer.errors import SnapshotExplorerError, StorageError
+from snapshot_explorer.lifetimes import read_statistics, time_of
+from snapshot_explorer.progress import step
+from snapshot_explorer.rows.diffs.aligned_columns import aligned
+from snapshot_explorer.rows.diffs.diff_plan import predicate_of
+from snapshot_explorer.rows.source import UNREADABLE
+from snapshot_explorer.rows.touched_versions import touched_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.engines.conditions import Condition
+    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.model import Split
+    from snapshot_explorer.rows.diffs.aligned_columns import Aligned
+    from snapshot_explorer.rows.source import Source
+
+READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
+_CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
+_MERGED = "its rows are merged with those of other files; rows that the merge drops were not counted"
+_SKIPPED = "readers skip the file until a compaction, so that its rows were not counted"
+_FAILURES = (*UNREADABLE, StorageError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedFile:
+    """What is known of the matching rows in a data file."""
+
+    evidence: str
+    """READ, METADATA (no row can match; not opened), MISSING or UNREADABLE_FILE."""
+    stored_rows: int | None
+    """Matching rows in the file, including deleted ones; None if unknown."""
+    reason: str | None = None
+    """Why the number is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedVersion:
+    """What is known of the matching rows of a version."""
+
+    number: int
+    committed_at: datetime | None
+    rows: int | None
+    """Matching rows that reading it returns; None if unknown."""
+    stored_rows: int | None
+    """Matching rows in its data files, including deleted ones; None if unknown."""
+    reason: str | None = None
+    """Why numbers are unknown."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TracedHistory:
+    """What is known of the matching rows of one history: a table, or a branch of it."""
+
+    versions: list[TracedVersion] = field(default_factory=list)
+    """Ascending."""
+    files: dict[str, TracedFile] = field(default_factory=dict)
+    """By path."""
+    bounds_name_value: dict[str, bool | None] = field(default_factory=dict)
+    """By path, whether the statistics of a file name a value of the condition; None or no path where unknown."""
+    begins_with_first: bool = True
+    """Whether the first version's commit added all of its files that can have matching rows."""
+
+
+def trace_history(source: Source, where: str) -> TracedHistory:
+    """Return where rows of a condition are in a history; see `Table.trace`."""
+    versions = source.versions_of(None)
+    reference = source.format.version(versions[-1])
+    given = condition(where, reference.arrow_schema)
+    touched = touched_versions(source.format, given, versions[-1])
+    known = touched.lifetimes.versions
+    intervals = touched.lifetimes.intervals.rows
+    with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
+    # The statistics of a file with deletes may be those of its live rows alone.
+    places = frozenset(touched.places) | frozenset(with_deletes.tolist())
+    found = TracedHistory(begins_with_first=touched.begins_with_first)
+    reader = _Reader(reference, given, found.files)
+    state: TracedVersion | None = None
+    by_number: dict[int, TracedVersion] = {}
+    with step("Reading versions", total=len(places)) as reading:
+        for place, number in enumerate(known):
+            if state is None or place in places:
+                state = reader.traced(source.format.version(number), number)
+                reading.advance()
+            by_number[number] = TracedVersion(
+                number=number,
+                committed_at=time_of(source.format, number),
+                rows=state.rows,
+                stored_rows=state.stored_rows,
+                reason=state.reason,
+            )
+    listed = [number for number in source.listing.versions if number not in by_number]
+    for number in listed:
+        by_number[number] = TracedVersion(
+            number=number,
+            committed_at=time_of(source.format, number),
+            rows=None,
+            stored_rows=None,
+            reason="its files are unknown: only its commit or its changelog is left",
+        )
+    unplanned = next((by_number[number].reason for number in sorted(reader.unplanned)), None)
+    for path in touched.lifetimes.intervals.paths(intervals).to_pylist():
+        # All others are live at a version that was planned, or only where no matching row can be.
+        found.files.setdefault(
+            path,
+            TracedFile(evidence=METADATA, stored_rows=0)
+            if unplanned is None
+            else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
+        )
+    found.versions = [by_number[number] for number in sorted(by_number)]
+    found.bounds_name_value = _bounds_naming(source, given, reference)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A split of one version, and how it is read."""
+
+    split: Split
+    is_ruled_out: bool
+    """Whether metadata proves that it returns no matching row."""
+    stored: Split | None
+    """The split of all rows in its file; None where that is unknown."""
+
+
+class _Reader:
+    """Counts matching rows, and opens each file once for each set of its rows."""
+
+    def __init__(self, reference: TableVersion, where: Condition, files: dict[str, TracedFile]) -> None:
+        self._reference = reference
+        self._where = where
+        self._files = files
+        self._counts: dict[Hashable, int | Exception] = {}
+        self.unplanned: set[int] = set()
+        """The versions whose files could not be planned."""
+
+    def traced(self, version: TableVersion, number: int) -> TracedVersion:
+        """Return what is known of a version, and add what is known of its files."""
+        try:
+            columns = aligned(version, self._reference, sorted(self._where.columns))
+            where = condition(self._where.text, columns.schema)
+            parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
+            live = version.files()["path"].to_pylist()
+        except (SnapshotExplorerError, pa.ArrowException) as error:
+            self.unplanned.add(number)
+            return TracedVersion(number=number, committed_at=None, rows=None, stored_rows=None, reason=str(error))
+        key = str(columns.schema), tuple(sorted(columns.names_a.items()))
+        self._count(version, columns, where, key, self._to_read(parts))
+        rows: int | None = 0
+        reasons = []
+        stored: dict[str, int | None] = {}
+        for part in parts:
+            count: int | Exception = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
+            if isinstance(count, Exception):
+                rows = None
+                reasons.append(str(count))
+            elif rows is not None:
+                rows += count
+            for path in part.split.files:
+                file = self._file(version, part, path, key)
+                self._keep(path, file)
+                stored[path] = file.stored_rows
+                reasons += [file.reason] if file.reason else []
+        for path in sorted(set(live) - set(stored)):
+            file = TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=_SKIPPED)
+            self._keep(path, file)
+            stored[path] = None
+            reasons.append(_SKIPPED)
+        numbers = list(stored.values())
+        return TracedVersion(
+            number=number,
+            committed_at=None,
+            rows=rows,
+            stored_rows=None if None in numbers else sum(count or 0 for count in numbers),
+            reason=next(iter(dict.fromkeys(reasons)), None),
+        )
+
+    def _parts(self, version: TableVersion, predicate: Condition | None) -> list[_Part]:
+        def parts_of(condition: Condition | None) -> list[Split]:
+            return [part for split in version.plan(condition).splits for part in version.split_by_file(split)]
+
+        everything = parts_of(None)
+        kept = {part.identity for part in parts_of(predicate)} if predicate else {one.identity for one in everything}
+        merged = {path for part in everything if len(part.files) > 1 for path in part.files}
+        return [
+            _Part(
+                split=part,
+                # A split of several files may be planned in another way for a condition.
+                is_ruled_out=part.identity not in kept and not merged.intersection(part.files),
+                stored=part if part.raw else version.stored_rows(part) if len(part.files) == 1 else None,
+            )
+            for part in everything
+        ]
+
+    @staticmethod
+    def _to_read(parts: Sequence[_Part]) -> list[Split]:
+        chosen: dict[Hashable, Split] = {}
+        for part in parts:
+            if not part.is_ruled_out:
+                chosen[part.split.identity] = part.split
+            if part.stored is not None and not (part.is_ruled_out and part.split.raw):
+                chosen[part.stored.identity] = part.stored
+        return list(chosen.values())
+
+    def _count(
+        self, version: TableVersion, columns: Aligned, where: Condition, key: Hashable, splits: Sequence[Split]
+    ) -> None:
+        """Count the matching rows of splits that were not counted yet."""
+        left = [split for split in splits if (key, split.identity) not in self._counts]
+        try:
+            counts = _counted(version, columns, where, left)
+        except _FAILURES:
+            # One by one, to find those that cannot be read.
+            for split in left:
+                try:
+                    self._counts[key, split.identity] = _counted(version, columns, where, [split])[0]
+                except _FAILURES as error:
+                    self._counts[key, split.identity] = error
+        else:
+            self._counts |= {(key, split.identity): count for split, count in zip(left, counts, strict=True)}
+
+    def _file(self, version: TableVersion, part: _Part, path: str, key: Hashable) -> TracedFile:
+        if part.is_ruled_out and part.split.raw:
+            return TracedFile(evidence=METADATA, stored_rows=0)
+        count = None if part.stored is None else self._counts[key, part.stored.identity]
+        if isinstance(count, int):
+            return TracedFile(evidence=READ, stored_rows=count)
+        live = 0 if part.is_ruled_out else self._counts[key, part.split.identity]
+        error = count or (live if isinstance(live, Exception) else None)
+        if error is None:
+            return TracedFile(evidence=READ, stored_rows=None, reason=_MERGED)
+        try:
+            is_missing = not version.storage.exists(path)
+        except SnapshotExplorerError:
+            is_missing = False
+        if is_missing:
+            return TracedFile(evidence=MISSING, stored_rows=0)
+        return TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=str(error))
+
+    def _keep(self, path: str, file: TracedFile) -> None:
+        """Keep what is known of a file: a number rather than none, and the evidence that looked at it most."""
+        before = self._files.get(path)
+        if before is None or self._is_better(before, file):
+            self._files[path] = file
+
+    @staticmethod
+    def _is_better(before: TracedFile, file: TracedFile) -> bool:
+        if (before.stored_rows or 0) != (file.stored_rows or 0):
+            return (before.stored_rows or 0) < (file.stored_rows or 0)
+        if before.stored_rows is None and file.evidence == READ and file.stored_rows is not None:
+            return True
+        return _CERTAINTY[before.evidence] < _CERTAINTY[file.evidence] and not before.stored_rows
+
+
+def _counted(version: TableVersion, columns: Aligned, where: Condition, splits: Sequence[Split]) -> list[int]:
+    """Return the number of matching rows of each split."""
+    names = sorted(where.columns)
+    counts: defaultdict[int, list[int]] = defaultdict(list)
+
+    def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
+        rows = columns.rows(batch, names, of_a=True)
+        counts[order[0]].append(passing_count(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
+
+    local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
+    return [sum(counts[place]) for place in range(len(splits))]
+
+
+def _bounds_naming(source: Source, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
+    """Return for each file whether a bound of a column is a value that the condition names; None where unknown.
+
+    Empty where the condition does not name all values that matching rows can have.
+    """
+    names = [name for name in reference.arrow_schema.names if name in where.columns]
+    points = where.points(pa.schema([reference.arrow_schema.field(name) for name in names])) if names else None
+    if points is None:
+        return {}
+    known = read_statistics(source.format, names, reference.number or 0)
+    intervals = known.lifetimes.intervals
+    naming, unknown = np.zeros(len(intervals.rows), bool), np.zeros(len(intervals.rows), bool)
+    for name, values in zip(names, points, strict=True):
+        sides = known.bounds.lower[name], known.bounds.upper[name]
+        unknown |= np.asarray(pc.and_(sides[0].is_null(), sides[1].is_null()), bool)
+        for bounds in sides:
+            naming |= np.asarray(pc.is_in(bounds, values), bool)
+    found: dict[str, bool | None] = {}
+    paths = intervals.paths(intervals.rows).to_pylist()
+    for path, is_named, is_unknown in zip(paths, naming.tolist(), unknown.tolist(), strict=True):
+        answer = True if is_named else None if is_unknown else False
+        found[path] = answer if found.get(path, False) is False else found[path]
+    return found
