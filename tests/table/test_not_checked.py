@@ -58,7 +58,7 @@ def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenar
 NO_RESULTS = {
     *("Limits", "load_ipython_extension", "samples", "show_progress", "show_versions", "unload_ipython_extension"),
     *("cached_format_version", "cached_partition_values", "renamed_column", "time_note", "uncache"),
-    *("at_each", "drawing", "on_branch", "read_overview"),
+    *("at_each", "drawing", "on_branch", "pair_side", "read_overview"),
 }
 """Public names that return nothing about the files of versions, or what other names return too."""
 ON_SPARK = {"to_spark"}
@@ -130,7 +130,7 @@ def test_numbers_of_files_without_statistics_are_null(memory_root):
         stored["add"].pop("stats")
         first = (protocol(), metadata()) if number == 0 else (remove(f"{number - 1}.parquet"),)
         table.commit(*first, stored)
-    of_rows = {"profile exact", "inspect history"}
+    of_rows = {"profile exact", "inspect history", "trace"}
 
     for name, result in results(table.url):
         for rows in tables_in(result) if name not in of_rows else ():
