@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import ClassVar, Self
 
 import numpy as np
@@ -553,3 +554,17 @@ class RowChanges:
     """Plans the splits; a predicate, which may use `rowkind`, skips files without matching rows."""
     reader: TableVersion
     """Reads the splits."""
+
+
+def unknown_inspection(
+    name: str, inspections: Sequence[Inspection], noun: str = "metadata table"
+) -> InvalidArgumentError:
+    """Return the error for a metadata table that a format lacks, with a similar name and those that exist.
+
+    Args:
+        noun: What the format calls such a table.
+    """
+    names = [item.name for item in inspections]
+    near = get_close_matches(name, names, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return InvalidArgumentError(f"No {noun} is called {name!r}.{hint} {noun.capitalize()}s: {', '.join(names)}.")

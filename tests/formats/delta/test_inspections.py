@@ -289,7 +289,7 @@ def test_transactions_and_domains_are_those_of_the_version(table):
 
 
 def test_a_name_that_is_not_offered_is_refused_with_those_that_are(table):
-    with pytest.raises(InvalidArgumentError, match="called 'details'. Did you mean detail. There are: history, "):
+    with pytest.raises(InvalidArgumentError, match="called 'details'. Did you mean detail. Metadata tables: history, "):
         rows(table, "details")
 
 

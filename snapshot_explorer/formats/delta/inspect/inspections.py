@@ -5,18 +5,17 @@ Source: delta DeltaHistory.scala, DescribeDeltaDetailsCommand.scala.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Infos, Times
+from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
@@ -112,7 +111,7 @@ class DeltaInspector:
     def of_table(self, name: str) -> pa.Table:
         """Return the history of the table. Reads every commit file."""
         if name != "history":
-            raise _unknown(name)
+            raise unknown_inspection(name, INSPECTIONS)
         return self._history()
 
     def of_version(self, name: str, version: int) -> pa.Table:
@@ -294,10 +293,3 @@ def _json(content: str | None) -> Any:
 
 def _table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema)
-
-
-def _unknown(name: str) -> InvalidArgumentError:
-    names = [item.name for item in INSPECTIONS]
-    near = get_close_matches(name, names, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No metadata table is called {name!r}.{hint} There are: {', '.join(names)}.")

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.metadata.commits import details
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.timeline import Instant, moment
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
+from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
@@ -89,9 +89,7 @@ def inspect_table(name: str, source: HudiSource) -> pa.Table:
         "compactions": (_COMPACTIONS, _compactions),
     }
     if name not in known:
-        raise InvalidArgumentError(
-            f"No metadata table of Hudi tables is called {name!r}. There are: {', '.join(known)}, file_slices."
-        )
+        raise unknown_inspection(name, INSPECTIONS)
     schema, rows = known[name]
     return pa.Table.from_pylist(list(rows(source)), schema)
 
@@ -180,7 +178,7 @@ def _compactions(source: HudiSource) -> Iterator[Mapping[str, Any]]:
 def inspect_version(name: str, config: TableConfig, files: Sequence[StoredFile]) -> pa.Table:
     """Return a metadata table of a version, from its files."""
     if name != "file_slices":
-        raise InvalidArgumentError(f"A version of a Hudi table has no metadata table {name!r}: file_slices.")
+        raise unknown_inspection(name, INSPECTIONS)
     groups: dict[tuple[str, str], list[StoredFile]] = {}
     for file in files:
         groups.setdefault((file.partition, file.file_id), []).append(file)

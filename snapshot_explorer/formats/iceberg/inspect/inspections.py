@@ -6,8 +6,7 @@ Source: iceberg docs, "Inspecting tables"; iceberg core, SnapshotsTable, History
 MetadataLogEntriesTable, BaseEntriesTable, BaseFilesTable, ManifestsTable, PartitionsTable.
 """
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
+from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.frames.files import partition_maps, partitions_of, readable_metrics
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, live_files, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
@@ -26,6 +25,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
+from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
@@ -224,7 +224,7 @@ def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Tabl
     if name.removeprefix(_ALL) in ("manifests", "entries", *_OF_FILES) and name.startswith(_ALL):
         return _of_all_snapshots(source, name.removeprefix(_ALL))
     if name not in made:
-        raise _unknown(name)
+        raise unknown_inspection(name, INSPECTIONS)
     rows, schema = made[name]
     try:
         return pa.Table.from_pylist(rows(source), schema)
@@ -243,7 +243,7 @@ def inspect_version(source: Source, snapshot: IcebergSnapshot | None, name: str)
     if name == "partitions":
         return _partitions(source, snapshot)
     if name not in _OF_FILES:
-        raise _unknown(name)
+        raise unknown_inspection(name, INSPECTIONS)
     found = live_files(source, snapshot, statistics=True)
     with_data, with_deletes = _OF_FILES[name]
     rows = pa.concat_tables([*([found.data] if with_data else []), *([found.deletes] if with_deletes else [])])
@@ -482,10 +482,3 @@ def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
         ),
     }
     return frames.table_of(_PARTITIONS, columns)
-
-
-def _unknown(name: str) -> InvalidArgumentError:
-    names: Sequence[str] = [item.name for item in INSPECTIONS]
-    near = get_close_matches(name, names, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No metadata table is called {name!r}. Metadata tables: {', '.join(names)}.{hint}")

@@ -1,11 +1,9 @@
 """`inspect(name)`: reads the metadata of a system table and returns its rows."""
 
-from difflib import get_close_matches
-
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.formats.paimon.inspect import history_tables
 from snapshot_explorer.formats.paimon.inspect import version_tables as system_files
 from snapshot_explorer.formats.paimon.inspect.file_indexes import file_indexes
@@ -50,7 +48,7 @@ class PaimonInspector:
                 return history_tables.consumers(self._storage, self._layout)
             case "aggregation_fields":
                 return history_tables.aggregation_fields(self._schemas.newest())
-        raise _unknown(name)
+        raise unknown_inspection(name, INSPECTIONS, "system table")
 
     def of_version(self, name: str, snapshot: PaimonSnapshot | None) -> pa.Table:
         """Return a system table of a version; no rows without a snapshot."""
@@ -107,10 +105,3 @@ class PaimonInspector:
 
     def _read(self, snapshot: PaimonSnapshot, path: str) -> bytes:
         return guarded(self._storage, snapshot, lambda: self._storage.read_many([path]))[0]
-
-
-def _unknown(name: str) -> InvalidArgumentError:
-    names = [item.name for item in INSPECTIONS]
-    near = get_close_matches(name, names, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return InvalidArgumentError(f"No system table is called {name!r}.{hint} System tables: {', '.join(names)}.")
