@@ -52,6 +52,7 @@ export class Rows {
 
   end() {
     window.removeEventListener("keydown", this.keys, true);
+    this.root.replaceChildren();  // another grid may take its place
   }
 
   /** Take what the kernel sent, and draw it. */
