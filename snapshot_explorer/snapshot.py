@@ -26,6 +26,7 @@ from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.commit_changes import read_changes
+from snapshot_explorer.rows.duplicates import duplicates
 from snapshot_explorer.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -368,6 +369,22 @@ class Snapshot:
         """
         scan = self._scan([], where)
         return local.count(self.resolved, self.resolved.plan(scan.condition).splits, scan)
+
+    def duplicates(self, key: str | Sequence[str] | None = None, where: str | None = None) -> Frame:
+        """Return the keys that several rows have, most frequent first: the number of rows, then the key.
+
+        Reads the columns of the key, of all rows that match, into memory. Nulls are equal.
+
+        Args:
+            key: The columns that identify a row; by default the primary key, or all columns where there is none.
+            where: As for `to_arrow`.
+
+        Raises: as `to_arrow`, and
+            InvalidArgumentError: The values of a column of the key are nested.
+        """
+        keyed = [key] if isinstance(key, str) else key
+        with naming_renamed_columns(self._format, lambda: self.resolved):
+            return duplicates(self.resolved, keyed, where, title=self._title("Duplicates"))
 
     def uncache(self) -> None:
         """Drop the cached metadata. From now on it is read at each use."""

@@ -791,6 +791,7 @@ class Table:
         *,
         announce: Callable[[Reading], object] | None = None,
         single_pass: bool | None = None,
+        every: bool = False,
     ) -> Bisection:
         """Return the first version where a condition holds, with its commit and the last version before it.
 
@@ -818,6 +819,9 @@ class Table:
             announce: Called with what will be read, before any rows are read.
             single_pass: Whether to read rows in a single pass. By default, if that reads fewer bytes of data files and
                 commits, by the metadata.
+            every: Whether every version is evaluated, so that `Bisection.changes` has each one where the condition
+                begins or ceases to hold. Loads every version unless the condition is on metadata, or a single pass can
+                read less.
 
         Raises:
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
@@ -829,7 +833,7 @@ class Table:
         given = [None if ref is None else next(versions) for ref in (good, bad)]
         source = table._source()  # noqa: SLF001 - of this class
         with _naming_renamed_columns(source, [one for one in given[1:] if one is not None]):
-            return bisect(source, condition, *given, announce=announce, single_pass=single_pass)
+            return bisect(source, condition, *given, announce=announce, single_pass=single_pass, every=every)
 
     def profile_over(
         self,

@@ -133,6 +133,29 @@ class Bisection(FrameExports):
         return self.evaluated
 
     @property
+    def changes(self) -> Frame:
+        """Return the evaluated versions where the condition begins or ceases to hold, ascending; the first one too.
+
+        These are all such versions if every version was evaluated: `Table.bisect(..., every=True)`. Versions that
+        could not be read are passed over.
+        """
+        rows = self.evaluated.to_arrow()
+        known = rows.filter(pc.is_valid(rows["holds"]))
+        holds = known["holds"].to_numpy()
+        differs = np.concatenate([np.ones(min(1, len(holds)), np.bool_), holds[1:] != holds[:-1]])
+        found = known.filter(pa.array(differs))
+        missed = len(self.versions) - len(known)
+        notes = (f"{counted(missed, 'version')} of {len(self.versions):,} could not be, or were not, evaluated.",)
+        times = counted(max(0, len(found) - 1), "time")
+        return Frame(
+            found,
+            title=f"{self.condition} changes {times} from version {self.versions[0]} to {self.versions[-1]}",
+            noun="versions",
+            drawn=tuple(name for name in found.column_names if name != "note"),
+            notes=notes if missed else (),
+        )
+
+    @property
     def holds_at_good(self) -> bool:
         """Return whether the condition holds at the version that was given as good, so that there is no answer."""
         rows = self.evaluated.to_arrow()
@@ -257,6 +280,7 @@ def bisect(
     *,
     announce: Callable[[Reading], object] | None = None,
     single_pass: bool | None = None,
+    every: bool = False,
 ) -> Bisection:
     """Return the first version where a condition holds; see `Table.bisect`.
 
@@ -266,6 +290,7 @@ def bisect(
         bad: A later version where it holds; by default the newest version.
         announce: Called with what will be read, before any row is read. It may raise.
         single_pass: Whether to read rows in a single pass. By default, if that reads less.
+        every: Whether to evaluate every version, which `Bisection.changes` needs.
     """
     _check_order(good, bad)
     if announce is not None and not callable(announce):
@@ -281,6 +306,8 @@ def bisect(
         test = _test(source, condition, newest)
         is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
         reading = _reading(versions, test, newest)
+        if every:
+            reading = replace(reading, loads=len(versions))
         once = None if single_pass is False else _pass_over(source, test, versions, reading, is_asked=single_pass)
         if once is not None:
             reading = replace(reading, files=once.files, size_bytes=once.size_bytes, single_pass=True)
@@ -289,7 +316,8 @@ def bisect(
         passed = None
         if once is not None:
             passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
-        found = _by_halving(test, versions, is_bad_given=bad is not None) if passed is None else passed
+        search = _by_all if every else _by_halving
+        found = search(test, versions, is_bad_given=bad is not None) if passed is None else passed
     return _result(source, condition, versions, found, good=good, call=call, is_on_each_row=is_on_each_row)
 
 
@@ -510,6 +538,19 @@ def _by_pass(
 def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     why = why or "the condition does not hold there"
     return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
+
+
+def _by_all(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+    """Return the results of evaluating every version."""
+    result = _Evaluations({}, {})
+    with step("Evaluating versions", total=len(versions)) as evaluating:
+        for version in versions:
+            test.evaluate(version, result)
+            evaluating.advance()
+    if is_bad_given and not result.answers[versions[-1]]:
+        raise _not_bad(versions[-1], result.notes.get(versions[-1]))
+    result.first = next((version for version, value in result.answers.items() if value), None)
+    return result
 
 
 def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:

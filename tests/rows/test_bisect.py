@@ -1,6 +1,7 @@
 """The first version where a condition holds, against linear search in a model of the table."""
 
 import uuid
+from itertools import pairwise
 
 import fsspec
 import pyarrow.parquet as pq
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshot_explorer import open_table
+from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, metadata, protocol, remove
 from tests.support.row_histories import KINDS, STEPS, play
@@ -343,3 +344,22 @@ def test_the_preview_of_a_diff_whose_files_are_gone_says_so(memory_root):
 
 def test_a_column_of_the_table_is_meant_before_metadata_of_its_name(table):
     assert table.bisect("metadata.rows > 3").version == table.model.versions[2]
+
+
+def test_every_version_where_a_condition_changes_is_found():
+    orders = open_table(samples.path("orders"))
+    expected = [(version, orders.at(version).count("amount < 0") > 0) for version in orders.versions()]
+
+    for single_pass in (None, False):
+        found = orders.bisect("amount < 0", every=True, single_pass=single_pass)
+
+        changes = [(row["version"], row["holds"]) for row in found.changes.to_dict()]
+        differing = [pair for before, pair in pairwise(expected) if before[1] != pair[1]]
+        assert changes == [expected[0], *differing]
+        assert len(found.evaluated) == len(expected)
+    assert found.changes.title.startswith(f"amount < 0 changes {len(differing)} time")
+
+
+def test_with_every_version_a_bad_one_must_still_be_bad():
+    with pytest.raises(InvalidArgumentError, match="bad is version 6"):
+        open_table(samples.path("orders")).bisect("amount < 0", bad=6, every=True)

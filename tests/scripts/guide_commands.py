@@ -36,6 +36,7 @@ EXAMPLES = {
     "profile": "%snapshot profile 6..9 --columns amount",
     "anomalies": "%snapshot anomalies",
     "doctor": "%snapshot doctor",
+    "duplicates": "%snapshot duplicates --key buyer",
     "health": "%snapshot health",
     "show": "%snapshot show 8",
     "schema": "%snapshot schema",

@@ -13,6 +13,7 @@ from snapshot_explorer.jupyter.commands.branches import BRANCHES
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
 from snapshot_explorer.jupyter.commands.doctor import DOCTOR
+from snapshot_explorer.jupyter.commands.duplicates import DUPLICATES
 from snapshot_explorer.jupyter.commands.entries import ENTRIES
 from snapshot_explorer.jupyter.commands.explore import EXPLORE
 from snapshot_explorer.jupyter.commands.files import FILES
@@ -51,6 +52,7 @@ COMMANDS: Sequence[Command] = (
     PROFILE,
     ANOMALIES,
     DOCTOR,
+    DUPLICATES,
     HEALTH,
     SHOW,
     SCHEMA,

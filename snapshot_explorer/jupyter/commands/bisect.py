@@ -1,21 +1,24 @@
 """`%snapshot bisect`: the first version where a condition holds."""
 
+from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
 from snapshot_explorer.rows import Bisection
 
 
-def _bisect(invocation: Invocation) -> Bisection:
-    """Return the first version where a condition holds, with the commit that made it."""
+def _bisect(invocation: Invocation) -> Bisection | Frame:
+    """Return the first version where a condition holds, with the commit that made it; with `--all` all changes."""
     arguments = invocation.arguments
     _, table = invocation.table()
     condition = condition_of(invocation, table)
-    return table.bisect(
+    found = table.bisect(
         condition,
         arguments.get("good"),
         arguments.get("bad"),
         announce=lambda reading: invocation.show_line(str(reading)),
+        every=arguments.has("all"),
     )
+    return found.changes if arguments.has("all") else found
 
 
 BISECT = Command(
@@ -27,6 +30,7 @@ BISECT = Command(
         "%snapshot bisect amount < 0 --bad 8",
         '%snapshot bisect "count(*) filter (where buyer is null) > 0" --good 3 --bad latest',
         '%snapshot bisect "rows > 1000000"',
+        "%snapshot bisect amount < 0 --all",
         "b = %snapshot bisect \"'channel' in columns\"",
     ),
     arguments=(
@@ -47,6 +51,7 @@ BISECT = Command(
         Option(
             flags=("--bad",), metavar="REF", value_type="ref", meaning="a version where it holds; by default the newest"
         ),
+        Option(flags=("--all",), meaning="each version where the condition begins or ceases to hold; reads all"),
         TABLE,
     ),
     notes="Needs no quotes around the condition; options stand behind it. "

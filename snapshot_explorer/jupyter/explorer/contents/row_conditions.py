@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.engines.duckdb_ast import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -32,11 +34,6 @@ def row_conditions(rows: pa.Table, key: Sequence[str], *, keep_places: bool = Fa
     terms = zip(*columns, strict=True)
     texts = [" and ".join(term for term in row if term is not None) if None not in row else "" for row in terms]
     return texts if keep_places else [text for text in texts if text]
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column as SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def comparison(name: str, sign: str, scalar: pa.Scalar) -> str | None:

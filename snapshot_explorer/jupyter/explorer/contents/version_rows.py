@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames.exports import flat
 from snapshot_explorer.jupyter.cost import Limits, cost_of
-from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison, quoted
+from snapshot_explorer.jupyter.explorer.contents.row_conditions import comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

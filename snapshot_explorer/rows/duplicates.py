@@ -1,0 +1,61 @@
+"""Rows whose key occurs several times in a version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.engines import local
+from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render.cells import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.formats import TableVersion
+
+
+def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | None, *, title: str) -> Frame:
+    """Return the keys that several rows of a version have, most frequent first; nulls are equal.
+
+    Reads the columns of the key, of all rows that match, into memory. The frame has the number of rows, then the key.
+
+    Args:
+        key: The columns that identify a row; by default the primary key, or all columns where there is none.
+        where: A condition in SQL; None for all rows.
+        title: The title of the frame.
+
+    Raises:
+        InvalidArgumentError: A column does not exist, or its values are nested.
+    """
+    schema = version.arrow_schema
+    chosen = tuple(key or version.schema.primary_keys or schema.names)
+    scan = scan_of(schema, chosen, where)
+    nested = next((name for name in chosen if pa.types.is_nested(schema.field(name).type)), None)
+    if nested is not None:
+        others = [field.name for field in schema if not pa.types.is_nested(field.type)]
+        raise InvalidArgumentError(
+            f"The values of {nested} are nested and cannot be counted. Name other columns as the key, such as "
+            f"key={others[:1]!r}."
+        )
+    rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
+    # Names that the aggregation cannot take for others.
+    columns = [f"c{place}" for place in range(len(chosen))]
+    grouped = rows.rename_columns(columns).group_by(columns, use_threads=False).aggregate([([], "count_all")])
+    several = grouped.filter(pc.greater(grouped["count_all"], 1))
+    several = several.sort_by([("count_all", "descending")]).select(["count_all", *columns])
+    count = "rows" if "rows" not in chosen else "rows_"
+    fields = [pa.field(count, pa.int64(), metadata={"unit": "rows", "meaning": "how many rows have this key"})]
+    found = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
+    more = (pc.sum(several["count_all"]).as_py() or 0) - len(several)
+    names = ", ".join(chosen) if len(chosen) < len(schema) else "all columns"
+    notes = [f"{counted(more, 'row')} of {len(rows):,} repeat the {names} of another row."]
+    if more and len(chosen) == 1:
+        name = quoted(chosen[0])
+        notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
+    return Frame(found, title=title, noun="keys of several rows", notes=tuple(notes))
