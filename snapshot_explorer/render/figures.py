@@ -41,6 +41,10 @@ _LONGEST = 120
 _TITLE = {"pad": {"t": 14}, "font": {"size": 14}}
 _MAX_SVG_POINTS = 1_000
 """Up to this many versions all stepped lines are SVG; above only the first panel, which the range slider shows."""
+_SPARSE = 1_000
+"""Numbers for each version, from which on versions are counted."""
+_TICKS = 5
+"""The most ticks of an axis that counts versions."""
 _EXACT = 2**53
 """A browser's numbers are not exact from here on."""
 
@@ -175,17 +179,35 @@ def gaps(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | npt.NDArray[np.floa
     return np.where(column.is_null().to_numpy(), np.nan, numbers(column).astype(np.float64))
 
 
-def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the positions of versions on an axis, and their offset: 0 if a browser can represent the versions."""
-    shift = int(versions.min()) if len(versions) and int(versions.max()) >= _EXACT else 0
-    return versions - shift, shift
+def places(versions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
+    """Return the positions of versions on an axis, and the versions if the positions only count them.
+
+    Versions that are times lie too far apart for a scale of their numbers, and a browser cannot represent them all.
+    """
+    spread = int(versions.max()) - int(versions.min()) if len(versions) else 0
+    if spread <= _SPARSE * len(versions) and not (versions >= _EXACT).any():
+        return versions, None
+    return np.arange(len(versions), dtype=np.int64), versions
 
 
-def stepped_line(  # noqa: PLR0913 - what a line is, all named
+def name_versions(figure: go.Figure, counted: npt.NDArray[np.int64] | None) -> go.Figure:
+    """Write the versions into tooltips that would show positions, and return the figure."""
+    if counted is None:
+        return figure
+    for trace in figure.data:
+        if "%{x}" not in (trace.hovertemplate or ""):
+            continue
+        x = np.arange(len(trace.y)) + (trace.x0 or 0) if trace.x is None else np.asarray(trace.x, np.float64)
+        indices = np.clip(np.nan_to_num(x), 0, len(counted) - 1).astype(np.int64)
+        trace.hovertext = [str(version) for version in counted[indices].tolist()]
+        trace.hovertemplate = trace.hovertemplate.replace("%{x}", "%{hovertext}")
+    return figure
+
+
+def stepped_line(
     x: npt.NDArray[np.int64],
     y: np.ndarray,
     *,
-    shift: int,
     panel: int,
     name: str,
     colour: str,
@@ -196,7 +218,6 @@ def stepped_line(  # noqa: PLR0913 - what a line is, all named
 
     Args:
         x: The positions of the versions.
-        shift: The offset of the positions, as from `places`.
         panel: The number of the panel from 0. With many versions only the first panel is SVG, for the range slider.
         name: The name of the values, for the tooltip.
         number_format: The format of the values in the tooltip, such as `:,`.
@@ -204,7 +225,6 @@ def stepped_line(  # noqa: PLR0913 - what a line is, all named
     import plotly.graph_objects as go
 
     kind = go.Scattergl if panel and len(x) > _MAX_SVG_POINTS else go.Scatter
-    version = f"{shift} + %{{x}}" if shift else "%{x}"
     return kind(
         x=x,
         y=y,
@@ -213,7 +233,7 @@ def stepped_line(  # noqa: PLR0913 - what a line is, all named
         line={"color": colour, "width": 2, "shape": "hv"} | ({"dash": dash} if dash else {}),
         connectgaps=False,
         name=name,
-        hovertemplate=f"version {version}<br>{name} %{{y{number_format}}}<extra></extra>",
+        hovertemplate=f"version %{{x}}<br>{name} %{{y{number_format}}}<extra></extra>",
     )
 
 
@@ -222,10 +242,17 @@ def panel_suffix(panel: int) -> str:
     return str(panel + 1) if panel else ""
 
 
-def version_axis(shift: int, *, has_slider: bool = True) -> dict[str, object]:
-    """Return the axis of versions, with a range slider, which draws everything on the axis once more."""
+def version_axis(counted: npt.NDArray[np.int64] | None, *, has_slider: bool = True) -> dict[str, object]:
+    """Return the axis of versions, with a range slider, which draws everything on the axis once more.
+
+    Args:
+        counted: The versions, if positions count them, as from `places`.
+    """
     slider: dict[str, object] = {"visible": False}
     if has_slider:
         slider = {"visible": True, "thickness": 0.08, "bgcolor": "rgba(0,0,0,0)", "bordercolor": GRID, "borderwidth": 1}
-    title = f"version, less {shift}" if shift else "version"
-    return axis(title, rangeslider=slider, tickformat="d", showgrid=False, zeroline=False)
+    ticks: dict[str, object] = {}
+    if counted is not None:
+        chosen = np.unique(np.linspace(0, len(counted) - 1, _TICKS).astype(np.int64))
+        ticks = {"tickmode": "array", "tickvals": chosen, "ticktext": [str(one) for one in counted[chosen].tolist()]}
+    return axis("version", rangeslider=slider, tickformat="d", showgrid=False, zeroline=False, **ticks)

@@ -12,6 +12,7 @@ from snapshot_explorer.render.figures import (
     axis,
     gaps,
     layout,
+    name_versions,
     numbers,
     panel_suffix,
     places,
@@ -44,7 +45,8 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
     import plotly.graph_objects as go
 
     first = next(iter(columns.values()))
-    x, shift = places(numbers(first["version"]))
+    versions = numbers(first["version"])
+    x, counted = places(versions)
     panels = _panels(columns)
     figure = go.Figure()
     axes = {}
@@ -56,14 +58,13 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                 stepped_line(
                     x,
                     y,
-                    shift=shift,
                     panel=number,
                     name=plain(label),
                     colour=_COLOURS[index % len(_COLOURS)],
                     dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
                 )
             )
-            figure.add_traces(_marks(anomalies, key, x, shift, y, f"y{suffix}"))
+            figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}"))
         top = 1 - number * height
         axes[f"yaxis{suffix}"] = axis(plain(name, 30), domain=[top - height * 0.8, top])
     figure.update_layout(
@@ -72,11 +73,11 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
             height=120 + 150 * len(panels),
             hovermode="closest",
             showlegend=False,
-            xaxis=version_axis(shift) | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
+            xaxis=version_axis(counted) | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
             **axes,
         )
     )
-    return figure
+    return name_versions(figure, counted)
 
 
 _Line = tuple[str, tuple[str, str | None], np.ndarray]
@@ -121,7 +122,7 @@ def _floats(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def _marks(
-    anomalies: pa.Table, key: tuple[str, str | None], x: np.ndarray, shift: int, y: np.ndarray, panel: str
+    anomalies: pa.Table, key: tuple[str, str | None], versions: np.ndarray, x: np.ndarray, y: np.ndarray, panel: str
 ) -> list[go.Scatter]:
     """Return the marks of the versions where a measure jumps; none or one."""
     import plotly.graph_objects as go
@@ -132,11 +133,10 @@ def _marks(
     chosen = anomalies.filter(pc.fill_null(mine, False))  # noqa: FBT003 - pyarrow's
     if not len(chosen):
         return []
-    found = numbers(chosen["version"]) - shift
-    at = np.searchsorted(x, found)
+    at = np.searchsorted(versions, numbers(chosen["version"]))
     return [
         go.Scatter(
-            x=found,
+            x=x[at],
             y=y[at],
             yaxis=panel,
             mode="markers",

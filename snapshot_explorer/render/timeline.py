@@ -31,6 +31,7 @@ from snapshot_explorer.render.figures import (
     escaped,
     gaps,
     layout,
+    name_versions,
     numbers,
     places,
     plain,
@@ -78,8 +79,8 @@ class History:
         return places(numbers(self.rows["version"]))[0]
 
     @cached_property
-    def shift(self) -> int:
-        """The offset that was subtracted from each version."""
+    def counted(self) -> _Numbers | None:
+        """The versions, if `x` counts them."""
         return places(numbers(self.rows["version"]))[1]
 
     @cached_property
@@ -202,7 +203,7 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
             margin={"l": 70, "r": 30, "t": 30 + 22 * len(lines), "b": 50},
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
             annotations=list(_cut_marks(history)) if count else [],
-            xaxis=version_axis(history.shift, has_slider=False) | {"anchor": "y", "title": {"text": ""}},
+            xaxis=version_axis(history.counted, has_slider=False) | {"anchor": "y", "title": {"text": ""}},
             xaxis2=_date_axis(history),
             yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history)),
             yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
@@ -211,7 +212,7 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
     )
     if not count:
         figure.add_annotation(text="no commits", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
-    return figure
+    return name_versions(figure, history.counted)
 
 
 def _cut(values: _Numbers) -> float:
@@ -264,7 +265,7 @@ def _date_axis(history: History) -> dict[str, object]:
     """Return an axis below the totals with the dates of some versions."""
     known = np.flatnonzero(history.rows["committed_at"].is_valid().to_numpy())
     if not len(known):
-        return version_axis(history.shift) | {"matches": "x", "anchor": "y2"}
+        return version_axis(history.counted) | {"matches": "x", "anchor": "y2"}
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(_DATES, len(known))).astype(int))]
     texts = time_texts(history.rows["committed_at"].take(pa.array(chosen)))
     days = [text[: len("2026-11-22")] for text in texts]
@@ -272,7 +273,7 @@ def _date_axis(history: History) -> dict[str, object]:
     # The same day twice would only be noise.
     shown = [label if place == 0 or label != labels[place - 1] else "" for place, label in enumerate(labels)]
     ticks = {"tickmode": "array", "tickvals": history.x[chosen], "ticktext": shown}
-    return version_axis(history.shift) | {"matches": "x", "anchor": "y2", **ticks}
+    return version_axis(history.counted) | {"matches": "x", "anchor": "y2", **ticks}
 
 
 def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
@@ -282,7 +283,7 @@ def _traces(history: History) -> Iterator[go.Scatter | go.Bar]:
     yield from _unknown(history)
     yield _total(history)
     yield from _schema_changes(history)
-    version_template = _version_template(history) if history.is_long else None
+    version_template = "%{x}" if history.is_long else None
     yield from _jumps(history)
     yield from (draw(flags, version_template=version_template) for flags in history.flags)
     if not history.is_long:
@@ -343,14 +344,9 @@ def _thin_bars(history: History) -> Iterator[go.Scatter]:
             showlegend=False,
             name=name,
             legendgroup=kind,
-            hovertemplate=f"version {_version_template(history)}<br>%{{text}} UTC<br>{name}<br>"
+            hovertemplate=f"version %{{x}}<br>%{{text}} UTC<br>{name}<br>"
             f"{history.y} +%{{y:,}} -%{{customdata:,}}<extra></extra>",
         )
-
-
-def _version_template(history: History) -> str:
-    """Return the version in a template."""
-    return f"{history.shift} + %{{x}}" if history.shift else "%{x}"
 
 
 def _unknown(history: History) -> Iterator[go.Scatter]:
@@ -366,7 +362,7 @@ def _unknown(history: History) -> Iterator[go.Scatter]:
         mode="markers",
         marker={"symbol": "circle-x-open", "size": 8, "color": INK, "line": {"width": 1.5, "color": INK}},
         name=f"? {history.y} not known",
-        hovertemplate=f"version {_version_template(history)}<br>{history.y} not known<extra></extra>",
+        hovertemplate=f"version %{{x}}<br>{history.y} not known<extra></extra>",
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -398,9 +394,7 @@ def _total(history: History) -> go.Scatter:
         line={"color": INK, "width": 2, "shape": "hvh"},
         connectgaps=False,
         name=name,
-        hovertemplate=f"version {_version_template(history)}<br>{name} %{{y:,}}<extra></extra>"
-        if history.is_long
-        else None,
+        hovertemplate=f"version %{{x}}<br>{name} %{{y:,}}<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -448,9 +442,7 @@ def _schema_changes(history: History) -> Iterator[go.Scatter]:
         mode="lines",
         line={"color": PURPLE, "width": 1.5, "dash": "dot"},
         name="schema changed",
-        hovertemplate=f"version {_version_template(history)}<br>schema changed<extra></extra>"
-        if history.is_long
-        else None,
+        hovertemplate="version %{x}<br>schema changed<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )
 
@@ -482,9 +474,7 @@ def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
         marker={"symbol": "diamond", "size": 9, "color": VERMILLION, "line": {"width": 1, "color": INK}},
         name="jump",
         customdata=["<br>".join(map(escaped, rule_lines(some))) for some in rules] if history.is_long else None,
-        hovertemplate=f"version {_version_template(history)}<br>%{{customdata}}<extra></extra>"
-        if history.is_long
-        else None,
+        hovertemplate="version %{x}<br>%{customdata}<extra></extra>" if history.is_long else None,
         hoverinfo=None if history.is_long else "skip",
     )
 

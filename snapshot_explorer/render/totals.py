@@ -8,6 +8,7 @@ from snapshot_explorer.render.figures import (
     axis,
     gaps,
     layout,
+    name_versions,
     numbers,
     panel_suffix,
     places,
@@ -32,20 +33,18 @@ def totals_figure(totals: pa.Table, *, title: str) -> go.Figure:
     """
     import plotly.graph_objects as go
 
-    x, shift = places(numbers(totals["version"]))
+    x, counted = places(numbers(totals["version"]))
     figure = go.Figure()
     panels = {}
     for number, (column, name, colour) in enumerate(_LINES):
         suffix = panel_suffix(number)
         figure.add_trace(
-            stepped_line(
-                x, gaps(totals[column]), shift=shift, panel=number, name=name, colour=colour, number_format=":,"
-            )
+            stepped_line(x, gaps(totals[column]), panel=number, name=name, colour=colour, number_format=":,")
         )
         top = 1 - number * 0.36
         panels[f"yaxis{suffix}"] = axis(name, domain=[max(0.0, top - 0.28), top], rangemode="tozero")
     figure.update_layout(
-        layout(plain(title), height=480, hovermode="closest", showlegend=False, xaxis=version_axis(shift), **panels)
+        layout(plain(title), height=480, hovermode="closest", showlegend=False, xaxis=version_axis(counted), **panels)
     )
     figure.update_layout(xaxis={"anchor": "y3"})
-    return figure
+    return name_versions(figure, counted)

@@ -224,14 +224,24 @@ def test_the_pointer_tells_all_of_a_commit():
     assert "bytes +1.2 MB -0 B" in second
 
 
+def test_versions_that_are_times_are_counted():
+    days = [20261102220004, 20261103060001, 20261103220000]
+    rows = commits(*({"version": day} for day in days))
+
+    made = figure(rows)
+
+    assert list(traces(made)["+ append"].x) == [0, 1, 2]
+    assert made.layout.xaxis.ticktext == tuple(map(str, days))
+
+
 def test_versions_beyond_what_a_browser_counts_stay_exact():
     start = 2**53 + 1
     rows = commits({"version": start}, {"version": start + 2})
 
     made = figure(rows)
 
-    assert list(traces(made)["+ append"].x) == [0, 2]
-    assert made.layout.xaxis2.title.text == f"version, less {start}"
+    assert list(traces(made)["+ append"].x) == [0, 1]
+    assert made.layout.xaxis.ticktext == (str(start), str(start + 2))
     reported = next(trace for trace in made.data if trace.name == "commits").hovertext
     assert reported[1].startswith(f"<b>version {start + 2}</b>")
 
@@ -404,3 +414,14 @@ def test_dates_are_below_the_totals():
     assert (dates.ticktext[0], dates.ticktext[-1], len(dates.tickvals)) == ("2026-01-01", "2026-01-10", 7)
     assert figure(commits({}, {})).layout.xaxis2.ticktext == ("00:00:00", "")
     assert unknown.ticktext is None
+
+
+def test_tooltips_name_versions_that_are_counted():
+    days = [20261102220004033, 20261103060001914]
+    values = pa.array([1, 2], pa.int64())
+    columns = {"version": pa.array(days, pa.int64()), "files": values, "rows": values, "size_bytes": values}
+
+    made = totals_figure(pa.table(columns), title="t")
+
+    assert {trace.hovertext for trace in made.data} == {tuple(map(str, days))}
+    assert all(trace.hovertemplate.startswith("version %{hovertext}<br>") for trace in made.data)

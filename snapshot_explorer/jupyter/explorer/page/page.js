@@ -203,7 +203,7 @@ function Strip({ app }) {
 function Marker({ app, name }) {
   const letter = name.toUpperCase(), version = app.page.markers[name === "a" ? 0 : 1];
   const step = (label, way, sign, by) => html`<${Button} css="sx-step" label=${sign} name=${label} title=${`Move ${letter} one version ${way}`} act=${() => app.send({ step: [name, by] })} />`;
-  return html`<span class="sx-ver sx-${name}"><b aria-hidden="true">${letter}</b>
+  return html`<span class="sx-ver sx-${name}" style=${{ "--s-digits": `${String(version ?? "").length}ch` }}><b aria-hidden="true">${letter}</b>
     <${Field} app=${app} label=${letter} isHidden value=${version} hint="tag, @3d" put=${(text) => app.send({ choose: [name, text] })} />
     ${step(name === "b" ? "Previous" : "Previous A", "back", "\u2039", -1)}${step(name === "b" ? "Next" : "Next A", "on", "\u203a", 1)}
     ${name === "a" && html`<button type="button" class="sx-step" aria-pressed=${String(app.state.pinned)} aria-label="Pin A"

@@ -13,6 +13,7 @@ const SECOND = 1000, HOUR = 3600 * SECOND, DAY = 24 * HOUR;
 const UNITS = [["a minute", 60 * SECOND], ["10 minutes", HOUR / 6], ["an hour", HOUR], ["6 hours", HOUR * 6], ["a day", DAY],
   ["a week", DAY * 7], ["4 weeks", DAY * 28], ["a year", DAY * 365]];
 const MONDAY = 3 * DAY;  // from the Monday before the epoch
+const SPARSE = 1000;  // numbers for each commit, from which on commits are counted
 const USUAL = 0.95, OUTLIER = 4, ROOM = 1.5;  // a bar is cut that is so many times as high as this share of all bars
 const FLAT = 0.8;  // of the highest total: above it the line begins at the lowest instead of 0
 const FEWEST_BARS = 8, NAMED_CUTS = 6, MARK = 9;
@@ -34,10 +35,12 @@ function unpack(sent, facts) {
   if (!sent || !sent.version) return null;
   const version = BigInt64Array.from(numbers(sent.version), BigInt), added = numbers(sent.added), removed = numbers(sent.removed);
   const first = version.length ? version[0] : 0n;
+  // Versions that are times lie too far apart for a scale of their numbers, and are no exact numbers here: they are counted.
+  const isCounted = version.length > 1 && version[version.length - 1] - first > BigInt(SPARSE * version.length);
   return {
-    ...sent, version, added, removed, first,
+    ...sent, version, added, removed, first, isCounted,
     count: version.length,
-    x: Float64Array.from(version, (one) => Number(one - first)),
+    x: Float64Array.from(version, (one, i) => isCounted ? i : Number(one - first)),
     up: Float64Array.from(added, Number),
     down: Float64Array.from(removed, Number),
     line: facts.line,
@@ -389,14 +392,15 @@ export class Timeline {
     }
     ink.textAlign = "center";
     const longest = ink.measureText(String(data.version[data.count - 1])).width + 20;
-    const first = Number(data.first % 10000n);  // so that ticks stand at round versions
+    const first = data.isCounted ? 0 : Number(data.first % 10000n);  // so that ticks stand at round versions
     const span = data.time[to - 1] - data.time[from];
     let before = "";
     for (const tick of ticks(low + first, high + first, (right - left) / Math.max(90, longest), 1)) {
       const x = tick - first;
       if (x < data.x[0] || x > data.x[data.count - 1]) continue;
       stroke(ink, GRID, 1, [], at(x), bottom, at(x), bottom + 4);
-      ink.fillText(String(data.first + BigInt(Math.round(x))), at(x), bottom + 12);
+      const version = String(data.isCounted ? data.version[Math.round(x)] : data.first + BigInt(Math.round(x)));
+      ink.fillText(version, Math.min(at(x), right + RIGHT - ink.measureText(version).width / 2), bottom + 12);
       const time = clock(data.time[nearest(data.x, x)], span, this.model.get("zone"));
       const half = ink.measureText(time).width / 2;
       if (time !== before) ink.fillText(time, Math.min(at(x), right + RIGHT - half), bottom + 26);
