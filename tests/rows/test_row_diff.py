@@ -409,3 +409,20 @@ def test_versions_without_a_common_column_are_refused(orders, tmp_path):
 
     with pytest.raises(InvalidArgumentError, match="Versions 2 and 3 have no column in common"):
         open_table(str(tmp_path)).diff_rows(2, 3)
+
+
+def test_without_a_key_a_column_that_is_unique_is_suggested(orders, tmp_path):
+    a, b = orders.versions()[-2:]
+
+    found = orders.diff_rows(a, b)
+
+    assert found.suggested_key == "id"
+    assert f"%snapshot diff {a}..{b} --rows --key id" in str(found)
+    assert orders.diff_rows(a, b, key="id").suggested_key is None
+    assert "--key" not in str(orders.diff_rows(a, b, key="id"))
+
+    table = DeltaTable(None, tmp_path / "other", fields=FIELDS)
+    table.commit(table.data("a.parquet", [(1, "a", 1.0), (1, "b", 2.0)]))
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(1, "c", 3.0), (1, "d", 4.0)]))
+    doubled = open_table(str(tmp_path / "other"))
+    assert doubled.diff_rows(*doubled.versions()[-2:]).suggested_key is None

@@ -19,7 +19,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame, as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
 from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
@@ -172,6 +172,20 @@ class RowDiff:
         return not any(self.counts.values())
 
     @property
+    def suggested_key(self) -> str | None:
+        """A column that may identify rows, where they were compared without a key; None if there is none.
+
+        Of whole numbers and texts, the one with the most values on both sides, if its values are unique and not null
+        among the first changed rows of each side.
+        """
+        deleted, inserted = (self.changed.heads.get(kind) for kind in (DELETED, INSERTED))
+        if self.plan.key or deleted is None or inserted is None:
+            return None
+        shared = {name: _shared_values(deleted[name], inserted[name]) for name in self.plan.columns}
+        best = max(shared, key=lambda name: shared[name], default="")
+        return best if shared.get(best) else None
+
+    @property
     def inserted(self) -> pa.Table:
         """The rows that B has and A lacks; with a key, those whose key A lacks."""
         return self._of(INSERTED)
@@ -310,8 +324,17 @@ class RowDiff:
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
         proof = (("proven by metadata", plan.proof),) if plan.proof else ()
-        parts = (first, Pairs((*facts(plan), *proof, reading)))
+        hint = () if self._key_command is None else (("next", Code(self._key_command)),)
+        parts = (first, Pairs((*facts(plan), *proof, reading, *hint)))
         return Drawing(title=plan.title, parts=parts if self.is_empty else (*parts, self._grid()))
+
+    @property
+    def _key_command(self) -> str | None:
+        """The command that compares with the suggested key; None where there is none, or between two histories."""
+        name, (a, b) = self.suggested_key, (self.plan.a, self.plan.b)
+        if name is None or any(side.branch or side.table for side in (a, b)):
+            return None
+        return f"%snapshot diff {a.number}..{b.number} --rows --key " + (name if name.isidentifier() else f'"{name}"')
 
     def _grid(self) -> Grid:
         """Return the first changed rows: an updated one as one row, with both values in changed cells."""
@@ -328,6 +351,17 @@ class RowDiff:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
+
+
+def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
+    """Return how many values both have; 0 if one of them has a value twice or null, or they cannot be a key."""
+    kind = a.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind)) or a.null_count or b.null_count:
+        return 0
+    if any(pc.count_distinct(side).as_py() < len(side) for side in (a, b)):
+        return 0
+    shared: int = pc.sum(pc.is_in(a, b.combine_chunks())).as_py() or 0
+    return shared
 
 
 _COUNTED = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
