@@ -433,7 +433,9 @@ class Listing:
         first, lost = self.earliest, frozenset(self.lost)
         if first is None and not lost:
             return self.versions
-        return tuple(one for one in self.versions if (first is None or one >= first) and one not in lost)
+        return tuple(
+            version for version in self.versions if (first is None or version >= first) and version not in lost
+        )
 
     @property
     def has_gaps(self) -> bool:

@@ -102,9 +102,9 @@ def name_parts(name: str, advice: str) -> tuple[str, ...]:
         InvalidArgumentError: It is not the name of a table. The message ends with the advice.
     """
     parts, end = [], 0
-    while found := _PART.match(name, end):
-        parts.append(found[2] or found[1].replace("``", "`"))
-        end = found.end()
+    while match := _PART.match(name, end):
+        parts.append(match[2] or match[1].replace("``", "`"))
+        end = match.end()
         if end == len(name):
             return tuple(parts)
         if name[end] != ".":
@@ -218,14 +218,14 @@ def _within_limit(work: Callable[[], _Result]) -> _Result:
 
 def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     """Return the settings for the URI of an Iceberg REST catalog. A user and password become basic authentication."""
-    found = _REST.fullmatch(catalog)
-    if found is None:
+    match = _REST.fullmatch(catalog)
+    if match is None:
         raise InvalidArgumentError(
             "catalog must be the URI of an Iceberg REST catalog, such as http://host:8181, without a query; or the "
             "name of a catalog in pyiceberg's configuration. Everything else goes into catalog_options."
         )
-    user, _, password = (unquote(part) for part in (found[2] or "").partition(":"))
-    uri = found[1] + found[3]
+    user, _, password = (unquote(part) for part in (match[2] or "").partition(":"))
+    uri = match[1] + match[3]
     basic = {"auth": {"type": "basic", "basic": {"username": user, "password": password}}} if user else {}
     return _Settings(
         shown=uri.rstrip("/"),
@@ -415,8 +415,8 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
 
 
 def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
-    found = _REST.fullmatch(catalog)
-    if found is None or found[2]:
+    match = _REST.fullmatch(catalog)
+    if match is None or match[2]:
         raise InvalidArgumentError(
             f"{_PAIMON_CATALOG} Leave out user, password and query: everything else goes into catalog_options."
         )
@@ -475,7 +475,7 @@ def _reason(error: Exception, mask: Mask) -> str:
         return str(error)
     if type(error).__module__.startswith("pydantic"):
         return f"its answer is not valid: {shortened(mask(_invalid_members(error)))}"
-    reasons = [one.strerror for one in error_chain(error) if isinstance(one, OSError) and one.strerror]
+    reasons = [item.strerror for item in error_chain(error) if isinstance(item, OSError) and item.strerror]
     return shortened(mask(str(reasons[-1]))) if reasons else error_text(error, mask)
 
 

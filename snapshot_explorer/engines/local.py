@@ -148,24 +148,24 @@ def _spread(
     if limit is not None:
         return splits, min(_THREADS, at_once)
     names = frozenset(columns)
-    found: list[Split] = []
+    result: list[Split] = []
     for split in splits:
         is_worth = not is_local or _is_large(split)
         is_cut = len(split.files) > 1 and is_worth and not names <= split.partition.keys()
-        found += reader.split_by_file(split) if is_cut else [split]
-    return found, at_once
+        result += reader.split_by_file(split) if is_cut else [split]
+    return result, at_once
 
 
 def _first(splits: Iterable[Split], limit: int) -> list[Split]:
     """Return the first splits: as many as have this number of rows by the metadata."""
-    found: list[Split] = []
+    result: list[Split] = []
     rows = 0
     for split in splits:
         if rows >= limit:
             break
-        found.append(split)
+        result.append(split)
         rows += _known_rows(split) or 0
-    return found
+    return result
 
 
 def _is_large(split: Split) -> bool:
@@ -194,17 +194,17 @@ def _matches(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> Seque
     condition = scan.condition
     if condition is None:
         return [True] * len(splits)
-    found: list[bool | None] = [None] * len(splits)
+    result: list[bool | None] = [None] * len(splits)
     if not all(part.columns for part in condition.parts):
-        return found  # a part without columns may differ from row to row: random() < 0.5
+        return result  # a part without columns may differ from row to row: random() < 0.5
     needed = pa.schema([scan.needed.field(name) for name in sorted(condition.columns)])
     values = {place: _partition_values(reader, split, needed) for place, split in enumerate(splits)}
     decided = {place: row for place, row in values.items() if row is not None}
     if decided:
         masks = condition.mask(pa.concat_tables(decided.values())).to_pylist()
         for place, matches in zip(decided, masks, strict=True):
-            found[place] = matches
-    return found
+            result[place] = matches
+    return result
 
 
 def _partition_values(reader: TableVersion, split: Split, columns: pa.Schema) -> pa.Table | None:

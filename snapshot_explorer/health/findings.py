@@ -63,24 +63,24 @@ def findings_of(
 
 def findings_frame(findings: Sequence[Finding]) -> pa.Table:
     """Return findings as HEALTH_FINDINGS, in their order."""
-    rows = [{name: getattr(one, name) for name in frames.HEALTH_FINDINGS.names} for one in findings]
+    rows = [{name: getattr(finding, name) for name in frames.HEALTH_FINDINGS.names} for finding in findings]
     return pa.Table.from_pylist(rows, frames.HEALTH_FINDINGS)
 
 
 def verdict(findings: Sequence[Finding], *, is_empty: bool) -> str:
     """Return a sentence on the most urgent findings."""
-    by_state = {state: [one for one in findings if one.state == state] for state in STATES}
-    watched = ", ".join(one.finding for one in by_state["watch"])
-    is_unchecked = any(one.finding == MISSING_FILES for one in by_state["unknown"])
+    by_state = {state: [finding for finding in findings if finding.state == state] for state in STATES}
+    watched = ", ".join(item.finding for item in by_state["watch"])
+    is_unchecked = any(item.finding == MISSING_FILES for item in by_state["unknown"])
     unchecked = f" {NOT_LOOKED_FOR}" if is_unchecked else ""
     if by_state["act"]:
-        description = "; ".join(f"{one.finding} ({one.found})" for one in by_state["act"])
+        description = "; ".join(f"{item.finding} ({item.found})" for item in by_state["act"])
         return f"To do: {description}." + (f" To watch: {watched}." if watched else "") + unchecked
     if watched:
         return f"Nothing is urgent{' by its metadata' if unchecked else ''}. To watch: {watched}.{unchecked}"
     if is_empty:
         return "The version has no data files: nothing to do."
-    unknown = ", ".join(one.finding for one in by_state["unknown"] if one.finding != MISSING_FILES)
+    unknown = ", ".join(item.finding for item in by_state["unknown"] if item.finding != MISSING_FILES)
     good = "By its metadata, there is nothing to do." if unchecked else "In good order: nothing to do."
     return good + (f" Unknown: {unknown}." if unknown else "") + unchecked
 

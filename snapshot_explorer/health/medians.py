@@ -33,8 +33,8 @@ def medians(values: Ints, first: Ints, last: Ints, count: int) -> Ints:
     ends = np.searchsorted(when[by_time], np.arange(count), side="right")
     low, high, totals = _middle_slots(events.tolist(), ends.tolist(), len(values))
     ordered = values[order]
-    least, greatest = ordered[low], ordered[high]
-    return np.where(totals > 0, least + (greatest - least) // 2, 0)
+    minimum, maximum = ordered[low], ordered[high]
+    return np.where(totals > 0, minimum + (maximum - minimum) // 2, 0)
 
 
 def _middle_slots(events: list[int], ends: list[int], size: int) -> tuple[Ints, Ints, Ints]:

@@ -21,7 +21,7 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
         groups: FILES with `delete_records`, by partition and bucket.
     """
     size_bytes = groups.summed(groups.sizes)
-    least, median, greatest = groups.spread if groups.count else (size_bytes,) * 3
+    minimum, median, maximum = groups.spread if groups.count else (size_bytes,) * 3
     small = groups.sizes < settings.small_bytes
     small_files = groups.counted(small)
     mergeable_files = mergeable(small_files, groups.summed(groups.sizes, small), settings.target_bytes)
@@ -36,9 +36,9 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
         "files": groups.counted(np.ones(len(groups.files), np.bool_)),
         "rows": rows,
         "size_bytes": size_bytes,
-        "min_bytes": least,
+        "min_bytes": minimum,
         "median_bytes": median,
-        "max_bytes": greatest,
+        "max_bytes": maximum,
         "small_files": only_several(small_files),
         "mergeable_files": mergeable_files,
         "share": _ratio(pa.array(size_bytes), int(size_bytes.sum())),

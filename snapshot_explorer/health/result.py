@@ -121,8 +121,8 @@ class Health:
     def drawing(self) -> Drawing:
         """Return the drawing: the verdict, sizes and thresholds, findings, advice, the worst partitions."""
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(self._facts()))]
-        parts.append(Pairs(tuple((f"{one.state}: {one.finding}", one.description) for one in self._found)))
-        if any(one.state in ("act", "watch") for one in self._found):
+        parts.append(Pairs(tuple((f"{item.state}: {item.finding}", item.description) for item in self._found)))
+        if any(item.state in ("act", "watch") for item in self._found):
             parts += [Line(note) for note in self.settings.notes]
         if len(self._partitions) > 1:
             parts += [Line(f"{self._noun.capitalize()}, those with the most removable files first:"), self._worst()]

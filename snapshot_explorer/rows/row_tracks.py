@@ -54,11 +54,11 @@ def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, 
 def _records(lines: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return each change with the values that the row has after it, or had before it was deleted, as text."""
     heads = lines.select(["version", "change", "changed_columns", "operation", "kind", "user"]).to_pylist()
-    found = []
+    result = []
     for head, before, after in zip(heads, lines["before"], lines["after"], strict=True):
         row = after if after.is_valid else before
-        found.append({**head, "values": {name: cut(cell(row[name]).text, _WIDEST) for name in names}})
-    return found
+        result.append({**head, "values": {name: cut(cell(row[name]).text, _WIDEST) for name in names}})
+    return result
 
 
 def _track(

@@ -147,8 +147,11 @@ def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[st
     schemas = source.schemas(versions)
     if any(schema.is_merged for schema in schemas):
         return "rows are merged by their primary key"
-    of_each = [{(one.id, one.name, one.type) for one in schema.columns if one.name in columns} for schema in schemas]
-    if any(one != of_each[-1] or len(one) != len(columns) for one in of_each):
+    of_each = [
+        {(column.id, column.name, column.type) for column in schema.columns if column.name in columns}
+        for schema in schemas
+    ]
+    if any(item != of_each[-1] or len(item) != len(columns) for item in of_each):
         return "a column of the condition was added, renamed or had another type"
     if any(source.format.delete_manifests(versions)):
         return "delete files remove rows"
@@ -160,13 +163,13 @@ def _why_not_exact(source: Source, versions: Sequence[int], columns: Sequence[st
 
 def _covering(first: Ints, last: Ints) -> list[int]:
     """Return the fewest positions at which every file is live: greedily the last one of the file that ends first."""
-    found: list[int] = []
+    result: list[int] = []
     seen = -1
     for place in np.argsort(last, kind="stable").tolist():
         if first[place] > seen:
             seen = int(last[place]) - 1
-            found.append(seen)
-    return found
+            result.append(seen)
+    return result
 
 
 def _planned(
@@ -181,7 +184,7 @@ def _planned(
         plan = version.plan(where)
         parts = [part for split in plan.splits for part in version.split_by_file(split)]
         live = np.flatnonzero((files.first <= place) & (place < files.last)).tolist()
-        numbers = {files.paths[one]: one for one in live}
+        numbers = {files.paths[item]: item for item in live}
         skipped = sum(plan.skipped()["files"].to_pylist())
         named = {path for part in parts for path in part.files}
         if not (named <= numbers.keys() and len(named) == len(parts) and len(parts) + skipped == len(numbers)):

@@ -77,14 +77,14 @@ class Source:
     def versions(self, good: int | None = None, bad: int | None = None) -> tuple[int, ...]:
         """Return the versions whose rows can be read, ascending, from `good` to `bad`, both included. One listing."""
         stateless = frozenset(self.listing.stateless)
-        found = tuple(
+        result = tuple(
             version
             for version in self.listing.reachable
             if version not in stateless and (good is None or version >= good) and (bad is None or version <= bad)
         )
-        if not found:
+        if not result:
             raise SnapshotNotFoundError(f"{self.path} has no version yet: nothing has been committed to it.")
-        return found
+        return result
 
     def versions_of(self, between: Sequence[int] | None) -> tuple[int, ...]:
         """Return the versions among the given ones whose rows can be read, ascending; None for all. One listing."""
@@ -92,10 +92,10 @@ class Source:
         if between is None:
             return versions
         chosen = frozenset(between)
-        found = tuple(version for version in versions if version in chosen)
-        if not found:
+        result = tuple(version for version in versions if version in chosen)
+        if not result:
             raise SnapshotNotFoundError(f"None of the requested versions of {self.path} can be read.")
-        return found
+        return result
 
     def vanished(self) -> SnapshotNotFoundError:
         """Return the error for versions that no longer exist after they were listed."""
@@ -163,9 +163,9 @@ def _ids_before(older: TableVersion, newer: TableVersion, ids: Mapping[str, _Id]
     if newer.schema.has_ids or not older.schema.has_ids:
         return dict(ids)
     older_ids = older.field_ids
-    return {name: older_ids[str(one)].id if str(one) in older_ids else None for name, one in ids.items()}
+    return {name: older_ids[str(item)].id if str(item) in older_ids else None for name, item in ids.items()}
 
 
 def _names_of(version: TableVersion, ids: Mapping[str, _Id]) -> dict[str, str | None]:
-    own = {one.id: name for name, one in version.field_ids.items()}
-    return {name: None if one is None else own.get(one) for name, one in ids.items()}
+    own = {item.id: name for name, item in version.field_ids.items()}
+    return {name: None if item is None else own.get(item) for name, item in ids.items()}

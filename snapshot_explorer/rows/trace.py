@@ -88,8 +88,8 @@ def trace_history(source: Source, where: str) -> TracedHistory:
     with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
     # The statistics of a file with deletes may be those of its live rows alone.
     places = frozenset(touched.places) | frozenset(with_deletes.tolist())
-    found = TracedHistory(begins_with_first=touched.begins_with_first)
-    reader = _Reader(reference, given, found.files)
+    result = TracedHistory(begins_with_first=touched.begins_with_first)
+    reader = _Reader(reference, given, result.files)
     state: TracedVersion | None = None
     by_number: dict[int, TracedVersion] = {}
     with step("Reading versions", total=len(places)) as reading:
@@ -116,15 +116,15 @@ def trace_history(source: Source, where: str) -> TracedHistory:
     unplanned = next((by_number[number].reason for number in sorted(reader.unplanned)), None)
     for path in touched.lifetimes.intervals.paths(intervals).to_pylist():
         # All others are live at a version that was planned, or only where no matching row can be.
-        found.files.setdefault(
+        result.files.setdefault(
             path,
             TracedFile(evidence=METADATA, stored_rows=0)
             if unplanned is None
             else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
         )
-    found.versions = [by_number[number] for number in sorted(by_number)]
-    found.bounds_name_value = _bounds_naming(source, given, reference)
-    return found
+    result.versions = [by_number[number] for number in sorted(by_number)]
+    result.bounds_name_value = _bounds_naming(source, given, reference)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class _Reader:
             return [part for split in version.plan(condition).splits for part in version.split_by_file(split)]
 
         everything = parts_of(None)
-        kept = {part.identity for part in parts_of(predicate)} if predicate else {one.identity for one in everything}
+        kept = {part.identity for part in parts_of(predicate)} if predicate else {item.identity for item in everything}
         merged = {path for part in everything if len(part.files) > 1 for path in part.files}
         return [
             _Part(
@@ -297,9 +297,9 @@ def _bounds_naming(source: Source, where: Condition, reference: TableVersion) ->
         unknown |= np.asarray(pc.and_(sides[0].is_null(), sides[1].is_null()), bool)
         for bounds in sides:
             naming |= np.asarray(pc.is_in(bounds, values), bool)
-    found: dict[str, bool | None] = {}
+    result: dict[str, bool | None] = {}
     paths = intervals.paths(intervals.rows).to_pylist()
     for path, is_named, is_unknown in zip(paths, naming.tolist(), unknown.tolist(), strict=True):
         answer = True if is_named else None if is_unknown else False
-        found[path] = answer if found.get(path, False) is False else found[path]
-    return found
+        result[path] = answer if result.get(path, False) is False else result[path]
+    return result

@@ -115,7 +115,7 @@ class Trace:
 
     def _since(self, live: Sequence[TracedVersion]) -> str:
         first = min(live, key=lambda version: version.number)
-        history = next(one for one in self._histories.values() if first in one.versions)
+        history = next(history for history in self._histories.values() if first in history.versions)
         before = [version for version in history.versions if version.number < first.number]
         time = "" if first.committed_at is None else f", of {moment(first.committed_at)}"
         is_certain = before[-1].rows == 0 if before else history.begins_with_first

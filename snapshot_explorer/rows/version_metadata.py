@@ -75,11 +75,11 @@ class MetadataCondition:
         lifetimes, more, lacking = source.lifetimes(), {}, {}
         if self.named:
             names = sorted(self.named)
-            found = read_statistics(source.format, names, versions[-1])
-            lifetimes = found.lifetimes
-            ranges = ranges_of(found)
+            statistics = read_statistics(source.format, names, versions[-1])
+            lifetimes = statistics.lifetimes
+            ranges = ranges_of(statistics)
             more = {name: numbers.null_count for name, numbers in ranges.numbers(names)}
-            lacking = lacking_columns(source, found, source.format.version(versions[-1]), names)
+            lacking = lacking_columns(source, statistics, source.format.version(versions[-1]), names)
         asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
         is_known = np.isin(asked, known)
         places = pa.array(np.searchsorted(known, asked[is_known]))
@@ -105,16 +105,16 @@ class MetadataCondition:
         lacking: Mapping[str, Sequence[tuple[int, int]]],
     ) -> npt.NDArray[np.bool_]:
         """Return at which versions a number that is named is unknown; nulls of a column only where it exists."""
-        found = np.zeros(len(totals["version"]), np.bool_)
+        result = np.zeros(len(totals["version"]), np.bool_)
         needed = {*self.names, *(["rows"] if "null_rate" in self.names else [])}
         for name in needed & set(_TOTALS):
-            found |= totals[name].is_null().to_numpy(zero_copy_only=False)
+            result |= totals[name].is_null().to_numpy(zero_copy_only=False)
         for name, known in nulls.items():
             of_column = known.is_null().to_numpy(zero_copy_only=False).copy()
             for begin, end in lacking[name]:
                 of_column[begin:end] = False
-            found |= of_column
-        return found
+            result |= of_column
+        return result
 
     def notes(self, source: Source, versions: Sequence[int]) -> tuple[str, ...]:
         """Return a sentence on the rows that it counts, where these are not the rows of the table."""
@@ -159,9 +159,9 @@ class MetadataCondition:
         values["rows"] = rows_over(lifetimes)
         if set(_OF_SCHEMA) & set(names):
             schemas = source.schemas(lifetimes.versions)
-            values["columns"] = pa.array([[column.name for column in one.columns] for one in schemas])
+            values["columns"] = pa.array([[column.name for column in schema.columns] for schema in schemas])
             values["types"] = pa.array(
-                [[(column.name, column.type) for column in one.columns] for one in schemas],
+                [[(column.name, column.type) for column in schema.columns] for schema in schemas],
                 pa.map_(pa.string(), pa.string()),
             )
         for name in set(_OF_COLUMNS) & set(names):
@@ -192,6 +192,6 @@ def metadata_condition(text: str, columns: pa.Schema) -> MetadataCondition:
                 raise unknown_column(rest[0], columns.names, place=f" in the condition {text!r}")
             named |= {rest[0]} & set(alike) or set(alike) if rest else set(columns.names)
     names = tuple(name for name in NAMES if name in metadata)
-    found = MetadataCondition(text=text, columns=columns, names=names, named=frozenset(named))
-    found.check()
-    return found
+    result = MetadataCondition(text=text, columns=columns, names=names, named=frozenset(named))
+    result.check()
+    return result

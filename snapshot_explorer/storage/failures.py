@@ -138,7 +138,9 @@ def error_text(error: BaseException, mask: Mask) -> str:
     text = shortened(mask(_text(error))).rstrip(". ")
     if isinstance(error, UnexpectedResponseError):
         return text
-    members = [error_text(one, mask) for one in getattr(error, "exceptions", ())[:3] if isinstance(one, BaseException)]
+    members = [
+        error_text(item, mask) for item in getattr(error, "exceptions", ())[:3] if isinstance(item, BaseException)
+    ]
     return f"{type(error).__name__}: {text}{'; '.join(['', *members])}".rstrip(": ")
 
 
@@ -202,7 +204,7 @@ def _parts(value: object) -> list[object]:
     members = _MEMBERS if isinstance(value, BaseException) else ()
     return [
         vars(value) if hasattr(value, "__dict__") else None,
-        *(getattr(value, one, None) for one in (*slots, *members)),
+        *(getattr(value, item, None) for item in (*slots, *members)),
     ]
 
 
@@ -222,7 +224,11 @@ def error_chain(error: BaseException | None) -> Iterator[BaseException]:
             yield link
             members = getattr(link, "exceptions", ())
             waiting += [link.__cause__, link.__context__]
-            waiting += [one for one in members if isinstance(one, BaseException)] if isinstance(members, tuple) else []
+            waiting += (
+                [member for member in members if isinstance(member, BaseException)]
+                if isinstance(members, tuple)
+                else []
+            )
 
 
 def error_names(error: BaseException) -> Iterator[str]:

@@ -450,9 +450,9 @@ def _time(value: object) -> datetime | None:
     try:
         if isinstance(value, (float, int)):
             return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+        result = datetime.fromisoformat(value) if isinstance(value, str) else value
     except (ValueError, OverflowError, OSError):
         return None
-    if not isinstance(found, datetime):
+    if not isinstance(result, datetime):
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return result.astimezone(UTC) if result.tzinfo else result.replace(tzinfo=UTC)

@@ -87,11 +87,11 @@ def mistaken_path(path: str) -> str | None:
 
 def missing_slash(path: str) -> str | None:
     """Return the URL that was probably meant by a path such as `s3:/lake/orders`, which is a local one; else None."""
-    found = _ONE_SLASH.fullmatch(path)
+    match = _ONE_SLASH.fullmatch(path)
     known = {*_PROTOCOL_FAMILIES, *_PROTOCOL_FAMILIES.values(), *_BUCKETS} - {LOCAL, "local"}
-    if found is None or found[1].lower() not in known:
+    if match is None or match[1].lower() not in known:
         return None
-    return parse_location(f"{found[1]}://{found[2]}").shown
+    return parse_location(f"{match[1]}://{match[2]}").shown
 
 
 def _refuse_chain(text: str) -> None:
@@ -193,17 +193,17 @@ def is_full_location(path: str) -> bool:
 
 def resolve_location(location: str, root: Location) -> Location:
     """Return the location that a full path in a table's metadata refers to."""
-    found = _parse_full(location)
-    if found is None or "\0" in location or _has_parent_step(location):
+    result = _parse_full(location)
+    if result is None or "\0" in location or _has_parent_step(location):
         raise CorruptTableError(
             f"{shortened(repr(location))} is not a full location of a file. The metadata that names it is corrupt."
         )
-    if not _same_storage(found, root):
+    if not _same_storage(result, root):
         raise UnsupportedFeatureError(
-            f"The table names the file {shortened(found.shown)}, which is on another storage than the table itself, "
+            f"The table names the file {shortened(result.shown)}, which is on another storage than the table itself, "
             f"{root.shown}. It is not read: metadata may not choose the storage."
         )
-    return found
+    return result
 
 
 def is_outside(found: Location, root: Location) -> bool:

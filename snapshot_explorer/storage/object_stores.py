@@ -208,12 +208,12 @@ class ObjectStoreFiles(RangedFiles):
 
     def list(self, address: str) -> list[Entry]:
         """Return the entries of a folder."""
-        found = self._listed(address)
+        listed = self._listed(address)
         start = len(_key(address)) + 1 if _key(address) else 0
-        folders = [_entry(path[start:], None) for path in found["common_prefixes"]]
+        folders = [_entry(path[start:], None) for path in listed["common_prefixes"]]
         # The name of an object that represents the folder is that of the folder.
-        files = [_entry(item["path"][start:], item) for item in found["objects"] if len(item["path"]) > start]
-        if not folders and not found["objects"]:
+        files = [_entry(item["path"][start:], item) for item in listed["objects"] if len(item["path"]) > start]
+        if not folders and not listed["objects"]:
             return self._nothing_listed(address)
         if len(folders) + len(files) >= _PAGE - 1 and not self._is_complete(
             address, {entry.name for entry in (*folders, *files)}
@@ -227,10 +227,10 @@ class ObjectStoreFiles(RangedFiles):
 
     def tree(self, address: str) -> dict[str, int | None] | None:
         """Return the size of each file below a folder."""
-        found = self._request(address, lambda store, key: store.list(key or None, chunk_size=_PAGE).collect())
+        request = self._request(address, lambda store, key: store.list(key or None, chunk_size=_PAGE).collect())
         start = len(_key(address)) + 1 if _key(address) else 0
-        files = {item["path"][start:]: item["size"] for item in found if len(item["path"]) > start}
-        is_doubtful = not found or len(found) >= _PAGE
+        files = {item["path"][start:]: item["size"] for item in request if len(item["path"]) > start}
+        is_doubtful = not request or len(request) >= _PAGE
         if is_doubtful and not self._is_complete(address, {path.partition("/")[0] for path in files}, files):
             return self._other.tree(address)
         return files
@@ -367,7 +367,7 @@ def _translated(error: Exception, address: str) -> Exception:
 
 
 def _status_error(status: int, text: str) -> Exception:
-    code, message = (found[1] if (found := pattern.search(text)) else "" for pattern in (_CODE, _MESSAGE))
+    code, message = (match[1] if (match := pattern.search(text)) else "" for pattern in (_CODE, _MESSAGE))
     said = f"{code or f'status {status}'}: {message}".rstrip(": ")
     if code == "NoSuchBucket":
         return MissingBucketError(said)

@@ -220,7 +220,11 @@ def _own_names(protocol: str) -> frozenset[str]:
     arguments: set[str] = set()
     for base in fsspec.get_filesystem_class(protocol).__mro__:
         parameters = inspect.signature(base.__init__).parameters.values()
-        arguments.update(one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL))
+        arguments.update(
+            parameter.name
+            for parameter in parameters
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        )
     further = _FURTHER.get("abfs" if protocol == "az" else protocol, frozenset())
     return frozenset(arguments - {"self", "args"}) | further | _FILE_SYSTEMS
 

@@ -67,7 +67,7 @@ class Attempts:
 def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed later: throttling, an overloaded server, a broken connection."""
     links = list(error_chain(error))
-    classes = {one.__name__ for link in links for one in type(link).__mro__}
+    classes = {item.__name__ for link in links for item in type(link).__mro__}
     if not classes.isdisjoint(_TRIED_BY_CLIENT | _FINAL) or any(isinstance(link, PermissionError) for link in links):
         return False
     names = [name.lower() for name in error_names(error)]

@@ -74,18 +74,18 @@ class Bisector:
 
         def run() -> tuple[Bisection | None, str]:
             try:
-                found = self._cache.table.bisect(condition, bad=bad, announce=announce)
+                result = self._cache.table.bisect(condition, bad=bad, announce=announce)
             except _ConfirmationRequiredError as error:
                 return None, str(error)
-            return found, self._cache.cited(found.versions[0], found.versions[-1])
+            return result, self._cache.cited(result.versions[0], result.versions[-1])
 
         def take(answer: tuple[Bisection | None, str]) -> None:
-            found, text = answer
-            if found is None:
+            result, text = answer
+            if result is None:
                 self._unconfirmed = (condition, bad)
                 self._fail(f"{text} Press Bisect again to read that much.")
             else:
-                self._show(found, source=text)
+                self._show(result, source=text)
 
         job = Job(run=run, done=take, failed=self._fail, shown=self._progress)
         self._announcement = ""

@@ -57,11 +57,11 @@ class Log:
 
     def branches_by_version(self) -> dict[int, list[str]]:
         """Return the branches that begin with a version, by version."""
-        found: dict[int, list[str]] = {}
+        result: dict[int, list[str]] = {}
         for name, version in self.branches.items():
             if version is not None:
-                found.setdefault(version, []).append(name)
-        return found
+                result.setdefault(version, []).append(name)
+        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def _grown(table: Table, before: Log, listing: Listing) -> pa.Table | None:
     version = newest["version"][0].as_py()
     if version not in listing.versions[-MOST_COMMITS:]:
         return None
-    fresh = table.commits([one for one in listing.versions[: -MOST_COMMITS - 1 : -1] if one >= version]).to_arrow()
+    fresh = table.commits([item for item in listing.versions[: -MOST_COMMITS - 1 : -1] if item >= version]).to_arrow()
     if not fresh.slice(len(fresh) - 1).select(_SAME).equals(newest.select(_SAME)):
         return None
     old = before.commits.slice(1)

@@ -173,8 +173,8 @@ class ExplorerState(HasTraits):
     @property
     def before_b(self) -> int | None:
         """Return the version before B; B itself if it is the first."""
-        found = self._beside(self.b, -1, self.versions)
-        return self.b if found is None else found
+        neighbour = self._beside(self.b, -1, self.versions)
+        return self.b if neighbour is None else neighbour
 
     def previous(self) -> None:
         """Move B to the version before it among those shown."""
@@ -264,7 +264,7 @@ class ExplorerState(HasTraits):
         if proposal.value is None:
             return None
         try:
-            first, last = (int(one) for one in proposal.value)
+            first, last = (int(item) for item in proposal.value)
         except (TypeError, ValueError, OverflowError) as error:
             raise TraitError(f"window must be two versions, such as (3, 17), got {proposal.value!r}.") from error
         if first > last:

@@ -57,8 +57,8 @@ class Aligned:
             return batch.select([])
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
 
-    def _widened(self, values: pa.Array, kind: pa.DataType, name: str, ids: FieldIds) -> pa.Array:
-        return widened(values, kind, name, ids, self.ids_b[name], leave_out=self.leave_out)
+    def _widened(self, values: pa.Array, dtype: pa.DataType, name: str, ids: FieldIds) -> pa.Array:
+        return widened(values, dtype, name, ids, self.ids_b[name], leave_out=self.leave_out)
 
 
 def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> Aligned:
@@ -130,9 +130,9 @@ def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str,
         # Column mapping was removed, which wrote all files again under the names that users see.
         ids_a, ids_b = ({name: FieldIds(id=name) for name in ids} for ids in (ids_a, ids_b))
     names = {ids.id: name for name, ids in ids_a.items()}
-    found = {name: names[ids.id] for name, ids in ids_b.items() if ids.id in names}
-    kept = frozenset(found.values())
-    return found, tuple(name for name in ids_a if name not in kept)
+    result = {name: names[ids.id] for name, ids in ids_b.items() if ids.id in names}
+    kept = frozenset(result.values())
+    return result, tuple(name for name in ids_a if name not in kept)
 
 
 def _primary_key(a: TableSchema, b: TableSchema, pairs: Mapping[str, str]) -> tuple[str, ...]:
@@ -220,8 +220,8 @@ def _across_tables(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     return pa.large_binary() if is_large else pa.binary()
 
 
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+def _is_binary(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_fixed_size_binary(dtype))
 
 
 def _decimal(whole: int, scale: int, *, cut: bool = False) -> pa.DataType | None:
@@ -237,12 +237,12 @@ def _part(ids: FieldIds, place: int) -> FieldIds:
     return ids.parts[place] if place < len(ids.parts) else _NO_IDS
 
 
-def _fields_of(kind: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
+def _fields_of(dtype: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
     """Return for each field of the target its place in a struct; None where the struct lacks it."""
-    numbers = [_part(ids, place).id for place in range(kind.num_fields)]
+    numbers = [_part(ids, place).id for place in range(dtype.num_fields)]
     wanted = [_part(target_ids, place).id for place in range(target.num_fields)]
     if None in numbers or None in wanted:
-        places = {field.name: place for place, field in enumerate(kind)}
+        places = {field.name: place for place, field in enumerate(dtype)}
         return [places.get(field.name) for field in target]
     known = {number: place for place, number in enumerate(numbers)}
     return [known.get(number) for number in wanted]
@@ -287,7 +287,7 @@ def _wider_struct(
 
 def widened(
     values: pa.Array,
-    kind: pa.DataType,
+    dtype: pa.DataType,
     name: str,
     ids: FieldIds,
     target_ids: FieldIds,
@@ -297,42 +297,42 @@ def widened(
     """Return values in a wider type.
 
     Args:
-        kind: The type from `wider`.
+        dtype: The type from `wider`.
         ids: The field ids of the values.
         target_ids: The field ids of the type.
         leave_out: The argument that leaves a column out, for the message.
     """
     try:
-        return _widened(values, kind, ids, target_ids)
+        return _widened(values, dtype, ids, target_ids)
     except pa.ArrowInvalid as error:
         raise UnsupportedFeatureError(
-            f"A value of the column {name!r} does not fit {kind}, the wider type of both versions: {error}. Leave the "
+            f"A value of the column {name!r} does not fit {dtype}, the wider type of both versions: {error}. Leave the "
             f"column out: {leave_out}."
         ) from error
 
 
-def _widened(values: pa.Array, kind: pa.DataType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
-    if values.type == kind and ids.parts == target_ids.parts:
+def _widened(values: pa.Array, dtype: pa.DataType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
+    if values.type == dtype and ids.parts == target_ids.parts:
         return values
-    if pa.types.is_struct(kind):
-        return _widened_struct(values, kind, ids, target_ids)
-    if pa.types.is_map(kind):
-        keys = _widened(values.keys, kind.key_type, _part(ids, 0), _part(target_ids, 0))
+    if pa.types.is_struct(dtype):
+        return _widened_struct(values, dtype, ids, target_ids)
+    if pa.types.is_map(dtype):
+        keys = _widened(values.keys, dtype.key_type, _part(ids, 0), _part(target_ids, 0))
         return with_entries(
-            values, kind, keys, _widened(values.items, kind.item_type, _part(ids, 1), _part(target_ids, 1))
+            values, dtype, keys, _widened(values.items, dtype.item_type, _part(ids, 1), _part(target_ids, 1))
         )
-    if pa.types.is_list(kind):
-        return with_items(values, kind, _widened(values.values, kind.value_type, _part(ids, 0), _part(target_ids, 0)))
-    return values if values.type == kind else pc.cast(values, kind)
+    if pa.types.is_list(dtype):
+        return with_items(values, dtype, _widened(values.values, dtype.value_type, _part(ids, 0), _part(target_ids, 0)))
+    return values if values.type == dtype else pc.cast(values, dtype)
 
 
-def _widened_struct(values: pa.StructArray, kind: pa.StructType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
+def _widened_struct(values: pa.StructArray, dtype: pa.StructType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
     children = []
     parts = values.flatten()
-    places = _fields_of(values.type, ids, kind, target_ids)
-    for number, (field, place) in enumerate(zip(kind, places, strict=True)):
+    places = _fields_of(values.type, ids, dtype, target_ids)
+    for number, (field, place) in enumerate(zip(dtype, places, strict=True)):
         if place is None:
             children.append(pa.nulls(len(values), field.type))
         else:
             children.append(_widened(parts[place], field.type, _part(ids, place), _part(target_ids, number)))
-    return with_fields(values, kind, children)
+    return with_fields(values, dtype, children)

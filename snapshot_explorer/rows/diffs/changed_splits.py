@@ -89,8 +89,8 @@ def _unshared_in(
     if not (left and right):
         return left, right
     absent = b.columns_added_since(a)
-    lefts = [_known(a.identity_in(split, [one for one, _ in columns], frozenset())) for split in left]
-    rights = [_known(b.identity_in(split, [one for _, one in columns], absent)) for split in right]
+    lefts = [_known(a.identity_in(split, [item for item, _ in columns], frozenset())) for split in left]
+    rights = [_known(b.identity_in(split, [item for _, item in columns], absent)) for split in right]
     return _surplus(left, lefts, Counter(rights)), _surplus(right, rights, Counter(lefts))
 
 
@@ -100,13 +100,13 @@ def _known(identity: Hashable | None) -> Hashable:
 
 
 def _surplus(splits: Sequence[Split], identities: Sequence[Hashable], others: Counter[Hashable]) -> list[Split]:
-    found = []
+    result = []
     for split, identity in zip(splits, identities, strict=True):
         if others[identity]:
             others[identity] -= 1
         else:
-            found.append(split)
-    return found
+            result.append(split)
+    return result
 
 
 def _by_file(splits: Sequence[Split], version: TableVersion) -> list[Split]:

@@ -92,10 +92,12 @@ class ComparisonRules:
             number: Any = float
         else:
             # As objects: neither a difference of 64-bit integers nor one of decimals may overflow or be rounded.
-            lefts, rights = (np.array([Decimal(one) for one in values.to_pylist()], object) for values in (left, right))
+            lefts, rights = (
+                np.array([Decimal(item) for item in values.to_pylist()], object) for values in (left, right)
+            )
             number = _decimal
         absolute, relative = number(self.absolute.get(name, 0)), number(self.relative.get(name, 0))
-        found = np.zeros(len(old), bool)
+        result = np.zeros(len(old), bool)
         with localcontext(prec=_DIGITS), np.errstate(invalid="ignore", over="ignore"):
             sizes = np.maximum(np.abs(lefts), np.abs(rights)) if len(lefts) else lefts
             # An infinity is within no tolerance of another number.
@@ -104,8 +106,8 @@ class ComparisonRules:
             close = np.asarray(difference <= allowed, bool)
             if number is float:
                 close &= np.isfinite(difference)
-        found[both] = close
-        return found
+        result[both] = close
+        return result
 
     @property
     def facts(self) -> list[tuple[str, object]]:
@@ -176,8 +178,8 @@ def _by_column(
     return {name: _checked(value, argument) for name, value in tolerance.items()}
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _checked(value: object, argument: str) -> float | Decimal:

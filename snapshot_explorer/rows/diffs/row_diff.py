@@ -141,9 +141,9 @@ class ChangedRows:
 
 def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> ChangedRows:
     """Return changed rows from their parts, in memory up to the limit, otherwise in a temporary file."""
-    found = ChangedRows(changes_schema(schema), limit_bytes=limit_bytes)
-    found.fill(parts)
-    return found
+    result = ChangedRows(changes_schema(schema), limit_bytes=limit_bytes)
+    result.fill(parts)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -157,11 +157,11 @@ class _BucketFiles:
                 self._writer(bucket, side, table.schema).write_table(table.slice(start, end - start))
 
     def _writer(self, bucket: int, side: int, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
-        found = self._writers.get((bucket, side))
-        if found is None:
+        result = self._writers.get((bucket, side))
+        if result is None:
             sink = self._stack.enter_context(pa.OSFile(self._path(bucket, side), "wb"))
-            found = self._writers[bucket, side] = self._stack.enter_context(pa.ipc.new_stream(sink, schema))
-        return found
+            result = self._writers[bucket, side] = self._stack.enter_context(pa.ipc.new_stream(sink, schema))
+        return result
 
     def finish(self) -> None:
         for writer in self._writers.values():

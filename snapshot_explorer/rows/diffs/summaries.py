@@ -73,7 +73,7 @@ def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Tabl
     flat = np.asarray(pc.equal(pc.list_flatten(changed), name))
     owners = np.asarray(pc.list_parent_indices(changed))[flat]
     for place in owners[: _EXAMPLES - len(examples)].tolist():
-        owner = ", ".join(f"{one}={_shown(after, one, place)}" for one in key)
+        owner = ", ".join(f"{item}={_shown(after, item, place)}" for item in key)
         examples.append(f"{owner}: {_shown(before, name, place)} → {_shown(after, name, place)}")
 
 
@@ -119,10 +119,10 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
 
 
 def _summed(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    found = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in _COUNTS])
-    return found.select([*keys, *(f"{name}_sum" for name in _COUNTS)]).rename_columns([*keys, *_COUNTS])
+    result = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in _COUNTS])
+    return result.select([*keys, *(f"{name}_sum" for name in _COUNTS)]).rename_columns([*keys, *_COUNTS])
 
 
 def _unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
     """Return names with underscores where columns have them."""
-    return [name + "_" * sum(one.rstrip("_") == name for one in taken) for name in names]
+    return [name + "_" * sum(item.rstrip("_") == name for item in taken) for name in names]

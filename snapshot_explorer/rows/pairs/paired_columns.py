@@ -103,23 +103,23 @@ def paired_columns(
 
 def _pairs(names_a: Sequence[str], names_b: Sequence[str], renames: Mapping[str, str] | None) -> dict[str, str]:
     """Return the name in A of each column of B that has a partner."""
-    found = {new: old for old, new in _checked_renames(names_a, names_b, renames).items()}
-    left = [name for name in names_a if name not in found.values()]
-    found |= {name: name for name in names_b if name in left and name not in found}
+    result = {new: old for old, new in _checked_renames(names_a, names_b, renames).items()}
+    left = [name for name in names_a if name not in result.values()]
+    result |= {name: name for name in names_b if name in left and name not in result}
     by_case = [_folded(names) for names in (names_a, names_b)]
-    used = frozenset(found.values())
+    used = frozenset(result.values())
     for folded, named in by_case[1].items():
         owns = by_case[0].get(folded, [])
-        if len(named) == len(owns) == 1 and named[0] not in found and owns[0] not in used:
-            found[named[0]] = owns[0]
-    return found
+        if len(named) == len(owns) == 1 and named[0] not in result and owns[0] not in used:
+            result[named[0]] = owns[0]
+    return result
 
 
 def _folded(names: Sequence[str]) -> dict[str, list[str]]:
-    found = defaultdict(list)
+    result = defaultdict(list)
     for name in names:
-        found[name.casefold()].append(name)
-    return found
+        result[name.casefold()].append(name)
+    return result
 
 
 def _checked_renames(

@@ -156,9 +156,9 @@ def _every_series(
         rates = floats["null_rate"][name]
         yield _Series(rows, "null_rate", name, rates, np.ones(len(rates)), rules.null_rate_step, "")
         if name in floats["min"]:
-            least, greatest = floats["min"][name], floats["max"][name]
-            for measure, values in (("min", least), ("max", greatest)):
-                yield _Series(rows, measure, name, values, np.abs(greatest - least), rules.range_share, "of the range")
+            minimum, maximum = floats["min"][name], floats["max"][name]
+            for measure, values in (("min", minimum), ("max", maximum)):
+                yield _Series(rows, measure, name, values, np.abs(maximum - minimum), rules.range_share, "of the range")
 
 
 def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
@@ -166,13 +166,13 @@ def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
     by_type: dict[pa.DataType, list[str]] = {}
     for name, rows in columns.items():
         by_type.setdefault(rows.schema.field(part).type, []).append(name)
-    found: dict[str, Floats] = {}
+    result: dict[str, Floats] = {}
     for dtype, names in by_type.items():
         if is_measurable(dtype):
             chunks = [chunk for name in names for chunk in columns[name][part].chunks]
             ends = np.cumsum([len(columns[name]) for name in names])
-            found.update(zip(names, np.split(as_floats(pa.concat_arrays(chunks)), ends[:-1]), strict=True))
-    return found
+            result.update(zip(names, np.split(as_floats(pa.concat_arrays(chunks)), ends[:-1]), strict=True))
+    return result
 
 
 def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
@@ -188,17 +188,17 @@ def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
         yield batch
 
 
-def is_measurable(kind: pa.DataType) -> bool:
+def is_measurable(dtype: pa.DataType) -> bool:
     """Return whether the values of a type have distances."""
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(is_number or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    return bool(is_number or pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def as_floats(values: pa.Array) -> Floats:
     """Return numbers, dates (in days) and times (in their unit) as floats, NaN for null."""
-    kind = values.type
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        values = values.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    dtype = values.type
+    if pa.types.is_date(dtype) or pa.types.is_timestamp(dtype):
+        values = values.cast(pa.int32() if pa.types.is_date32(dtype) else pa.int64())
     floats: Floats = pc.fill_null(values.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
     return floats
 
@@ -214,14 +214,14 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
     changes = np.diff(np.stack([series.values for series in batch]), axis=1)
     sizes = np.abs(changes)
     usual = _usual_before(sizes, rules)
-    least = np.stack([series.share * series.scale[:-1] for series in batch])
-    is_jump = (sizes > rules.factor * usual) & (sizes >= least) & (sizes > 0)
+    minimum = np.stack([series.share * series.scale[:-1] for series in batch])
+    is_jump = (sizes > rules.factor * usual) & (sizes >= minimum) & (sizes > 0)
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         places = np.flatnonzero(is_jump[number])
         rule = [
             _rule(batch[number], rules, change=change, usual=before, least=lowest)
             for change, before, lowest in zip(
-                *(part[number, places].tolist() for part in (changes, usual, least)), strict=True
+                *(part[number, places].tolist() for part in (changes, usual, minimum)), strict=True
             )
         ]
         yield _lines(batch[number], places, rule)

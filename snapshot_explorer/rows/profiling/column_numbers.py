@@ -86,12 +86,12 @@ class FileRanges:
             for begin in range(0, len(alike), most):
                 some = alike[begin : begin + most]
                 nulls, is_empty = self._nulls(some)
-                least, greatest = (
+                minimum, maximum = (
                     self._extremes(self._together(values, some), is_empty, dtype, is_greatest=is_greatest)
                     for values, is_greatest in ((self.bounds.lower, False), (self.bounds.upper, True))
                 )
                 for place, column in enumerate(some):
-                    of_column = (part.slice(place * self.count, self.count) for part in (nulls, least, greatest))
+                    of_column = (part.slice(place * self.count, self.count) for part in (nulls, minimum, maximum))
                     yield column, Numbers(*of_column)
 
     @staticmethod
@@ -104,8 +104,8 @@ class FileRanges:
 
     def _nulls(self, columns: Sequence[str]) -> tuple[pa.Array, Mask]:
         """Return the nulls of columns at each version, one column after another, and which files have no values."""
-        found = self._together(self.bounds.null_count, columns)
-        known, nulls = (self._matrix(part, len(columns)) for part in (_mask(found.is_valid()), _filled(found)))
+        grouped = self._together(self.bounds.null_count, columns)
+        known, nulls = (self._matrix(part, len(columns)) for part in (_mask(grouped.is_valid()), _filled(grouped)))
         rows, live = (_filled(values)[:, None] for values in (self.bounds.rows, self._live_rows))
         has_rows = _mask(self.bounds.rows.is_valid())[:, None]
         is_null = known & has_rows & (nulls == rows)
@@ -179,11 +179,11 @@ def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
     return ranks, order
 
 
-def is_sortable(kind: pa.DataType) -> bool:
+def is_sortable(dtype: pa.DataType) -> bool:
     """Return whether values of a type have a least and a greatest."""
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    is_time = pa.types.is_temporal(kind) and not pa.types.is_interval(kind) and not pa.types.is_duration(kind)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    is_time = pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype) and not pa.types.is_duration(dtype)
+    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype)
     return bool(is_number or is_time or is_text)
 
 
@@ -274,10 +274,10 @@ def lacking_columns(
     versions = np.asarray(known.lifetimes.versions, np.int64)
     starts = [start for start, _ in known.schemas]
     places = [*np.searchsorted(versions, starts).tolist(), len(versions)]
-    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    result: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     called = column_names(source.format, starts, reference, names)
     for start, begin, end in zip(starts, places, places[1:], strict=False):
         for name, there in called.at(start).items():
             if there is None:
-                found[name].append((begin, end))
-    return found
+                result[name].append((begin, end))
+    return result

@@ -63,7 +63,7 @@ class _Reader:
 
     def __init__(self, reference: TableVersion, columns: Sequence[str]) -> None:
         self._fields = [reference.arrow_schema.field(name) for name in columns]
-        self.unordered = {one.name: UNORDERED for one in self._fields if collation_of(one) is not None}
+        self.unordered = {field.name: UNORDERED for field in self._fields if collation_of(field) is not None}
         """Why the least and greatest value of some columns are unknown."""
         self._numbers: dict[Hashable, int] = {}
         self._rows: list[int | None] = [None]
@@ -88,7 +88,7 @@ class _Reader:
 
     def _update_ranges(self, live: set[int], place: int) -> None:
         """Close the ranges of groups that a version lacks, and open those of its new groups."""
-        for number in [one for one in self._open if one not in live]:
+        for number in [item for item in self._open if item not in live]:
             self._ranges.append((number, self._open.pop(number), place))
         for number in live:
             self._open.setdefault(number, place)
@@ -104,7 +104,7 @@ class _Reader:
 
     def ranges(self, count: int) -> FileRanges:
         self._ranges += [(number, begin, count) for number, begin in self._open.items()]
-        numbers, first, last = (np.asarray([one[part] for one in self._ranges], np.int64) for part in range(3))
+        numbers, first, last = (np.asarray([item[part] for item in self._ranges], np.int64) for part in range(3))
         chosen = pa.array(numbers)
         of_columns = {name: pa.concat_tables(parts).take(chosen) for name, parts in self._parts.items()}
         lower, upper, nulls, valueless = (
@@ -121,16 +121,16 @@ def _unknown(field: pa.Field) -> pa.Table:
     return _row(field, None, None, None)
 
 
-def _row(field: pa.Field, nulls: int | None, least: pa.Scalar | None, greatest: pa.Scalar | None) -> pa.Table:
+def _row(field: pa.Field, nulls: int | None, minimum: pa.Scalar | None, maximum: pa.Scalar | None) -> pa.Table:
     def column(value: pa.Scalar | None) -> pa.Array:
         return pa.nulls(1, field.type) if value is None else pa.repeat(value, 1)
 
-    is_valueless = least is not None and not least.is_valid
+    is_valueless = minimum is not None and not minimum.is_valid
     return pa.table(
         {
             "nulls": pa.array([nulls], pa.int64()),
-            "min": column(least),
-            "max": column(greatest),
+            "min": column(minimum),
+            "max": column(maximum),
             "valueless": pa.array([is_valueless]),
         }
     )

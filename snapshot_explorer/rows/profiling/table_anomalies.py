@@ -33,7 +33,7 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     totals = lifetimes.totals()
     head = totals.select(["version", "committed_at"])
     values = {"rows": rows_over(lifetimes), "files": totals["files"], "size_bytes": totals["size_bytes"]}
-    of_table = {name: head.append_column("value", one) for name, one in values.items()}
+    of_table = {name: head.append_column("value", item) for name, item in values.items()}
     gaps = lifetimes.gaps
     marked = jumps(of_table, profile.columns, rules, gaps)
     if between is not None:

@@ -183,8 +183,8 @@ class _CheckpointParts:
             adds=joined_adds(self.tables),
             protocol=next(self._records("protocol", protocol_of), None),
             metadata=next(self._records("metaData", metadata_of), None),
-            transactions={one.app_id: one for one in self._records("txn", transaction_of)},
-            domains={one.domain: one for one in self._records("domainMetadata", domain_of)},
+            transactions={item.app_id: item for item in self._records("txn", transaction_of)},
+            domains={item.domain: item for item in self._records("domainMetadata", domain_of)},
         )
 
     def described(self, path: str, size: int | None) -> CheckpointFile:
@@ -311,7 +311,7 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
     places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
     for group in range(file.num_row_groups):
         reported = [file.metadata.row_group(group).column(place).statistics for place in places]
-        nulls = [one.null_count if one is not None and one.has_null_count else None for one in reported]
+        nulls = [item.null_count if item is not None and item.has_null_count else None for item in reported]
         if nulls[0] is None or nulls[0] != nulls[1]:
             return False
     return True
@@ -366,14 +366,14 @@ def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     return table.append_column(PARSED, pc.struct_field(rows, [PARSED])) if PARSED in wanted else table
 
 
-def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_map(kind):
+def _cast(found: pa.Array, dtype: pa.DataType) -> pa.Array:
+    if pa.types.is_map(dtype):
         if not pa.types.is_map(found.type):
             raise CorruptBytesError(f"a map of type {found.type}")
         return pa.MapArray.from_arrays(
-            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=kind
+            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=dtype
         )
-    return found.cast(kind)
+    return found.cast(dtype)
 
 
 def _offsets(found: pa.MapArray) -> pa.Array:

@@ -93,7 +93,7 @@ def _cleaning(source: HudiSource, rule: RetentionRule, versions: Sequence[int]) 
     arguments: list[str] = []
     if rule.keep is not None:
         begin = check_age(rule.now, rule.keep)
-        earliest.append(next((one for one in versions if moment(source.instant(one).text) >= begin), None))
+        earliest.append(next((version for version in versions if moment(source.instant(version).text) >= begin), None))
         rules.append(("hoodie.clean.hours.retained", f"{format_duration(rule.keep)}, as requested"))
         hours = -(-rule.keep // _HOUR)
         arguments.append(f"clean_policy => 'KEEP_LATEST_BY_HOURS', hours_retained => {hours}")
@@ -103,7 +103,7 @@ def _cleaning(source: HudiSource, rule: RetentionRule, versions: Sequence[int]) 
         by = "Hudi's default" if rule.keep_last is None else "as requested"
         rules.append(("hoodie.clean.commits.retained", f"{count:,} commits, {by}"))
         arguments.append(f"clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => {count}")
-    known = [one for one in earliest if one is not None]
+    known = [item for item in earliest if item is not None]
     chosen = min(known) if len(known) == len(earliest) else None
     return _Cleaning(earliest=_before_pending(source, versions, chosen), rules=tuple(rules), arguments=arguments[-1])
 

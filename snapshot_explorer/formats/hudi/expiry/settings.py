@@ -88,7 +88,7 @@ def _log_files(source: HudiSource, files: Sequence[StoredFile], name: str) -> Fi
 
 
 def _pending(source: HudiSource, name: str) -> Iterator[Finding]:
-    pending = [one for one in source.timeline.of_action(*_SERVICES) if one.state != "completed"]
+    pending = [item for item in source.timeline.of_action(*_SERVICES) if item.state != "completed"]
     since = sum(version > pending[0].time for version in source.versions) if pending else 0
     watch = 2 * _LOG_FILES[1]
     yield Finding(
@@ -110,7 +110,7 @@ def _cleaning(source: HudiSource, name: str) -> Finding:
     retained, origin = SettingsReader(source.config.values, noun="property", engine="Hudi").of(
         option, default, parse_count
     )
-    cleans = [one.time for one in source.timeline.of_action("clean") if one.state == "completed"]
+    cleans = [item.time for item in source.timeline.of_action("clean") if item.state == "completed"]
     last = max(cleans, default=None)
     since = sum(last is None or version > last for version in source.timeline.writes)
     return Finding(

@@ -61,6 +61,6 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     drawing = Drawing(
         title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
     )
-    versions = [str(one) for one in rows["version"].to_pylist()] if part == "commits" else []
+    versions = [str(item) for item in rows["version"].to_pylist()] if part == "commits" else []
     grid = grid_rows(rows, noun=frame.noun, opens="version" if versions else None, choices=versions)
     return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source, grid=grid)

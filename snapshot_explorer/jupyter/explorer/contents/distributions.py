@@ -49,9 +49,9 @@ def _tile(name: str, a: pa.ChunkedArray, b: pa.ChunkedArray) -> dict[str, Any]:
     }
 
 
-def _is_opaque(kind: pa.DataType) -> bool:
+def _is_opaque(dtype: pa.DataType) -> bool:
     """Return whether Arrow neither sorts nor counts values."""
-    return bool(pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind))
+    return bool(pa.types.is_nested(dtype) or pa.types.is_interval(dtype) or pa.types.is_null(dtype))
 
 
 def _counts(both: pa.ChunkedArray, of_a: int) -> tuple[_Counts, _Counts] | None:
@@ -73,7 +73,7 @@ def _bars(counts: tuple[_Counts, _Counts], both: pa.ChunkedArray) -> list[tuple[
     """Return the count of A and of B, and what is counted, for each bar."""
     a, b = counts
     if bin_places(both) is not None:
-        return [(int(one), int(other), "") for one, other in zip(a, b, strict=True)]
+        return [(int(item), int(other), "") for item, other in zip(a, b, strict=True)]
     values = both.combine_chunks().dictionary_encode().dictionary
     frequent = np.argsort(-(a + b), kind="stable")[:_MOST_VALUES]
     return [(int(a[place]), int(b[place]), cut(cell(values[place]).text, _WIDEST)) for place in frequent.tolist()]

@@ -120,29 +120,29 @@ def grid_rows(
 
 
 def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+    result: list[dict[str, object]] = []
     for place, item in enumerate(rows.schema):
         if place >= DRAWN_COLUMNS:
             break
         column = rows.column(place)
         metadata = item.metadata or {}
         unit = unit_of(item.name, metadata) if metadata else None
-        least, greatest = _bounds(column)
-        found.append(
+        minimum, maximum = _bounds(column)
+        result.append(
             {
                 "name": legible(item.name, _WIDEST),
                 "type": legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
                 "nulls": column.null_count,
-                "least": None if least is None else cut(cell(least, unit).text, _WIDEST),
-                "greatest": None if greatest is None else cut(cell(greatest, unit).text, _WIDEST),
+                "least": None if minimum is None else cut(cell(minimum, unit).text, _WIDEST),
+                "greatest": None if maximum is None else cut(cell(maximum, unit).text, _WIDEST),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
                 "colours": KIND_COLOURS if item.name == "kind" else None,
             }
         )
-    return found
+    return result
 
 
 def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
@@ -184,9 +184,9 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
     cells, full = [], []
     for column, shown in enumerate(shown_columns(Grid(rows), PAGE)):
         texts = []
-        for row, one in enumerate(shown.cells):
-            text = one.text if one.whole else cut(one.text, _WIDEST, middle=shown.is_path)
-            exact = one.exact or (one.text if text != one.text else None)
+        for row, item in enumerate(shown.cells):
+            text = item.text if item.whole else cut(item.text, _WIDEST, middle=shown.is_path)
+            exact = item.exact or (item.text if text != item.text else None)
             texts.append(text)
             if exact:
                 full.append([row, column, cut(exact, _LONGEST)])
@@ -217,20 +217,20 @@ def full_text(rows: pa.Table, row: int, column: int) -> str:
     return "\n".join(visible(line) for line in text[:_LARGEST_TEXT].split("\n"))
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_number(dtype: pa.DataType) -> bool:
     """Return whether values are numbers."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_null(kind) or column.null_count == len(column):
+    dtype = column.type
+    if pa.types.is_nested(dtype) or pa.types.is_null(dtype) or column.null_count == len(column):
         return None, None
     try:
-        found = pc.min_max(column)
+        result = pc.min_max(column)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return None, None
-    return found["min"], found["max"]
+    return result["min"], result["max"]
 
 
 def _histogram(column: pa.ChunkedArray) -> list[int]:
@@ -247,10 +247,10 @@ def bin_places(column: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
 
     None if the values are neither numbers nor times, or are all equal.
     """
-    kind = column.type
-    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        column = column.cast(pa.int32() if kind.bit_width == pa.int32().bit_width else pa.int64())
-    elif not is_number(kind):
+    dtype = column.type
+    if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
+        column = column.cast(pa.int32() if dtype.bit_width == pa.int32().bit_width else pa.int64())
+    elif not is_number(dtype):
         return None
     is_valid, valid = column.is_valid().to_numpy(), pc.drop_null(column)
     if pa.types.is_integer(column.type) and len(valid):
@@ -284,10 +284,10 @@ def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
     Raises:
         InvalidArgumentError: There are too many to format each as text.
     """
-    kind = column.type
-    if pa.types.is_boolean(kind):
+    dtype = column.type
+    if pa.types.is_boolean(dtype):
         return pc.if_else(column, "yes", "no").combine_chunks()
-    if not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    if not (pa.types.is_nested(dtype) or pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)):
         try:
             return column.cast(pa.string()).combine_chunks()
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
@@ -306,7 +306,7 @@ def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool
     mask: pa.Array | pa.ChunkedArray
     if text.lower() in ("null", "not null"):
         mask = column.is_null() if text.lower() == "null" else column.is_valid()
-    elif sign := next((one for one in _COMPARISONS if text.startswith(one)), ""):
+    elif sign := next((item for item in _COMPARISONS if text.startswith(item)), ""):
         if is_any:
             raise InvalidArgumentError(f"{text!r} compares with a column. Choose the column first.")
         mask = _COMPARISONS[sign](column, _value(text[len(sign) :].strip(), item))

@@ -130,7 +130,7 @@ def _spelled(partitions: pa.ChunkedArray) -> pa.Array:
     if not len(array):
         return pa.array([], pa.string())
     known: dict[Any, str] = {}
-    keys = [None if one is None else tuple(one) for one in array.to_pylist()]
+    keys = [None if item is None else tuple(item) for item in array.to_pylist()]
     for key in keys:
         if key not in known:
             known[key] = "/".join(f"{name}={value}" for name, value in key or ())

@@ -145,7 +145,7 @@ class SnapshotCache:
     def cited(self, *versions: int | None) -> str:
         """Return the origin of a view: the table's path, the versions, and when they were committed."""
         versions_text = []
-        for version in dict.fromkeys(one for one in versions if one is not None):
+        for version in dict.fromkeys(version for version in versions if version is not None):
             time = self._times.get(version) or self._time(version)
             versions_text.append(f"version {version}" + (f" of {time}" if time else ""))
         return ", ".join([self.table.path, " and ".join(versions_text)] if versions_text else [self.table.path])

@@ -125,8 +125,8 @@ def skeleton_html() -> str:
 def _cut(drawing: Drawing, rows: int) -> Drawing:
     """Return a drawing whose grids draw at most this many rows."""
     parts = (
-        replace(one, limit=min(one.limit, rows)) if isinstance(one, Grid) and one.limit is not None else one
-        for one in drawing.parts
+        replace(part, limit=min(part.limit, rows)) if isinstance(part, Grid) and part.limit is not None else part
+        for part in drawing.parts
     )
     return replace(drawing, parts=tuple(parts))
 
