@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer import catalogs
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder, other_path
-from snapshot_explorer.formats import bind, split_metadata_path
+from snapshot_explorer.formats import bind, first_files, split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
@@ -92,14 +92,16 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
     found = split_metadata_path(path)
     folder, metadata_file = found or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)
-    try:
-        table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
-    except (TableNotFoundError, StorageError) as error:
-        sentence = "" if branch else _better_message(error, storage, os.fspath(path), storage_options)
-        if not sentence:
-            raise
-        raise TableNotFoundError(sentence) from None
-    return Table(storage.root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
+    with storage.reading_ahead([] if metadata_file else first_files(format)):
+        try:
+            table_format = bind(storage, format, branch=branch, metadata_file=metadata_file, relocate=relocate)
+        except (TableNotFoundError, StorageError) as error:
+            sentence = "" if branch else _better_message(error, storage, os.fspath(path), storage_options)
+            if not sentence:
+                raise
+            raise TableNotFoundError(sentence) from None
+        root = storage.root
+        return Table(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
 
 
 def _better_message(

@@ -46,6 +46,11 @@ def bind(
     return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
 
 
+def first_files(name: str | None = None) -> list[str]:
+    """Return the files that opening a table reads first, of a format or of all."""
+    return [one.first_file for one in FORMATS if one.first_file is not None and name in (None, one.name)]
+
+
 def split_metadata_path(path: object) -> tuple[str, str] | None:
     """Return the table's folder and the metadata file below it if a path is that of a metadata file, otherwise None.
 

@@ -48,6 +48,8 @@ class TableFormat(ABC):
     """The name of the format in sentences, such as Delta Lake."""
     metadata_folders: ClassVar[frozenset[str]]
     """Folders in a table's folder that contain its metadata; each table has at least one of them."""
+    first_file: ClassVar[str | None] = None
+    """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     main_branch: ClassVar[str | None] = None
     """The name of the branch that is opened without `branch`; None if tables have no branches."""
     restore_command: ClassVar[str]

@@ -9,7 +9,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -150,6 +151,7 @@ class Storage:
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
         self._file_names = FileNames()
+        self._ahead: dict[str, Future[bytes | None]] = {}
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
         if settings(self._location, self._options) is None:
@@ -185,6 +187,8 @@ class Storage:
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes, in one request."""
+        if (ahead := self._ahead.pop(path, None)) is not None and (found := ahead.result()) is not None:
+            return found
         files, address = self._resolve(path)
         content = self._call(files.read, address, path)
         log.debug("read %s (%d bytes)", path, len(content))
@@ -206,7 +210,30 @@ class Storage:
         """Return the files' bytes like `read_many`, with None for a file that does not exist."""
         return self._map(self._read_present, paths)
 
+    def read_ahead(self, paths: Sequence[str]) -> None:
+        """Begin to read small files that are probably read next. Does nothing on the local disk.
+
+        The first `read`, `read_present` or `read_many` of each takes these bytes, and `exists` looks at them.
+        """
+        pool = self._connection().pool if paths else None
+        if pool is not None:
+            self._ahead.update((path, pool.submit(self._read_present_now, path)) for path in paths)
+
+    @contextmanager
+    def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
+        """Read files ahead for a block, which may change afterwards; see `read_ahead`."""
+        self.read_ahead(paths)
+        try:
+            yield
+        finally:
+            for path in paths:
+                self._ahead.pop(path, None)
+
     def _read_present(self, path: str) -> bytes | None:
+        ahead = self._ahead.pop(path, None)
+        return self._read_present_now(path) if ahead is None else ahead.result()
+
+    def _read_present_now(self, path: str) -> bytes | None:
         try:
             content = self._request(_read_if_present, path)
         except MissingFileError:
@@ -243,6 +270,8 @@ class Storage:
 
     def exists(self, path: str) -> bool:
         """Return whether the file exists. One request; on S3 a second one if it does not."""
+        if (ahead := self._ahead.get(path)) is not None:
+            return ahead.result() is not None
         try:
             return self._request(lambda files, address: files.is_file(address), path)
         except MissingFileError:

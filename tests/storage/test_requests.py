@@ -122,6 +122,21 @@ def test_a_size_from_metadata_saves_the_request_for_it(table):
     assert kinds(counted) == ["get"]
 
 
+def test_files_that_are_read_ahead_are_requested_once_and_not_kept_longer_than_asked(table):
+    storage, counted, write = table
+    write("a", b"1")
+
+    with storage.reading_ahead(["a", "none", "later"]):
+        assert [storage.exists("a"), storage.exists("none")] == [True, False]
+        assert storage.read_present(["a", "none"]) == [b"1", None]
+        assert kinds(counted) == ["get", "get", "get"]
+        write("a", b"2")
+        assert storage.read("a") == b"2"
+    write("later", b"3")
+
+    assert storage.read("later") == b"3"
+
+
 def test_an_end_saves_the_request_for_the_size(table):
     storage, counted, write = table
     write("a", b"x" * 1000)

@@ -431,9 +431,18 @@ def test_a_storage_has_no_way_to_write():
 
     listing, reading = (
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "sizes", "together"},
-        {"open", "read", "read_each", "read_many", "read_present"},
+        {"open", "read", "read_ahead", "read_each", "read_many", "read_present", "reading_ahead"},
     )
-    assert public == {*listing, *reading, "is_local", "local_address", "outside", "resolve_external"}
+    assert public == {
+        *listing,
+        *reading,
+        "is_local",
+        "local_address",
+        "outside",
+        "resolve_external",
+        "address",
+        "is_same_store",
+    }
 
 
 def test_files_of_this_machine_are_read_one_by_one_as_they_are_requested(tmp_path):

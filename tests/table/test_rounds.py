@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshot_explorer import open_table
+from snapshot_explorer import find_tables, open_table
 from tests.support import filesystems
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.iceberg.table_builder import IcebergTable
@@ -48,12 +48,31 @@ def iceberg(filesystem, root):
 @pytest.fixture(scope="module")
 def tables():
     """A store with a large table of each format: its class, and their paths."""
-    counted = filesystems.counting(in_rounds=True)
+
+    class Counted(filesystems.counting(in_rounds=True)):
+        def ls(self, path, detail=True, **_):  # noqa: FBT002 - fsspec's
+            found = super().ls(path, detail=detail)
+            return [{**item, "mtime": 1_700_000_000} for item in found] if detail else found
+
+    counted = Counted
     filesystem, root = fsspec.filesystem("memory"), "/rounds"
     for write in (delta, paimon, iceberg):
         write(filesystem, f"{root}/{write.__name__}")
     yield counted, f"counted://{root}"
     filesystem.rm(root, recursive=True)
+
+
+def explored(table):
+    """Draw each tab of the explorer."""
+    from snapshot_explorer.jupyter.explorer import Explorer
+
+    explorer = Explorer(table, name="t", variables={}).wait()
+    try:
+        for tab in ("commit", "manifests", "compare", "data", "files", "health"):
+            explorer.state.tab = tab
+            explorer.wait()
+    finally:
+        explorer.close()
 
 
 CALLS = {
@@ -75,11 +94,14 @@ CALLS = {
     "lifetimes": lambda table: table.lifetimes(),
     "readability": lambda table: table.readability(),
     "health": lambda table: table.health(),
+    "retention": lambda table: table.retention(keep_last=2),
+    "find_tables": lambda table: find_tables(table.path.rpartition("/")[0]),
+    "explorer": explored,
     "sql": lambda table: table.sql("select max(id) from this where id < 1000"),
 }
 MOST = {
     "delta": {
-        "open": (3, 7),
+        "open": (3, 10),
         "update": (1, 1),
         "history": (2, 8),
         "files": (0, 0),
@@ -91,37 +113,43 @@ MOST = {
         "row_changes": (5, 5),
         "compare": (5, 15),
         "diff_rows": (5, 11),
-        "blame": (27, 54),
-        "bisect": (17, 51),
+        "blame": (16, 36),
+        "bisect": (13, 36),
         "profile_over": (9, 22),
         "lifetimes": (7, 19),
         "readability": (10, 28),
         "health": (2, 3),
+        "retention": (6, 13),
+        "find_tables": (10, 46),
+        "explorer": (9, 28),
         "sql": (3, 8),
     },
     "paimon": {
-        "open": (3, 4),
+        "open": (2, 6),
         "update": (1, 3),
         "history": (5, 23),
         "files": (2, FILES + 4),
-        "rows": (5, 3 * FILES + 4),
-        "one column": (5, 3 * FILES + 4),
-        "condition": (5, 2 * FILES + 5),
-        "preview": (5, FILES + 6),
-        "count": (3, FILES + 4),
+        "rows": (4, 3 * FILES + 4),
+        "one column": (4, 3 * FILES + 4),
+        "condition": (4, 2 * FILES + 5),
+        "preview": (4, FILES + 6),
+        "count": (2, FILES + 4),
         "row_changes": (9, 14),
         "compare": (11, 48),
-        "diff_rows": (10, 35),
+        "diff_rows": (9, 35),
         "blame": (27, 95),
         "bisect": (29, 97),
-        "profile_over": (12, 39),
+        "profile_over": (12, 41),
         "lifetimes": (7, 32),
         "readability": (14, 54),
         "health": (6, 15),
-        "sql": (8, 28),
+        "retention": (9, 43),
+        "find_tables": (10, 46),
+        "explorer": (36, 145),
+        "sql": (7, 28),
     },
     "iceberg": {
-        "open": (5, 10),
+        "open": (3, 11),
         "update": (1, 7),
         "history": (1, 7),
         "files": (1, FILES),
@@ -139,6 +167,9 @@ MOST = {
         "lifetimes": (4, 26),
         "readability": (8, 41),
         "health": (2, 13),
+        "retention": (7, 47),
+        "find_tables": (10, 46),
+        "explorer": (19, 98),
         "sql": (5, 26),
     },
 }

@@ -15,7 +15,7 @@ from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, inspect_table
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
-from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, has_properties
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
 from snapshot_explorer.formats.hudi.version import HudiVersion
 from snapshot_explorer.formats.interface import RowChanges, TableFormat
 from snapshot_explorer.model import ChangeMode, Inspection, Listing
@@ -29,6 +29,7 @@ class Hudi(TableFormat):
     title: ClassVar[str] = "Hudi"
     restore_command: ClassVar[str] = "CALL rollback_to_savepoint(table => '{name}', instant_time => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
+    first_file: ClassVar[str | None] = PROPERTIES
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
 
     def __init__(self, storage: Storage, *, branch: str | None = None) -> None:

@@ -38,7 +38,12 @@ from snapshot_explorer.formats.iceberg.metadata.history import (
 )
 from snapshot_explorer.formats.iceberg.metadata.locations import locations_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
-from snapshot_explorer.formats.iceberg.metadata.metadata_files import MetadataFiles, has_metadata, is_metadata_file
+from snapshot_explorer.formats.iceberg.metadata.metadata_files import (
+    HINT,
+    MetadataFiles,
+    has_metadata,
+    is_metadata_file,
+)
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
@@ -63,6 +68,7 @@ class Iceberg(TableFormat):
     )
     restore_command: ClassVar[str] = "CALL system.rollback_to_snapshot('{name}', {identifier})"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
+    first_file: ClassVar[str | None] = HINT
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     commits_are_in_one_file: ClassVar[bool] = True

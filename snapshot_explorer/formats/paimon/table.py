@@ -62,6 +62,7 @@ class Paimon(TableFormat):
     catalog_branch_sign: ClassVar[str | None] = "$"
     restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
+    first_file: ClassVar[str | None] = Layout().hint("snapshot", "LATEST")
     main_branch: ClassVar[str | None] = MAIN
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     merges_manifests: ClassVar[bool] = True

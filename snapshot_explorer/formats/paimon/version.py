@@ -20,7 +20,12 @@ from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
 from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
-from snapshot_explorer.formats.paimon.metadata.contents import entries_of, read_lists_of, state_lists
+from snapshot_explorer.formats.paimon.metadata.contents import (
+    entries_of,
+    read_lists_of,
+    state_list_paths,
+    state_lists,
+)
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
@@ -94,6 +99,9 @@ class PaimonVersion(TableVersion):
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
+        if not self._schemas.is_read(self._snapshot.schema_id):
+            # Whoever asks for the schema first mostly reads rows next.
+            self._storage.read_ahead(state_list_paths(self._snapshot))
         return self._schemas.of_version(self._snapshot.schema_id)
 
     @cached_property

@@ -15,8 +15,8 @@ from snapshot_explorer.storage import Storage
 
 FOLDER = ".hoodie"
 """The folder in a table that contains its metadata."""
-_PROPERTIES = f"{FOLDER}/hoodie.properties"
-_BACKUP = f"{_PROPERTIES}.backup"
+PROPERTIES = f"{FOLDER}/hoodie.properties"
+_BACKUP = f"{PROPERTIES}.backup"
 _NEWEST_VERSION = 9
 _NEWEST_LAYOUT = 2
 _COMPLETION_TIMES = 8
@@ -119,13 +119,13 @@ _GENERATORS = {
 
 def has_properties(storage: Storage) -> bool:
     """Return whether a folder has the properties of a Hudi table, or their backup. One request or two."""
-    return storage.exists(_PROPERTIES) or storage.exists(_BACKUP)
+    return storage.exists(PROPERTIES) or storage.exists(_BACKUP)
 
 
 def read_config(storage: Storage) -> TableConfig:
     """Return the properties of the table. One request, or two if the file is missing or empty."""
     content = b""
-    for path in (_PROPERTIES, _BACKUP):
+    for path in (PROPERTIES, _BACKUP):
         try:
             content = storage.read(path)
         except MissingFileError:
@@ -134,10 +134,10 @@ def read_config(storage: Storage) -> TableConfig:
             break
     else:
         raise TableNotFoundError(
-            f"{storage.root} is not a Hudi table: {_PROPERTIES} is missing or empty, and so is its backup. Check the "
+            f"{storage.root} is not a Hudi table: {PROPERTIES} is missing or empty, and so is its backup. Check the "
             "path; if the table was copied, copy its properties too."
         )
-    storage.limits.check_value(_PROPERTIES, len(content), len(content), "a document")
+    storage.limits.check_value(PROPERTIES, len(content), len(content), "a document")
     return _config(dict(parse_properties(content.decode("utf-8", "replace"))), storage.root)
 
 
@@ -164,7 +164,7 @@ def _number(values: Mapping[str, str], name: str, default: int) -> int:
         return default
     if not text.isascii() or not text.isdigit():
         raise CorruptTableError(
-            f"{_PROPERTIES} has {name}={text!r}, which is not a number. It may be damaged; compare it with a copy."
+            f"{PROPERTIES} has {name}={text!r}, which is not a number. It may be damaged; compare it with a copy."
         )
     return int(text)
 

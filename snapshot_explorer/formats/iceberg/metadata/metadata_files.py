@@ -18,7 +18,7 @@ from snapshot_explorer.storage import Storage
 from snapshot_explorer.storage.location import shortened
 
 FOLDER = "metadata"
-HINT = "version-hint.text"
+HINT = f"{FOLDER}/version-hint.text"
 _NUMBERED = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _OF_CATALOG = re.compile(r"(\d{1,18})-[^/]+?(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _ANY = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
@@ -48,7 +48,7 @@ def is_metadata_file(name: str) -> bool:
 
 def has_metadata(storage: Storage) -> bool:
     """Return whether a folder has a hint or metadata files. One request; without a hint a listing too."""
-    if storage.exists(f"{FOLDER}/{HINT}"):
+    if storage.exists(HINT):
         return True
     return any(not entry.is_folder and is_metadata_file(entry.name) for entry in storage.list(FOLDER))
 
@@ -135,7 +135,7 @@ class MetadataFiles:
 
     def _read_hint(self, numbers: Sequence[int]) -> tuple[bytes | None, dict[int, _Content | None]]:
         """Return the hint, and the files of these numbers; see `_read_numbered`. All are read concurrently."""
-        hint, *contents = self._storage.read_present([f"{FOLDER}/{HINT}", *_paths(numbers)])
+        hint, *contents = self._storage.read_present([HINT, *_paths(numbers)])
         return hint, _in_first_spelling(numbers, contents)
 
     def _read_numbered(self, numbers: Sequence[int]) -> dict[int, _Content | None]:
@@ -155,7 +155,7 @@ class MetadataFiles:
         name = text if is_metadata_file(text) else f"{text}.metadata.json"
         if not is_metadata_file(name):
             raise CorruptTableError(
-                f"{FOLDER}/{HINT} holds {shortened(repr(text))}, which is neither a number nor the name of a "
+                f"{HINT} holds {shortened(repr(text))}, which is neither a number nor the name of a "
                 "metadata file. Open one of the metadata files by its own path."
             )
         path = f"{FOLDER}/{name}"
@@ -239,7 +239,7 @@ class MetadataFiles:
     def _no_hinted_file(self, number: int, listed: set[int]) -> Exception:
         there = f"the newest one there is v{max(listed)}" if listed else "there is no numbered one"
         return CorruptTableError(
-            f"{FOLDER}/{HINT} names version {number}, but {self._storage.root} has no metadata file v{number}; "
+            f"{HINT} names version {number}, but {self._storage.root} has no metadata file v{number}; "
             f"{there}. The table was copied without it, or is damaged. Open another metadata file by its own path."
         )
 

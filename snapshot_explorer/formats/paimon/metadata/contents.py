@@ -185,6 +185,12 @@ def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists:
     return lists
 
 
+def state_list_paths(snapshot: PaimonSnapshot) -> list[str]:
+    """Return the paths of the lists that `state_lists` reads."""
+    named = (_list_of(snapshot, kind) for kind in ("base", "delta"))
+    return [manifest_path(one[0], snapshot.path) for one in named if one is not None]
+
+
 def read_listed(
     storage: Storage, snapshot: PaimonSnapshot, listed: pa.Table, list_path: str
 ) -> tuple[pa.Table, list[int]]:

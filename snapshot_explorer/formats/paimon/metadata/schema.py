@@ -252,6 +252,11 @@ class Schemas:
         result, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
         return result, self._with_number(newest)
 
+    def is_read(self, number: int) -> bool:
+        """Return whether a schema was read."""
+        with self._lock:
+            return number in self._known
+
     def of_version(self, number: int) -> PaimonSchema:
         """Return a schema by id. If it has to be read, the newest one is read too, whose options are needed next."""
         with self._lock:
