@@ -21,7 +21,7 @@ from snapshot_explorer.model import Listing, Readable, gaps_note
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
 _WIDTH = 60
-_RANKS = pa.array(["yes", None, "metadata", "no"], pa.string())
+_RANKS = ("yes", None, "metadata", "no")
 """The values of `readable`, the most optimistic first."""
 
 
@@ -51,11 +51,11 @@ def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
     worse = pc.max_element_wise(_ranks(commits["readable"]), found)
     worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), found, worse)
     index = frames.COMMITS.get_field_index("readable")
-    return commits.set_column(index, frames.COMMITS.field(index), _RANKS.take(worse.combine_chunks()))
+    return commits.set_column(index, frames.COMMITS.field(index), pa.array(_RANKS).take(worse.combine_chunks()))
 
 
 def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.index_in(readable, _RANKS)
+    return pc.index_in(readable, pa.array(_RANKS))
 
 
 def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str) -> Frame:

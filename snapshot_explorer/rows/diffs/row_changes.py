@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.diffs.comparison_rules import ComparisonRules
     from snapshot_explorer.rows.diffs.row_matching import Places
 
-_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
+_KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 """Places in `_KINDS`."""
 
@@ -95,7 +95,7 @@ def _at(rows: pa.Table, places: Places) -> pa.Table:
 
 
 def _part(rows: pa.Table, kinds: npt.NDArray[np.int8], names: pa.Array) -> pa.Table:
-    arrays = [_KINDS.take(pa.array(kinds)), names, *rows.columns]
+    arrays = [pa.array(_KINDS).take(pa.array(kinds)), names, *rows.columns]
     return pa.Table.from_arrays(arrays, schema=changes_schema(rows.schema))
 
 

@@ -33,8 +33,8 @@ HIDDEN = pa.schema(
 """The change columns of Delta's readers."""
 STORED_CHANGE = DeltaField(name="_change_type of the file", type=DeltaDataType(root="string"), stored=CHANGE_TYPE)
 """The column of change data files with the kind of change."""
-_CHANGES = pa.array(["insert", "update_preimage", "update_postimage", "delete"])
-_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
+_CHANGES = ("insert", "update_preimage", "update_postimage", "delete")
+_KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _UNKNOWN_ROWS = 1 << 40
 """Assumed row count of a file without one in the log; reading checks it."""
 
@@ -128,12 +128,12 @@ def _metadata_column(name: str, events: DeltaEvents, batch: pa.RecordBatch, *, i
                 )
             return pa.repeat(pa.scalar(events.committed_at, HIDDEN.field(name).type), batch.num_rows)
     changes = batch.column(batch.num_columns - 1) if is_stored else pa.repeat(events.change, batch.num_rows)
-    indices = pc.index_in(changes, _CHANGES)
+    indices = pc.index_in(changes, pa.array(_CHANGES))
     if indices.null_count:
         unknown = changes.filter(indices.is_null())[0].as_py()
         raise CorruptTableError(
             f"The change data file {events.files.files[0]}, or one read with it, has {unknown!r} in {CHANGE_TYPE}; "
-            f"known values are {', '.join(_CHANGES.to_pylist())}. It is damaged; use mode='delta', which does not "
+            f"known values are {', '.join(_CHANGES)}. It is damaged; use mode='delta', which does not "
             "read it."
         )
-    return changes if name == CHANGE_TYPE else _KINDS.take(indices)
+    return changes if name == CHANGE_TYPE else pa.array(_KINDS).take(indices)

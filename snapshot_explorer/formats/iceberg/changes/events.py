@@ -32,8 +32,8 @@ HIDDEN = pa.schema(
 """The change columns of Iceberg's changelog, and the version and time of the commit."""
 _FIELDS = {field.name: field for field in [pa.field(ROW_KIND, pa.string(), nullable=False), *HIDDEN]}
 _DELETED, _BEFORE, _AFTER, _INSERTED = range(4)
-_KINDS = pa.array(["-D", "-U", "+U", "+I"])
-_WORDS = pa.array(["DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT"])
+_KINDS = ("-D", "-U", "+U", "+I")
+_WORDS = ("DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT")
 """The words of Iceberg's changelog, in the order of `_KINDS`."""
 
 
@@ -188,7 +188,7 @@ def _updates(ids: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]) -> npt.NDA
 
 def _column(name: str, events: IcebergEvents, kinds: npt.NDArray[np.int8]) -> pa.Array:
     if name in (ROW_KIND, "_change_type"):
-        return (_KINDS if name == ROW_KIND else _WORDS).take(pa.array(kinds))
+        return pa.array(_KINDS if name == ROW_KIND else _WORDS).take(pa.array(kinds))
     values = {
         "_change_ordinal": events.ordinal,
         "_commit_snapshot_id": events.snapshot_id,

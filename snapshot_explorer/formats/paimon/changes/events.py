@@ -19,7 +19,7 @@ from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerg
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
-_KINDS = pa.array([INSERTED, BEFORE, AFTER, DELETED])
+_KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _BATCH_ROWS = 65_536
 
 Mask = npt.NDArray[np.bool_]
@@ -104,7 +104,7 @@ def _events(storage: Storage, plan: PaimonPlan, columns: Sequence[str]) -> Itera
                 yield batch
                 continue
             kinds = pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows) if own is None else own.column("_VALUE_KIND")
-            given = {name: batch.column(name) for name in names} | {ROW_KIND: _KINDS.take(kinds)}
+            given = {name: batch.column(name) for name in names} | {ROW_KIND: pa.array(_KINDS).take(kinds)}
             if own is not None:
                 given[SEQUENCE_NUMBER.name] = own.column(SEQUENCE_NUMBER.name)
             yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
@@ -119,7 +119,7 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
     if not plan.schema.primary_keys:
         for batch in read(storage, split, names):
             given = {name: batch.column(name) for name in names}
-            given[ROW_KIND] = _KINDS.take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
+            given[ROW_KIND] = pa.array(_KINDS).take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
             yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
     elif plan.merge is None:
         yield from _events(storage, plan, columns)
@@ -198,7 +198,7 @@ def _deleted(state: _State, chosen: Mask) -> pa.Table:
 
 
 def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
-    return rows.add_column(0, ROW_KIND, _KINDS.take(pa.array(kinds)))
+    return rows.add_column(0, ROW_KIND, pa.array(_KINDS).take(pa.array(kinds)))
 
 
 def _state(storage: Storage, plan: PaimonPlan | None, rules: Rules) -> _State | None:
