@@ -11,8 +11,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FLOORS = {
     "anywidget": "0.9",
@@ -27,6 +31,8 @@ FLOORS = {
     "pyarrow": "18.1",
 }
 """The oldest version of each required library, as in `pyproject.toml`."""
+SPARK_FLOORS = {"pyspark": "3.5"}
+"""The oldest version of what Spark needs, as in the extra `spark`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,8 @@ class OldLibraryCase:
     """The library, by its name on the package index."""
     fixed_in: str
     """The first version without the problem."""
+    since: str = "0"
+    """The first version with the problem."""
     problem: str
     """What older versions do, and what this package does instead."""
     reproduction: str
@@ -44,7 +52,8 @@ class OldLibraryCase:
 
     def applies(self) -> bool:
         """Return whether the installed version has the problem."""
-        return _is_older(_installed(self.library), self.fixed_in)
+        version = _installed(self.library)
+        return _is_older(version, self.fixed_in) and not _is_older(version, self.since)
 
     def remedy(self) -> str:
         """Return the sentence for a message: the installed version, and the command that installs one that works."""
@@ -110,6 +119,14 @@ DUCKDB_PIVOT = OldLibraryCase(
     "t = pyarrow.table({'x': ['a']}); "
     "[duckdb.sql('PIVOT t ON x USING count(*)').fetchall() for _ in range(30)]",
 )
+NUMPY_ISIN = OldLibraryCase(
+    library="numpy",
+    since="2.0",
+    fixed_in="2.0.1",
+    problem="isin fails on unsigned numbers from 2**63 on, unless it sorts. Hashes are looked up by sorting, in every "
+    "version.",
+    reproduction="import numpy as np; hashes = np.array([2**63], np.uint64); np.isin(hashes, hashes)",
+)
 PYARROW_CHUNKS = OldLibraryCase(
     library="pyarrow",
     fixed_in="23.0",
@@ -125,6 +142,14 @@ PYARROW_IF_ELSE = OldLibraryCase(
     reproduction="import pyarrow, pyarrow.compute as pc; text = pyarrow.array(['aa', 'b', 'c']).slice(1); "
     "chosen = pc.if_else(pyarrow.array([True, False]), pyarrow.scalar(None, pyarrow.string()), text); "
     "chosen.validate(full=True); assert chosen.to_pylist() == [None, 'c']",
+)
+PYARROW_MAP_KEYS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="26.0",
+    problem="Combining chunks of maps whose keys were cast ends the process, unless the nulls of the keys were "
+    "counted. They are, in every version.",
+    reproduction="import pyarrow; maps = pyarrow.array([[(1, 1)]], pyarrow.map_(pyarrow.int16(), pyarrow.int8())); "
+    "cast = maps.cast(pyarrow.map_(pyarrow.int32(), pyarrow.int8())); pyarrow.concat_arrays([cast, cast])",
 )
 PYARROW_MAPS_AS_DICTS = OldLibraryCase(
     library="pyarrow",
@@ -169,8 +194,10 @@ CASES = (
     DUCKDB_DOUBLE_CONSTANTS,
     DUCKDB_NANOSECONDS,
     DUCKDB_PIVOT,
+    NUMPY_ISIN,
     PYARROW_CHUNKS,
     PYARROW_IF_ELSE,
+    PYARROW_MAP_KEYS,
     PYARROW_MAPS_AS_DICTS,
     PYARROW_VARIANTS,
     PYARROW_NO_ROW_GROUPS,
@@ -179,12 +206,12 @@ CASES = (
 """All cases."""
 
 
-def check_floors() -> None:
-    """Raise an error that names each required library that is installed in a version older than its floor."""
-    old = {name: version for name in FLOORS if _is_older(version := _installed(name), FLOORS[name])}
+def check_floors(floors: Mapping[str, str] = FLOORS) -> None:
+    """Raise an error that names each library that is installed in a version older than its floor."""
+    old = {name: version for name in floors if _is_older(version := _installed(name), floors[name])}
     if old:
-        named = " and ".join(f"{name} {version} is older than {FLOORS[name]}" for name, version in old.items())
-        command = " ".join(f"'{name}>={FLOORS[name]}'" for name in old)
+        named = " and ".join(f"{name} {version} is older than {floors[name]}" for name, version in old.items())
+        command = " ".join(f"'{name}>={floors[name]}'" for name in old)
         raise MissingDependencyError(
             f"snapshot_explorer does not work with this environment: {named}. Run: pip install {command}"
         )

@@ -34,6 +34,7 @@ def with_items(values: pa.Array, dtype: pa.DataType, items: pa.Array) -> pa.Arra
 
 def with_entries(values: pa.MapArray, dtype: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
     """Return a map array of another type, with the same lengths and nulls and other keys and items."""
+    keys.null_count  # noqa: B018 - counts the nulls: PYARROW_MAP_KEYS
     entries = pa.StructArray.from_arrays([keys, items], fields=[dtype.key_field, dtype.item_field])
     return pa.Array.from_buffers(dtype, len(values), values.buffers()[:2], offset=values.offset, children=[entries])
 

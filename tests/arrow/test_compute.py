@@ -43,6 +43,36 @@ def test_chunks_and_slices_change_no_value(name, data, dtype, rows):
     assert result.to_pylist() == FUNCTIONS[name](*plain).to_pylist()
 
 
+TABLES = {
+    "group_by": lambda table: table.group_by("key", use_threads=False).aggregate(
+        [("value", "count"), ("value", "min"), ("value", "max"), ("value", "list")]
+    ),
+    "group_by several": lambda table: table.group_by(["key", "value"], use_threads=False).aggregate(
+        [("value", "count")]
+    ),
+    "join": lambda table: table.join(
+        table.group_by("key", use_threads=False).aggregate([("value", "max")]), "key", use_threads=False
+    ),
+    "sort_by": lambda table: table.sort_by([("key", "descending"), ("value", "ascending")]),
+    "filter": lambda table: table.filter(pc.is_valid(table["value"])),
+    "filter by expression": lambda table: table.filter(pc.equal(pc.field("key"), pc.field("value"))),
+}
+"""What this package and its users do with tables that have several columns."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+@given(data=st.data(), dtype=st.sampled_from(list(VALUES)), rows=st.integers(1, 6))
+def test_chunks_and_slices_change_no_row(name, data, dtype, rows):
+    columns_of_table = [data.draw(columns(dtype, rows)) for _ in range(2)]
+    table = pa.table(columns_of_table, ["key", "value"])
+    plain = pa.table([pa.array(column.to_pylist(), dtype) for column in columns_of_table], ["key", "value"])
+
+    result = TABLES[name](table)
+
+    result.validate(full=True)
+    assert sorted(map(repr, result.to_pylist())) == sorted(map(repr, TABLES[name](plain).to_pylist()))
+
+
 def test_every_function_is_used_after_another_of_the_name_of_pythons_own():
     column = pa.array([1, 2])
 

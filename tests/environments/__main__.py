@@ -38,6 +38,7 @@ TESTS = (
     "tests/engines/test_conditions.py",
     "tests/engines/test_sql.py",
     "tests/queries/test_sql.py",
+    "tests/rows/test_diff_everywhere.py",
     "tests/table/test_contract.py",
     "tests/samples",
     "tests/formats/paimon/test_read_tables.py",

@@ -16,7 +16,7 @@ from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.row_changes import compared_parts
 from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_hashes import row_hashes
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, among, repeated
 from snapshot_explorer.rows.diffs.spilled_rows import SplitRows
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
     def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
         rows, own = reader.rows(batch)
-        mask = np.isin(own, hashes)
+        mask = among(own, hashes)
         if mask.any():
             found.append((rows.filter(pa.array(mask)), own[mask]))
 

@@ -46,7 +46,7 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
         return left, right
     # Different rows have the same hash: all rows with these hashes are compared by their values.
     unclear = np.unique(before.hashes[left[~equal]])
-    clear = ~np.isin(before.hashes[left], unclear)
+    clear = ~among(before.hashes[left], unclear)
     more_left, more_right = _exactly_matched(before, after, unclear, columns)
     return np.concatenate([left[clear], more_left]), np.concatenate([right[clear], more_right])
 
@@ -127,7 +127,7 @@ def _exactly_matched(
 ) -> tuple[Places, Places]:
     sides = []
     for side in (before, after):
-        places = np.flatnonzero(np.isin(side.hashes, hashes))
+        places = np.flatnonzero(among(side.hashes, hashes))
         keys = exact_keys([taken(side.rows[name], places) for name in columns])
         sides.append(list(zip(keys, places.tolist(), strict=True)))
     waiting = defaultdict(list)
@@ -136,6 +136,11 @@ def _exactly_matched(
     found = [(place, waiting[key].pop()) for key, place in sides[0] if waiting[key]]
     left, right = zip(*found, strict=True) if found else ((), ())
     return np.array(left, np.int64), np.array(right, np.int64)
+
+
+def among(hashes: Hashes, others: Hashes) -> npt.NDArray[np.bool_]:
+    """Return for each hash whether it is one of others."""
+    return np.isin(hashes, others, kind="sort")  # the default fails with old versions: NUMPY_ISIN
 
 
 def unmatched(rows: int, places: Places) -> Places:
@@ -151,7 +156,7 @@ def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if not len(again):
         return None
-    suspects = np.flatnonzero(np.isin(rows.hashes, ordered[again]))
+    suspects = np.flatnonzero(among(rows.hashes, ordered[again]))
     seen: set[str] = set()
     for start in range(0, len(suspects), _AT_ONCE):
         some = suspects[start : start + _AT_ONCE]
