@@ -186,6 +186,44 @@ PYARROW_ORC_STRIPES = OldLibraryCase(
     "file = orc.ORCFile(pyarrow.BufferReader(out.getvalue().replace(b'GMT', b'XYZ')))\n"
     "try:\n    file.read_stripe(0)\nexcept pyarrow.ArrowException:\n    pass",
 )
+PYSPARK_ARROW = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="createDataFrame does not accept Arrow data, and groups of rows are not processed as Arrow. Files with "
+    "deletion vectors are read by the format's reader, and row diffs on Spark are refused.",
+    reproduction="from pyspark.sql import GroupedData; GroupedData.applyInArrow",
+)
+PYSPARK_COLLATIONS = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="There are no collations. Columns with one are refused.",
+    reproduction="from pyspark.sql.functions import collate",
+)
+PYSPARK_DATA_SOURCES = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="There are no data sources in Python. SnapshotDataSource is refused.",
+    reproduction="from pyspark.sql import datasource",
+)
+PYSPARK_QUERY_CONTEXT = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="Errors have their position in the query only in their text, which is parsed.",
+    reproduction="from pyspark.errors import PySparkException; PySparkException.getQueryContext",
+)
+PYSPARK_THREADS = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="inheritable_thread_target accepts no session, only the function of the thread.",
+    reproduction="import inspect; from pyspark.util import inheritable_thread_target; "
+    "assert 'SparkSession' in str(inspect.signature(inheritable_thread_target))",
+)
+PYSPARK_VARIANTS = OldLibraryCase(
+    library="pyspark",
+    fixed_in="4.0",
+    problem="There is no type for variants. Columns with them are refused.",
+    reproduction="from pyspark.sql.types import VariantType",
+)
 CASES = (
     DUCKDB_LOCAL_ERRORS_AS_JSON,
     DUCKDB_ALLOWED_PATHS,
@@ -202,6 +240,12 @@ CASES = (
     PYARROW_VARIANTS,
     PYARROW_NO_ROW_GROUPS,
     PYARROW_ORC_STRIPES,
+    PYSPARK_ARROW,
+    PYSPARK_COLLATIONS,
+    PYSPARK_DATA_SOURCES,
+    PYSPARK_QUERY_CONTEXT,
+    PYSPARK_THREADS,
+    PYSPARK_VARIANTS,
 )
 """All cases."""
 

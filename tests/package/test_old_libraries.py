@@ -1,5 +1,6 @@
 """The floors, and the cases of old libraries: each case is a problem exactly below the version that fixes it."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import old_libraries
-from snapshot_explorer.errors import MissingDependencyError
+import snapshot_explorer
+from snapshot_explorer import old_libraries, open_table, samples
+from snapshot_explorer.engines.spark.schemas import spark_schema
+from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 NAMES = {id(case): name for name, case in vars(old_libraries).items() if isinstance(case, old_libraries.OldLibraryCase)}
@@ -27,6 +30,7 @@ def installed(monkeypatch):
 
 def test_the_floors_are_those_of_the_package():
     assert PROJECT["dependencies"] == [f"{name}>={floor}" for name, floor in old_libraries.FLOORS.items()]
+    assert PROJECT["optional-dependencies"]["spark"] == [f"pyspark[connect]>={old_libraries.SPARK_FLOORS['pyspark']}"]
 
 
 def test_every_case_is_listed():
@@ -35,7 +39,9 @@ def test_every_case_is_listed():
 
 @pytest.mark.parametrize("case", old_libraries.CASES, ids=lambda case: NAMES[id(case)])
 def test_a_case_is_above_the_floor_and_can_be_reproduced_where_it_applies(case):
-    assert old_libraries._is_older(old_libraries.FLOORS[case.library], case.fixed_in)
+    assert old_libraries._is_older((old_libraries.FLOORS | old_libraries.SPARK_FLOORS)[case.library], case.fixed_in)
+    if importlib.util.find_spec(case.library) is None:
+        pytest.skip(f"{case.library} is not installed: pip install {case.library}")
 
     done = subprocess.run([sys.executable, "-c", case.reproduction], capture_output=True, text=True, check=False)
 
@@ -86,6 +92,34 @@ def test_what_fixes_a_case_is_a_command(installed):
     assert old_libraries.DUCKDB_NANOSECONDS.remedy() == (
         "duckdb 1.3.2 is too old for it. Run: pip install 'duckdb>=2.0'"
     )
+
+
+def test_a_pyspark_that_is_older_than_its_floor_is_named(installed):
+    pytest.importorskip("pyspark")
+    installed(pyspark="3.4.4")
+
+    with pytest.raises(
+        MissingDependencyError, match=r"pyspark 3\.4\.4 is older than 3\.5\. Run: pip install 'pyspark>=3\.5'"
+    ):
+        open_table(samples.path("orders")).current.to_spark()
+
+
+def test_what_pyspark_3_5_lacks_is_refused_with_the_version_that_has_it(installed):
+    pytest.importorskip("pyspark")
+    installed(pyspark="3.5.9")
+    orders = open_table(samples.path("orders"))
+    variants = open_table(str(Path(__file__).parents[1] / "data" / "delta" / "variants")).current.arrow_schema
+
+    for refused in (
+        lambda: snapshot_explorer.SnapshotDataSource,
+        lambda: orders.diff_rows(7, 8, engine="spark"),
+        lambda: spark_schema(variants),
+    ):
+        with pytest.raises(
+            (MissingDependencyError, UnsupportedFeatureError),
+            match=r": pyspark 3\.5\.9 is too old for it\. Run: pip install 'pyspark>=4\.0'\.",
+        ):
+            refused()
 
 
 def test_no_other_module_compares_versions():

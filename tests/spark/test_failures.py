@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import snapshot_explorer
+from snapshot_explorer.old_libraries import PYSPARK_DATA_SOURCES
 from tests.support import spark_clusters
 from tests.support.canonical import canonical_rows
 from tests.support.paimon.table_builder import PaimonTable
@@ -110,6 +111,7 @@ def written(folder):
     return folder
 
 
+@pytest.mark.skipif(PYSPARK_DATA_SOURCES.applies(), reason=PYSPARK_DATA_SOURCES.problem)
 def test_a_load_gives_the_same_rows_when_its_process_is_killed(cluster, knows_held, tmp_path):
     """An executor during to_spark, then a worker, with its executor, during a load of the source: one driver for both.
 

@@ -3,11 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from snapshot_explorer import samples
+from snapshot_explorer.old_libraries import PYSPARK_DATA_SOURCES
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "guide" / "spark.md"
 
 
+@pytest.mark.skipif(PYSPARK_DATA_SOURCES.applies(), reason=PYSPARK_DATA_SOURCES.problem)
 def test_the_code_of_the_guide_runs(here):
     names = {"spark": here, "path": samples.path("orders")}
 

@@ -28,6 +28,7 @@ from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
 from tests.support.paimon.table_builder import PaimonTable
+from tests.support.spark_frames import arrow_table
 
 TABLES = Path(__file__).parents[1] / "data"
 WRITTEN = sorted(folder for kind in ("delta", "iceberg", "paimon") for folder in (TABLES / kind).iterdir())
@@ -56,7 +57,7 @@ def all_of(dataframes):
     named = [dataframe.withColumn("table", f.lit(name)) for name, dataframe in dataframes.items()]
     while len(named) > 1:  # in pairs: Spark looks through all of a union each time that it grows
         named = [reduce(DataFrame.unionAll, named[place : place + 2]) for place in range(0, len(named), 2)]
-    rows = named[0].toArrow()
+    rows = arrow_table(named[0])
     return {name: rows.filter(pa.compute.equal(rows["table"], name)).drop_columns("table") for name in dataframes}
 
 
@@ -498,7 +499,7 @@ def test_an_interrupt_cancels_the_job_and_the_session_stays_usable(spark, tmp_pa
         signal.signal(signal.SIGINT, before)
 
     assert time.monotonic() - start < 100
-    assert collected(spark, spark.range(3))["id"].to_pylist() == [0, 1, 2]
+    assert [row["id"] for row in collected(spark, spark.range(3))] == [0, 1, 2]
 
 
 def test_missing_versions_are_named_in_a_warning(spark, tmp_path, caplog):

@@ -11,6 +11,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.engines.spark import native
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol
+from tests.support.spark_frames import arrow_table
 
 
 def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_path):
@@ -53,7 +54,7 @@ def test_columns_that_are_never_null_are_left_to_sparks_own_readers(spark, tmp_p
             frame.explain()
         assert "FileScan parquet" in plan.getvalue(), name
         assert not frame.schema[name].nullable
-        assert canonical_rows(frame.toArrow()) == canonical_rows(snapshot.to_arrow(columns=[name])), name
+        assert canonical_rows(arrow_table(frame)) == canonical_rows(snapshot.to_arrow(columns=[name])), name
 
 
 def test_nested_values_of_which_something_is_never_null_are_not_asked_of_sparks_readers(spark_mode, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import snapshot_explorer
 from snapshot_explorer import samples
+from snapshot_explorer.old_libraries import PYSPARK_DATA_SOURCES
 from tests.support import spark_clusters
 
 SESSION = """
@@ -66,6 +67,9 @@ if "pyspark.daemon" in sys.orig_argv:
     sys.meta_path.insert(0, Lacking)
 """
 """A worker of the kind that a file names cannot import the package."""
+
+
+pytestmark = pytest.mark.skipif(PYSPARK_DATA_SOURCES.applies(), reason=PYSPARK_DATA_SOURCES.problem)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from snapshot_explorer import old_libraries
-from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 
 
 def is_older(library, version):
@@ -25,5 +25,5 @@ def refused_if(case):
     if not case.applies():
         yield
         return
-    with pytest.raises(UnsupportedFeatureError, match=re.escape(case.remedy())):
+    with pytest.raises((MissingDependencyError, UnsupportedFeatureError), match=re.escape(case.remedy())):
         yield

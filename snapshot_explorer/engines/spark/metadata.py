@@ -201,8 +201,8 @@ def records(
 def prefetched(spark: SparkSession, read: Reader, tasks: Sequence[MetadataTask]) -> pa.Table:
     """Return the PREFETCHED of tasks. Runs one Spark job."""
     function = partial(_records, read, PREFETCHED)
-    found = collected(spark, on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED)))
-    return found.select(PREFETCHED.names).cast(PREFETCHED)
+    rows = on_executors(spark, function, [(task, {}) for task in tasks], spark_schema(PREFETCHED))
+    return pa.Table.from_pylist([row.asDict() for row in collected(spark, rows)], PREFETCHED)
 
 
 def _records(

@@ -37,6 +37,7 @@ from snapshot_explorer.engines.spark.schemas import (
     spark_type,
 )
 from snapshot_explorer.milliseconds import EPOCH
+from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -227,9 +228,8 @@ def _deleted_positions(
     Reads the deletion vectors if they delete few rows.
     """
     supported = [one for one in files if one.file.deleted and _has_row_positions(one)]
-    if sum(one.file.deleted for one in supported) > _MOST_DELETED or METADATA in {
-        name.lower() for name in schema.names
-    }:
+    is_too_many = sum(one.file.deleted for one in supported) > _MOST_DELETED
+    if is_too_many or METADATA in {name.lower() for name in schema.names} or PYSPARK_ARROW.applies():
         supported = []
     found = version.deleted_positions([one.split for one in supported], [one.footer.rows for one in supported])
     if bitmap_bytes(found) > _MAX_BITMAP_BYTES:

@@ -19,6 +19,7 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_
 from snapshot_explorer.engines.spark.sessions import parallelism, session
 from snapshot_explorer.engines.spark.tasks import on_executors, packs
 from snapshot_explorer.errors import MissingDependencyError
+from snapshot_explorer.old_libraries import PYSPARK_COLLATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,13 +97,13 @@ def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
     collations = {name: collation.rpartition(".")[2] for name, collation in named.items() if collation}
     if not collations:
         return rows
-    try:
-        from pyspark.sql.functions import col, collate
-    except ImportError as error:
+    if PYSPARK_COLLATIONS.applies():
         raise MissingDependencyError(
-            f"The column {next(iter(collations))!r} has a collation, which needs Spark 4.0 or newer. Read the other "
-            "columns with to_spark(columns=[...]), or run: pip install 'pyspark>=4.0'"
-        ) from error
+            f"The column {next(iter(collations))!r} has a collation: {PYSPARK_COLLATIONS.remedy()}. Or read the other "
+            "columns with to_spark(columns=[...])."
+        )
+    from pyspark.sql.functions import col, collate
+
     return rows.withColumns({name: collate(col(quoted(name)), collation) for name, collation in collations.items()})
 
 

@@ -14,6 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variant_texts import MARK, is_variant
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.old_libraries import PYSPARK_VARIANTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _VARIANT = {MARK: b"true"}
 """The field metadata of a variant, in Spark and in the formats' Arrow types."""
+_WITHOUT = "Leave it out with columns=[...], or load it with to_arrow()."
 
 
 def quoted(name: str) -> str:
@@ -43,6 +45,8 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
     if is_text(kind):
         return spark.StringType()
     if is_variant(kind):
+        if PYSPARK_VARIANTS.applies():
+            raise UnsupportedFeatureError(f"The column {name!r} is a variant: {PYSPARK_VARIANTS.remedy()}. {_WITHOUT}")
         return spark.VariantType()
     if pa.types.is_struct(kind):
         return spark.StructType(
@@ -74,10 +78,7 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
         pa.null(): spark.NullType,
     }.get(pa.binary() if pa.types.is_fixed_size_binary(kind) else kind)
     if found is None:
-        raise UnsupportedFeatureError(
-            f"The column {name!r} has the type {kind}, which Spark does not have. Leave it out with columns=[...], or "
-            "load it with to_arrow()."
-        )
+        raise UnsupportedFeatureError(f"The column {name!r} has the type {kind}, which Spark does not have. {_WITHOUT}")
     return found()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.old_libraries import SPARK_FLOORS, check_floors
 from snapshot_explorer.visible import logger_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
         given: The session, classic or Connect.
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
     """
+    check_floors(SPARK_FLOORS)
     found = active() if given is None else checked(given)
     if found is not None:
         other = None if is_connect(found) else foreign_python(found.sparkContext.master, found.sparkContext.pythonExec)

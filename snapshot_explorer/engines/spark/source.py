@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.engines.spark.tasks import NOT_ON_EXECUTOR
 from snapshot_explorer.errors import MissingDependencyError
+from snapshot_explorer.old_libraries import PYSPARK_DATA_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,12 +38,16 @@ def source_class(home: str, storage_options: Mapping[str, Any] | None = None) ->
         home: The module that has `describe`, `check_schema`, `reading`, `plan` and `bound`.
         storage_options: Options for fsspec. They are stored in the class, which Spark never displays.
     """
+    if PYSPARK_DATA_SOURCES.applies():
+        raise MissingDependencyError(
+            f"Spark has no data sources in Python: {PYSPARK_DATA_SOURCES.remedy()}. to_spark returns the same rows."
+        )
     try:
         from pyspark.sql import datasource
     except ImportError as error:
         raise MissingDependencyError(
             "The Spark data source needs pyspark 4.0 or newer, which is not installed. Install it with: pip install "
-            "'snapshot-explorer[spark]'."
+            "'pyspark>=4.0'"
         ) from error
     call = _caller(home, _NOT_ON_DRIVER)
     reader = _reader_class(datasource, call, _caller(_EXECUTORS, NOT_ON_EXECUTOR))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.engines.spark.sessions import is_connect
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.old_libraries import PYSPARK_QUERY_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,14 +61,14 @@ def run(
 
 def _sentence(error: PySparkException) -> str:
     """Return Spark's message, without its codes, plan and stack trace."""
-    text = str(error).strip().split("SQLSTATE:", 1)[0].split("\n== SQL", 1)[0].split("\n'", 1)[0]
+    text = re.split(r"SQLSTATE:|; line \d+ pos|\n== SQL|\n'", str(error).strip(), maxsplit=1)[0]
     text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text)
     return _VIEW.sub("a table", " ".join(text.split())).rstrip(".")
 
 
 def _position(error: PySparkException, text: str) -> int | None:
     """Return the position of the error in the text; None if Spark provides none, or one outside the text."""
-    for context in error.getQueryContext():
+    for context in () if PYSPARK_QUERY_CONTEXT.applies() else error.getQueryContext():
         if context.contextType().name == "SQL":
             at = context.startIndex()
             return at if text.startswith(context.fragment().split(" ", 1)[0], at) else None

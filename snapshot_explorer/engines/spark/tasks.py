@@ -14,12 +14,13 @@ from uuid import uuid4
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.engines.spark.executors import packed
 from snapshot_explorer.engines.spark.sessions import is_connect, quiet
+from snapshot_explorer.old_libraries import PYSPARK_THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
     from snapshot_explorer.model import Split
@@ -61,10 +62,10 @@ _CANCEL_SECONDS = 0.2
 """How often a job is cancelled that has not begun yet."""
 
 
-def collected(spark: SparkSession, rows: DataFrame) -> pa.Table:
+def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
     """Return the rows of a DataFrame. Runs one Spark job, which Ctrl-C and a stop button cancel.
 
-    In a thread of its own: PySpark's `toArrow` waits for the end of the job before it lets an interrupt through.
+    In a thread of its own: PySpark's `collect` waits for the end of the job before it lets an interrupt through.
     """
     from pyspark.util import inheritable_thread_target
 
@@ -72,12 +73,13 @@ def collected(spark: SparkSession, rows: DataFrame) -> pa.Table:
     add = spark.addTag if connect else spark.sparkContext.addJobTag
     cancel = spark.interruptTag if connect else spark.sparkContext.cancelJobsWithTag
 
-    def collect() -> pa.Table:
+    def collect() -> list[Row]:
         add(tag)
-        return rows.toArrow()
+        found: list[Row] = rows.collect()
+        return found
 
     # Job groups and tags of the user's hold there too.
-    inheriting: object = inheritable_thread_target(spark)
+    inheriting: object = inheritable_thread_target if PYSPARK_THREADS.applies() else inheritable_thread_target(spark)
     target = inheriting(collect) if callable(inheriting) else collect  # PySpark 4.0 without pinned threads: no function
     with ThreadPoolExecutor(1, "snapshot-spark") as threads:
         future = threads.submit(target)

@@ -13,7 +13,8 @@ from snapshot_explorer.engines.existing_files import check_files
 from snapshot_explorer.engines.spark import exchange, sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.tasks import packs
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
+from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated
 from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
 from snapshot_explorer.rows.diffs.row_diff import RowDiff, stored
@@ -46,6 +47,10 @@ class Task:
 
 def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     """Return the row diff of a plan. Spark computes it at its first use."""
+    if PYSPARK_ARROW.applies():
+        raise MissingDependencyError(
+            f"Spark cannot compare rows: {PYSPARK_ARROW.remedy()}. Or leave out engine='spark'."
+        )
     for side in (plan.a, plan.b):
         if side.unreadable is not None:
             check_files(side.version, side.splits)
