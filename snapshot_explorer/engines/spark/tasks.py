@@ -6,9 +6,9 @@ contents, such as storage options.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from snapshot_explorer.arrow.bin_packing import pack
@@ -73,16 +73,15 @@ def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
     add = spark.addTag if connect else spark.sparkContext.addJobTag
     cancel = spark.interruptTag if connect else spark.sparkContext.cancelJobsWithTag
 
-    def collect() -> list[Row]:
+    def collect() -> Any:
         add(tag)
-        found: list[Row] = rows.collect()
-        return found
+        return rows.collect()
 
     # Job groups and tags of the user's hold there too.
     inheriting: object = inheritable_thread_target if PYSPARK_THREADS.applies() else inheritable_thread_target(spark)
     target = inheriting(collect) if callable(inheriting) else collect  # PySpark 4.0 without pinned threads: no function
     with ThreadPoolExecutor(1, "snapshot-spark") as threads:
-        future = threads.submit(target)
+        future: Future[list[Row]] = threads.submit(target)
         try:
             return future.result()
         except KeyboardInterrupt:
