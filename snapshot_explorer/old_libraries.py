@@ -224,6 +224,24 @@ PYSPARK_VARIANTS = OldLibraryCase(
     problem="There is no type for variants. Columns with them are refused.",
     reproduction="from pyspark.sql.types import VariantType",
 )
+PYARROW_ORC_TIMES = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="25.0",
+    problem="Times in ORC files before 1677 and after 2262 become other times. The seconds of all times are decoded "
+    "and checked before; times that do not fit are decoded here, or refused.",
+    reproduction="import io, pyarrow; from pyarrow import orc; out = io.BytesIO(); "
+    "t = pyarrow.table({'t': pyarrow.array([-62135596800], pyarrow.timestamp('s')).cast(pyarrow.timestamp('us'))}); "
+    "orc.write_table(t, out); file = orc.ORCFile(pyarrow.BufferReader(out.getvalue()))\n"
+    "try:\n    file.read_stripe(0)\nexcept pyarrow.ArrowInvalid:\n    pass\nelse:\n    raise ValueError",
+)
+PYARROW_STRUCT_FIELDS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="19.0",
+    problem="Structs are not cast to structs with more fields. Records within lists of a manifest are rebuilt field by "
+    "field, in every version.",
+    reproduction="import pyarrow; pyarrow.array([{'a': 1}]).cast(pyarrow.struct({'a': pyarrow.int64(), 'b': "
+    "pyarrow.int8()}))",
+)
 CASES = (
     DUCKDB_LOCAL_ERRORS_AS_JSON,
     DUCKDB_ALLOWED_PATHS,
@@ -240,6 +258,8 @@ CASES = (
     PYARROW_VARIANTS,
     PYARROW_NO_ROW_GROUPS,
     PYARROW_ORC_STRIPES,
+    PYARROW_ORC_TIMES,
+    PYARROW_STRUCT_FIELDS,
     PYSPARK_ARROW,
     PYSPARK_COLLATIONS,
     PYSPARK_DATA_SOURCES,

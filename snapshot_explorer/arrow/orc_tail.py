@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -30,6 +30,7 @@ _METADATA_LENGTH = 5
 _FIXED_OFFSET = re.compile(r"GMT([+-])(\d\d):(\d\d)")
 """Java's name of a zone that is an offset, in no database of zones."""
 _DECIMAL = 14
+_TIMESTAMPS = (9, 18)
 _MAX_DECIMAL_DIGITS = 38
 _MAX_DEPTH = 100
 _MIN_FILE_BYTES = 8
@@ -222,22 +223,59 @@ def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStrea
     Raises:
         CorruptBytesError: The file contradicts itself, or has no such column.
     """
-    footer, compression = _footer(source)
-    fields = list(_messages(footer))
-    stripes = [value for field, value in fields if field == _STRIPES and isinstance(value, bytes)]
-    types = [value for field, value in fields if field == _TYPES and isinstance(value, bytes)]
-    if not types or stripe >= len(stripes):
-        raise CorruptBytesError(f"it has no stripe {stripe}")
+    numbers = _top_columns(_parts(source, _TYPES))
+    if name not in numbers:
+        raise CorruptBytesError(f"it has no column {name!r}")
+    return streams_of(source, stripe, numbers[name])
+
+
+def timestamp_columns(source: pa.NativeFile, names: Iterable[str] | None) -> list[int]:
+    """Return the numbers of the timestamp columns of a file, within other columns too. Reads the tail.
+
+    Args:
+        names: The columns of the outermost struct that contain them; None for all.
+
+    Raises:
+        CorruptBytesError: The file contradicts itself.
+    """
+    types = _parts(source, _TYPES)
+    numbers = _top_columns(types)
+    chosen = set(numbers.values() if names is None else (numbers[name] for name in names if name in numbers))
+    for number, dtype in enumerate(types):  # parents precede their children
+        if number in chosen:
+            chosen.update(_subtypes(dtype))
+    return [number for number in sorted(chosen) if dict(_messages(types[number])).get(_KIND) in _TIMESTAMPS]
+
+
+def _top_columns(types: Sequence[bytes]) -> dict[str, int]:
+    """Return the numbers of the columns of the outermost struct."""
+    if not types:
+        raise CorruptBytesError("it has no types")
     names = [
         value.decode("utf-8", "replace")
         for field, value in _messages(types[0])
         if field == _FIELD_NAMES and isinstance(value, bytes)
     ]
-    numbers = dict(zip(names, _subtypes(types[0]), strict=False))
-    if name not in numbers:
-        raise CorruptBytesError(f"it has no column {name!r}")
+    return dict(zip(names, _subtypes(types[0]), strict=False))
+
+
+def _parts(source: pa.NativeFile, field: int) -> list[bytes]:
+    """Return the values of a repeated field of the footer."""
+    footer, _ = _footer(source)
+    return [value for number, value in _messages(footer) if number == field and isinstance(value, bytes)]
+
+
+def streams_of(source: pa.NativeFile, stripe: int, column: int) -> ColumnStreams:
+    """Return the streams of a column by its number. Reads the tail and the column's streams.
+
+    Raises:
+        CorruptBytesError: The file contradicts itself.
+    """
+    stripes, (_, compression) = _parts(source, _STRIPES), _footer(source)
+    if stripe >= len(stripes):
+        raise CorruptBytesError(f"it has no stripe {stripe}")
     head = dict(_messages(stripes[stripe]))
-    start, column = _number(head, 1), numbers[name]
+    start = _number(head, 1)
     tail = start + _number(head, 2) + _number(head, 3)
     parts = list(_messages(_unpack(_range(source, tail, _number(head, 4)), compression)))
     encodings = [dict(_messages(value)) for field, value in parts if field == _ENCODINGS and isinstance(value, bytes)]
@@ -250,7 +288,7 @@ def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStrea
             streams[_number(stream, 1)] = _unpack(_range(source, start, length), compression)
         start += length
     if column >= len(encodings):
-        raise CorruptBytesError(f"the column {name!r} has no encoding")
+        raise CorruptBytesError(f"the column with the number {column} has no encoding")
     return ColumnStreams(
         rows=_number(head, 5),
         encoding=_number(encodings[column], 1),

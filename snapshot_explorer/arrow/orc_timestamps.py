@@ -7,7 +7,7 @@ Source: ORC specification v1, "Timestamp Columns", "Integer Run Length Encoding,
 Encoding"; for times before 1970, and for zones, the ORC Java reader, `TreeReaderFactory.TimestampTreeReader`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,9 +18,17 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.arrow.orc_tail import ColumnStreams, column_streams, fixed_offset, writer_zone
+from snapshot_explorer.arrow.orc_tail import (
+    ColumnStreams,
+    column_streams,
+    fixed_offset,
+    streams_of,
+    timestamp_columns,
+    writer_zone,
+)
 from snapshot_explorer.arrow.varints import unzigzag, varint
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.old_libraries import PYARROW_ORC_TIMES
 
 _PRESENT, _DATA, _SECONDARY = 0, 1, 5
 _DIRECT_V2 = 2
@@ -39,6 +47,7 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 """Bits of packed numbers, by their code."""
 _SHORT_REPEAT, _DIRECT, _PATCHED = 0, 1, 2
 _NANO = 1_000_000_000
+_MAX_NANO_SECONDS = np.iinfo(np.int64).max // _NANO
 _PER_SECOND = {"us": 1_000_000, "ns": _NANO}
 _LARGEST_NANO_BEFORE = 999_999
 
@@ -87,6 +96,29 @@ def _may_differ(values: pa.Array) -> bool:
     seconds, fraction = np.divmod(times, each)
     around = (np.abs(seconds) <= _MAX_OFFSET) & (fraction > _LARGEST_NANO_BEFORE * each // _NANO)
     return bool((around | (seconds < _ALL_AGREE)).any())
+
+
+def check_range(source: pa.NativeFile, stripe: int, names: Sequence[str] | None) -> None:
+    """Raise the error of newer versions of pyarrow for times that do not fit its nanoseconds.
+
+    Reads the columns with timestamps, where an old pyarrow is installed.
+
+    Args:
+        names: The columns to check; None for all.
+
+    Raises:
+        CorruptBytesError: The bytes are cut short or contradict themselves.
+        pyarrow.ArrowInvalid: A time does not fit.
+    """
+    if not PYARROW_ORC_TIMES.applies():
+        return
+    for number in timestamp_columns(source, names):
+        found = streams_of(source, stripe, number)
+        if found.encoding != _DIRECT_V2:
+            raise UnsupportedFeatureError(f"ORC files of old writers hold times: {PYARROW_ORC_TIMES.remedy()}.")
+        for seconds in _runs(found.streams.get(_DATA, b""), signed=True):
+            if len(seconds) and int(np.abs(seconds + _EPOCH).max()) >= _MAX_NANO_SECONDS:
+                raise pa.ArrowInvalid("ORC timestamp is out of range for nanosecond resolution")
 
 
 def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArray | None:

@@ -1,6 +1,7 @@
 """Timestamps of ORC files that are decoded here, against what pyarrow wrote and, within nanoseconds, reads."""
 
 import io
+from datetime import datetime
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from pyarrow import orc
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.orc_timestamps import as_java_reads, integers, timestamps
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.files.orc_file import OrcFile
 
 FIRST, LAST = -62_135_596_800, 253_402_300_799
 """The seconds of the years 1 to 9999."""
@@ -52,6 +54,25 @@ def test_timestamps_of_any_year_are_those_that_were_written(runs, micros, compre
     moments = [None if one is None else one * 1_000_000 + (micros if one >= 0 else 0) for one in seconds]
 
     assert decoded(written(moments, compression)) == moments
+
+
+@pytest.mark.parametrize("within", ["t", "s", "l", "m"])
+def test_times_that_do_not_fit_raise_wherever_they_are(within):
+    moment = pa.array([datetime(1, 1, 1)], pa.timestamp("us"))  # noqa: DTZ001 - ORC's own
+    offsets = pa.array([0, 1], pa.int32())
+    columns = {
+        "t": moment,
+        "s": pa.StructArray.from_arrays([moment], ["x"]),
+        "l": pa.ListArray.from_arrays(offsets, moment),
+        "m": pa.MapArray.from_arrays(offsets, pa.array(["k"]), moment),
+    }
+    target = io.BytesIO()
+    orc.write_table(pa.table(columns | {"n": [1]}), target)
+    file = OrcFile(pa.BufferReader(target.getvalue()))
+
+    with pytest.raises(pa.ArrowInvalid, match="out of range for nanosecond"):
+        list(file.batches([within]))
+    assert [batch.column("n").to_pylist() for batch in file.batches(["n"])] == [[1]]
 
 
 @given(moments=st.lists(st.none() | st.integers(-(2**62) // 1000, 2**62 // 1000), max_size=30))

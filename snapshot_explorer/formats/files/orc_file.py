@@ -58,6 +58,7 @@ class OrcFile:
     def _stripe(self, stripe: int, names: list[str] | None) -> pa.RecordBatch:
         try:
             orc_tail.check_stripes(self._source)
+            orc_timestamps.check_range(self._source, stripe, names)
             return self._reader.read_stripe(stripe, columns=names)
         except pa.ArrowException as error:
             in_utc = orc_tail.in_utc(self._source) if "Time zone file" in str(error) else None

@@ -371,3 +371,14 @@ def test_text_that_is_not_utf8_is_broken():
 
     with pytest.raises(CorruptTableError, match="manifest/manifest-0 is not readable metadata"):
         read(container(ROW, [(1, block)]))
+
+
+def test_records_in_lists_of_an_orc_manifest_may_lack_newer_fields():
+    target = io.BytesIO()
+    orc.write_table(pa.table({"ranges": [[{"f0": "a", "f1": 1}], None, []]}), target)
+    wanted = pa.schema({"ranges": pa.list_(pa.struct({"f0": pa.string(), "f1": pa.int32(), "newer": pa.int64()}))})
+
+    rows, counts = avro.rows([("m", target.getvalue())], wanted)
+
+    assert rows["ranges"].to_pylist() == [[{"f0": "a", "f1": 1, "newer": None}], None, []]
+    assert counts == [3]

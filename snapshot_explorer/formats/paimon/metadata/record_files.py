@@ -13,6 +13,7 @@ from snapshot_explorer.arrow import orc_tail, parquet_pages
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.corruption import CorruptBytesError
+from snapshot_explorer.arrow.nesting import with_items
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
@@ -200,6 +201,8 @@ def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_list(wanted) and pa.types.is_list(column.type):
+        return with_items(column, wanted, _as(column.values, wanted.value_type))
     if not pa.types.is_struct(wanted):
         return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))
     if not pa.types.is_struct(column.type):
