@@ -389,10 +389,10 @@ const SIGNS = { "=": "sx-kept", "+": "sx-added", "-": "sx-gone", "~": "sx-made" 
 
 const Lanes = ({ app, heads, lanes }) => html`<div class="sx-box"><table class="sx-table sx-lanes"><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
   <tbody>${lanes.map((lane) => html`<tr class="sx-lane"><th scope="rowgroup" colspan="2">${lane.name}${lane.note && `, ${lane.note}`}</th></tr>
-  ${lane.rows.map((row) => html`<tr>${row.map((item) => html`<td>${item && html`<span class="sx-sign ${SIGNS[item.sign] ?? ""}">${item.sign}</span>
+  ${lane.rows.map((row) => html`<tr>${row.map((item) => html`<td>${item && html`<div class="sx-item"><span class="sx-sign ${SIGNS[item.sign] ?? ""}">${item.sign}</span>
     ${item.opens ? html`<button type="button" class="sx-link" title=${item.exact} aria-expanded=${String(app.view.manifest === item.opens)}
       onClick=${() => app.send({ open: app.view.manifest === item.opens ? "" : item.opens })}>${item.name}</button>` : html`<span title=${item.exact}>${item.name}</span>`}
-    <span class="sx-faint">${item.about}</span>`}</td>`)}</tr>`)}`)}</tbody></table></div>`;
+    <span class="sx-faint">${item.about}</span></div>`}</td>`)}</tr>`)}`)}</tbody></table></div>`;
 
 function Grid({ app, place, grid }) {
   const root = useRef(), rows = useRef();
