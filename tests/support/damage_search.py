@@ -44,12 +44,15 @@ UNRECORDED = {
     r"_delta_log/\d{20}\.(checkpoint\.parquet|\d{20}\.compacted\.json)$": "only the hint of the newest names a size",
     r"(^|/)(LATEST|EARLIEST|version-hint\.text)$": "a hint, which may be wrong",
     r"(^|/)(tag/tag-|consumer/|statistics/)": "its name says nothing about its content",
+    r"/\.commits_\.archive\.|/history/(manifest_\d+|_version_)$": "nothing names the content of Hudi's archive",
+    r"\.(savepoint|clean|rollback|inflight|requested)$|hoodie\.properties": "its name says nothing about its content",
     r"(^|/)manifest/index-manifest-": "snapshots record the name of an index manifest alone",
     r"metadata\.json(\.gz)?$|\.gz\.metadata\.json$": "nothing names the content of a metadata file",
 }
 """Files whose content nothing describes, by a pattern of their paths."""
 SAME_SIZE = {
     r"\.(parquet|orc|avro)$": "the size and the number of rows are the same; bounds are not compared",
+    r"\.log\.\d+_[\d-]+$": "the size and the instants of the blocks are the same",
     r"(^|/)manifest/manifest-": "the size and the counts are the same",
     r"(^|/)deletion_vector_[^/]*\.bin$": "the size and the number of deleted rows are the same",
 }

@@ -42,7 +42,7 @@ from tests.support.faults import KINDS, LISTINGS, Fault, FaultyFileSystem, Store
 from tests.support.public_calls import Failed, answer, arguments_for, calls, drawings, notebook_calls, opened
 
 DATA = Path(__file__).parents[1] / "data"
-FORMATS = ("paimon", "delta", "iceberg")
+FORMATS = ("paimon", "delta", "iceberg", "hudi")
 """The folders of tables in tests/data; one that is not there is left out."""
 SECONDS = 60
 """How long a call may take until it hangs."""
@@ -62,7 +62,7 @@ _SAYS = re.compile(
 _STATES = re.compile(
     r"another size than recorded|are missing or have another size|cannot be (?:read|loaded)|are unknown: |"
     r"is not readable metadata|is not a readable |is damaged: |"
-    r"no checkpoint that can be read|a part of its log is missing|"
+    r"no checkpoint that can be read|a part of its log is missing|(?:copied|emptied) or damaged|"
     r"it is unknown whether |%snapshot readability"
 )
 """What an answer states of files that are damaged."""

@@ -28,6 +28,8 @@ from snapshot_explorer.storage import Entry, Storage
 
 _LOG_NAME = re.compile(r"\.commits_\.archive\.(\d+)_[\w-]+", re.ASCII)
 _MANIFEST_NAME = re.compile(r"manifest_(\d{1,18})", re.ASCII)
+_TREE_NAME = re.compile(r"(\d{1,18})_(\d{1,18})_\d{1,3}\.parquet", re.ASCII)
+"""Two instants of a file of the tree, and its level."""
 _COLUMNS = ("instantTime", "completionTime", "action", "metadata")
 _NESTED = {
     "commit": "hoodieCommitMetadata",
@@ -104,9 +106,13 @@ class Archive:
         numbered = sorted(
             (int(matched[1]), entry)
             for entry in self._storage.list(folder)
-            if (matched := _LOG_NAME.fullmatch(entry.name)) is not None and entry.size_bytes
+            if (matched := _LOG_NAME.fullmatch(entry.name)) is not None
         )
-        return _listing(folder, [entry for _, entry in numbered])
+        # A writer may be about to fill the newest one.
+        for _, entry in numbered[:-1]:
+            if entry.size_bytes == 0:
+                raise _damaged(f"{folder}/{entry.name}", ValueError("it is empty"))
+        return _listing(folder, [entry for _, entry in numbered if entry.size_bytes != 0])
 
     def _tree(self, config: TableConfig) -> ArchiveListing:
         folder = f"{timeline_folder(config)}/{config.text('hoodie.timeline.history.path', default='history')}"
@@ -146,6 +152,7 @@ class Archive:
             file = parquet_pages.opened(source)
             parquet_pages.check(file, source, path, columns=list(_COLUMNS), limits=self._storage.limits)
             rows = file.read(columns=list(_COLUMNS)).to_pylist()
+            _check_range([str(row["instantTime"]) for row in rows], path)
             for row in rows:
                 instant = _completed(row["instantTime"], row["action"], row["completionTime"], path, len(content))
                 yield ArchivedInstant(instant=instant, content=row["metadata"])
@@ -171,6 +178,13 @@ class Archive:
         except (KeyError, ValueError, TypeError) as error:
             raise _damaged(path, error) from error
         return ArchivedInstant(instant=instant, content=row.get(_NESTED.get(action, "")))
+
+
+def _check_range(instants: Sequence[str], path: str) -> None:
+    """Raise if a file of the tree lacks an instant in its name: the first and the last, which an upgrade may swap."""
+    named = _TREE_NAME.fullmatch(path.rpartition("/")[2])
+    if named is not None and not set(instants).issuperset(named.groups()):
+        raise ValueError("it lacks the instants in its name")
 
 
 def _listing(folder: str, entries: Sequence[Entry]) -> ArchiveListing:

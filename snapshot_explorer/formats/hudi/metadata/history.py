@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.errors import MissingFileError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotNotFoundError, StorageError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, parse_commit, read_raw
@@ -35,6 +35,8 @@ from snapshot_explorer.storage import Storage
 if TYPE_CHECKING:
     from snapshot_explorer.formats.avro.container import Shape
 
+_WORK = ("partitionToWriteStats", "operations", "clusteringPlan")
+"""The fields of requested and inflight files that say what a commit was to write."""
 _AT_ONCE = 2_000
 """Commits whose contents are in memory at the same time."""
 _DEEPEST = 12
@@ -172,8 +174,39 @@ class HudiSource:
             for begin in range(0, len(new), _AT_ONCE):
                 some = new[begin : begin + _AT_ONCE]
                 for version, raw in zip(some, self.raws(some), strict=True):
-                    self.reader.commits[self._key(version)] = parse_commit(raw, self.instant(version).path)
+                    instant = self.instant(version)
+                    if not raw and instant.path in self._active_paths:
+                        self._check_begun(instant)
+                    commit = parse_commit(raw, instant.path)
+                    self._check_instants(commit, instant)
+                    self.reader.commits[self._key(version)] = commit
             return {version: self.reader.commits[self._key(version)] for version in versions}
+
+    @cached_property
+    def _active_paths(self) -> frozenset[str]:
+        return frozenset(instant.path for instant in self.timeline.instants)
+
+    def _check_begun(self, instant: Instant) -> None:
+        """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
+        folder = timeline_folder(self.config)
+        for name in self.timeline.names:
+            if not name.startswith(f"{instant.text}.") or not name.endswith(("inflight", "requested")):
+                continue
+            raw = read_raw(self.storage.read(f"{folder}/{name}"), name, self.reader.shapes, self.storage.limits)
+            if any(raw.get(field) for field in _WORK):
+                raise _emptied(instant, f"{folder}/{name} says what it wrote")
+
+    def _check_instants(self, commit: CommitMetadata, instant: Instant) -> None:
+        """Raise if the names of the files that a commit wrote contain another instant: its file was copied."""
+        for stat in commit.stats:
+            base = base_instant(stat.name)
+            log = log_name(stat.name) if self.config.names_logs_by_commit else None
+            written = base[1] if base else log.instant if log else instant.text
+            if written != instant.text:
+                raise CorruptTableError(
+                    f"{instant.path} names {stat.path}, which the commit {written} wrote. It was copied or damaged; "
+                    "compare it with a copy of the table."
+                )
 
     def _key(self, version: int) -> tuple[str, str]:
         instant = self.instant(version)
@@ -203,6 +236,7 @@ class HudiSource:
     @cached_property
     def _state(self) -> FileStates:
         commits = self.commits(self.versions)
+        self._check_empty(commits)
         start = self.versions[0] if self.versions else 0
         is_cut = self.archive_listing.is_absent or any(
             stat.previous is not None and stat.previous.isdigit() and int(stat.previous) < start
@@ -220,6 +254,14 @@ class HudiSource:
             )
         )
         return FileStates(files=files, lost=lost, start=start, is_cut=bool(listed or lost))
+
+    def _check_empty(self, commits: Mapping[int, CommitMetadata]) -> None:
+        """Raise if a commit whose metadata names no files wrote some that later ones follow."""
+        followed = {stat.previous for commit in commits.values() for stat in commit.stats}
+        for version, commit in commits.items():
+            instant = self.instant(version)
+            if not commit.stats and not commit.replaced and instant.text in followed:
+                raise _emptied(instant, "later commits follow files that it wrote")
 
     def _completions(self) -> dict[int, int]:
         if not self.config.has_completion_times:
@@ -358,3 +400,9 @@ def neighbour(source: HudiSource, version: int) -> int | None:
     """Return the version before one; None for the first."""
     index = bisect_left(source.versions, version)
     return source.versions[index - 1] if index else None
+
+
+def _emptied(instant: Instant, but: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"{instant.path} names no files, but {but}. It was emptied or damaged; compare it with a copy of the table."
+    )

@@ -60,6 +60,12 @@ class TableConfig:
         return self.version >= _COMPLETION_TIMES
 
     @property
+    def names_logs_by_commit(self) -> bool:
+        """Whether the name of every log file contains the commit that wrote it: since table version 8."""
+        initial = self.values.get("hoodie.table.initial.version", "")
+        return initial.isdigit() and int(initial) >= _COMPLETION_TIMES
+
+    @property
     def has_meta_fields(self) -> bool:
         """Whether the columns `_hoodie_*` contain values."""
         return self.is_on("hoodie.populate.meta.fields", default=True)

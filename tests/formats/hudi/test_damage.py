@@ -1,0 +1,65 @@
+"""Damaged and copied files of a Hudi table's timeline are named, not read as commits that wrote nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.errors import CorruptTableError
+
+DATA = Path(__file__).parents[2] / "data" / "hudi"
+
+
+@pytest.fixture
+def rides(tmp_path):
+    return Path(shutil.copytree(samples.path("rides"), tmp_path / "rides"))
+
+
+def commit(table, version, action="deltacommit"):
+    (path,) = (table / ".hoodie" / "timeline").glob(f"{version}_*.{action}")
+    return path
+
+
+def test_a_commit_that_was_emptied_is_not_one_that_wrote_nothing(rides):
+    path = commit(rides, 20261106030001687)
+    path.write_bytes(b"")
+
+    with pytest.raises(CorruptTableError, match=rf"{path.name} names no files, but .*inflight says what it wrote"):
+        open_table(rides).history()
+
+
+def test_a_commit_that_was_emptied_is_told_by_later_ones_too(rides):
+    path = commit(rides, 20261102220004033)
+    path.write_bytes(b"")
+    for state in ("requested", "inflight"):
+        (rides / ".hoodie" / "timeline" / f"20261102220004033.deltacommit.{state}").unlink()
+
+    with pytest.raises(CorruptTableError, match=f"{path.name} names no files, but later commits follow files"):
+        open_table(rides).lifetimes()
+
+
+def test_a_copied_commit_is_refused(rides):
+    path = commit(rides, 20261106110002199)
+    shutil.copyfile(commit(rides, 20261106030001687), path)
+
+    with pytest.raises(CorruptTableError, match=rf"{path.name} names .*, which the commit 20261106030001687 wrote"):
+        open_table(rides).history()
+
+
+def test_a_copied_file_of_the_archive_is_refused(tmp_path):
+    table = Path(shutil.copytree(DATA / "v9_cow_archived", tmp_path / "table"))
+    first, second, *_ = sorted((table / ".hoodie" / "timeline" / "history").glob("*.parquet"))
+    shutil.copyfile(second, first)
+
+    with pytest.raises(CorruptTableError, match=f"{first.name} .* it lacks the instants in its name"):
+        open_table(table).history()
+
+
+def test_an_emptied_file_of_the_older_archive_is_refused(tmp_path):
+    table = Path(shutil.copytree(DATA / "v6_cow_archived", tmp_path / "table"))
+    first = min((table / ".hoodie" / "archived").glob(".commits_*"))
+    first.write_bytes(b"")
+
+    with pytest.raises(CorruptTableError, match="it is empty"):
+        open_table(table).history()
