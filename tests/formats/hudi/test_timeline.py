@@ -208,3 +208,19 @@ def test_changes_of_a_table_with_a_column_rowkind_are_refused_by_name(memory_roo
 
     with pytest.raises(UnsupportedFeatureError, match="The table has a column rowkind"):
         opened(built).row_changes(1, 2)
+
+
+def test_partitions_without_an_archive_are_listed_again_only_after_files_may_have_been_removed(counted, table):
+    found = open_table(f"counted://{table.root}")
+    lists = []
+    for change in (None, "insert", "clean"):
+        if change == "insert":
+            table.insert([(7, "b")])
+        elif change == "clean":
+            table.write(f".hoodie/timeline/{text(9)}.clean.inflight", b"")
+        counted.requests.clear()
+        found.update()
+        assert found.current.files().num_rows == table.number
+        lists.append(len([one for one in counted.requests if one.kind == "list" and ".hoodie" not in one.path]))
+
+    assert lists == [1, 0, 1]

@@ -39,6 +39,8 @@ _WORK = ("partitionToWriteStats", "operations", "clusteringPlan")
 """The fields of requested and inflight files that say what a commit was to write."""
 _AT_ONCE = 2_000
 """Commits whose contents are in memory at the same time."""
+_REMOVING = ("clean", "rollback", "restore")
+"""Actions that remove data files."""
 _DEEPEST = 12
 """Levels of partition folders that are listed."""
 
@@ -272,8 +274,20 @@ class HudiSource:
             if (instant := self.instant(version)).completion is not None
         }
 
-    def _listed_before(self, start: int) -> list[ListedFile]:
-        """Return files of instants before the first known commit. Lists all partitions, level by level."""
+    def _listed_before(self, start: int) -> Sequence[ListedFile]:
+        """Return files of instants before the first known commit.
+
+        Lists all partitions, unless an earlier listing of the timeline led to that: since then only the actions that
+        remove files can have changed which ones there are.
+        """
+        removals = tuple((one.text, one.state) for one in self.timeline.of_action(*_REMOVING))
+        known = self.reader.listed
+        if known is None or known[:2] != (start, removals):
+            known = self.reader.listed = (start, removals, self._list_before(start))
+        return known[2]
+
+    def _list_before(self, start: int) -> list[ListedFile]:
+        """List all partitions, level by level."""
         files: list[ListedFile] = []
         level = [""]
         for _ in range(_DEEPEST):
@@ -315,6 +329,8 @@ class HudiCommitReader:
         self.archive = Archive(storage)
         self.shapes: dict[bytes, Shape] = {}
         self.commits: dict[tuple[str, str], CommitMetadata] = {}
+        self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
+        """The first known commit and the actions that had removed files, when the partitions were listed; the files."""
 
 
 class HudiHistory:
