@@ -181,6 +181,20 @@ def check_types(source: pa.NativeFile) -> None:
             depths[number] = depth + 1
 
 
+def stripe_ranges(source: pa.NativeFile) -> list[tuple[int, int]]:
+    """Return where each stripe starts and ends, within the file. Reads the tail of the file.
+
+    Raises:
+        CorruptBytesError: The tail is cut short or contradicts itself.
+        UnsupportedFeatureError: The file is compressed with LZO.
+    """
+    size = source.size()
+    stripes = [dict(_messages(value)) for value in _parts(source, _STRIPES)]
+    starts = [_number(stripe, 1) for stripe in stripes]
+    lengths = [sum(_number(stripe, item) for item in (2, _DATA_LENGTH, _FOOTER_LENGTH)) for stripe in stripes]
+    return [(min(start, size), min(start + length, size)) for start, length in zip(starts, lengths, strict=True)]
+
+
 def check_stripes(source: pa.NativeFile) -> None:
     """Raise an error for stripes that make an old pyarrow abort the process. Reads the footer of each stripe.
 

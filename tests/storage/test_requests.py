@@ -12,6 +12,7 @@ from pyarrow import orc
 from snapshot_explorer import storage as storage_package
 from snapshot_explorer.arrow import parquet_batches
 from snapshot_explorer.errors import StorageError
+from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.storage import Storage, load_of
 from tests.support import filesystems
 
@@ -264,6 +265,26 @@ def test_a_column_of_an_orc_file_costs_few_requests(table):
     assert read.equals(rows.select(["c3"]))
     assert len(counted.requests) <= 8
     assert sum(request.bytes for request in counted.requests) < len(buffer.getvalue()) / 2
+
+
+@pytest.mark.parametrize("columns", [["c0", "c1"], ["c1"]])
+def test_stripes_of_an_orc_file_are_fetched_ahead_each_in_one_request(register, memory_root, columns):
+    counted = register(filesystems.counting(in_rounds=True))
+    filesystem, root = memory_root
+    rows = pa.table({f"c{i}": noise(160_000).cast(pa.binary()) for i in range(2)})
+    buffer = io.BytesIO()
+    orc.write_table(rows, buffer, compression="uncompressed", stripe_size=700_000)
+    stripes = orc.ORCFile(buffer).nstripes
+    filesystem.pipe_file(f"{root}/a", buffer.getvalue())
+
+    with Storage(f"counted://{root}").open("a", size_bytes=len(buffer.getvalue())) as opened:
+        batches = [batch.select(columns) for batch in OrcFile(opened).batches(columns)]
+
+    assert pa.Table.from_batches(batches).equals(rows.select(columns))
+    assert stripes > 2
+    assert len(counted.requests) == stripes + 1
+    # The tail; the first two stripes; each of the others after the decoding of one.
+    assert counted.rounds <= stripes
 
 
 def test_an_error_while_an_open_file_is_read_is_reported_in_our_words(table, memory_root):

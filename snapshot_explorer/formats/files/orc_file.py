@@ -1,11 +1,19 @@
 """ORC files: stripes with the times that ORC's Java reader returns."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import orc_tail, orc_timestamps
+from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare_batches
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.storage import load_of
+
+_MOST_WHOLE = 64 * 2**20
+"""A stripe of up to this size is fetched whole, if all of its columns are read."""
+_MOST_PARTLY_READ = 2**20
+"""Likewise, if only some are: the round trips cost more than the bytes."""
 
 
 class OrcFile:
@@ -43,7 +51,9 @@ class OrcFile:
             return
         # pyarrow parses a dot in a name as a path into a struct: all columns are read then.
         chosen = None if any("." in name for name in names) else list(names)
+        load = self._load_of_stripes(chosen)
         for stripe in range(self._reader.nstripes):
+            load(stripe)
             try:
                 batch = self._stripe(stripe, chosen)
             except pa.ArrowInvalid as error:
@@ -54,6 +64,29 @@ class OrcFile:
                 batch = orc_timestamps.as_java_reads(batch, self._source, stripe)
             _check_texts(batch, names)
             yield batch
+
+    def _load_of_stripes(self, names: list[str] | None) -> Callable[[int], None]:
+        """Return what fetches a stripe of a remote file, and the next one ahead.
+
+        Not stripes that are large, or of which some columns are left out: those are read in ranges.
+        """
+        load = load_of(self._source)
+        if load is None:
+            return lambda _: None
+        try:
+            stripes = orc_tail.stripe_ranges(self._source)
+        except (CorruptBytesError, UnsupportedFeatureError):
+            stripes = []  # the reader raises its own error, or reads LZO
+        most = _MOST_WHOLE if names is None or set(self.schema.names) <= set(names) else _MOST_PARTLY_READ
+
+        def fetch(stripe: int) -> None:
+            now, ahead = (
+                [(start, end) for start, end in some if end - start <= most]
+                for some in (stripes[stripe : stripe + 1], stripes[stripe + 1 : stripe + 2])
+            )
+            load(now, ahead)
+
+        return fetch
 
     def _stripe(self, stripe: int, names: list[str] | None) -> pa.RecordBatch:
         try:
