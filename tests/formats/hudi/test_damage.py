@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -63,3 +63,21 @@ def test_an_emptied_file_of_the_older_archive_is_refused(tmp_path):
 
     with pytest.raises(CorruptTableError, match="it is empty"):
         open_table(table).history()
+
+
+def test_a_log_file_that_was_cut_short_is_refused_where_rollbacks_may_append_to_it(tmp_path):
+    table = Path(shutil.copytree(DATA / "v6_mor_savepoint_restored", tmp_path / "table"))
+    path = max((path for path in table.rglob("*.log.*")), key=lambda path: path.name.rpartition(".log.")[2])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+    with pytest.raises(CorruptTableError, match=r"log.* has \d+ bytes, but its commit records"):
+        open_table(table).current.to_arrow()
+
+
+def test_a_table_that_shows_no_version_any_more_is_an_error(rides):
+    table = open_table(rides)
+    (rides / ".hoodie" / "timeline").rename(rides / ".hoodie" / "elsewhere")
+
+    with pytest.raises(TableNotFoundError, match="shows no version any more: its folder .hoodie/timeline is missing"):
+        table.update()

@@ -38,7 +38,9 @@ class HudiLogFile:
     path: str
     """Its path, below the table's root."""
     size_bytes: int | None
-    """Its size; None if it is not recorded, or rollbacks may have appended to it."""
+    """Its size; None if it is not recorded."""
+    may_have_grown: bool
+    """Whether something may have been appended to it that is not recorded."""
     commits: tuple[int, ...]
     """The commits up to the version that wrote it: blocks of others do not count."""
     committed_before: int | None
@@ -73,7 +75,10 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
     for file in files:
         with translated(file.path, "a log file of Hudi"):
             content = storage.read(file.path)
-        check_size(f"The log file {file.path}", len(content), file.size_bytes, by="its commit")
+        recorded = file.size_bytes
+        if file.may_have_grown and recorded is not None:
+            recorded = max(recorded, len(content))
+        check_size(f"The log file {file.path}", len(content), recorded, by="its commit")
         for block in blocks(content, file.path):
             instant = block.header.get(log_format.INSTANT, "")
             if block.type == log_format.COMMAND:

@@ -1,6 +1,7 @@
 """The history of a Hudi table: its completed writes, active and archived, and the state that they add up to."""
 
 import threading
+import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_folder,
     timeline_of,
 )
+from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, now
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
@@ -154,12 +156,15 @@ class HudiSource:
         active = [write for write in writes if isinstance(write, Instant)]
         contents = iter(self._contents(active))
         shapes, limits = self.reader.shapes, self.storage.limits
-        return [
-            write.raw(shapes, limits)
-            if isinstance(write, ArchivedInstant)
-            else read_raw(next(contents), write.path, shapes, limits)
-            for write in writes
-        ]
+        raws = []
+        for write in writes:
+            if isinstance(write, ArchivedInstant):
+                raws.append(write.raw(shapes, limits))
+                continue
+            raws.append(read_raw(next(contents), write.path, shapes, limits))
+            if not raws[-1]:
+                self._check_begun(write)
+        return raws
 
     def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
         try:
@@ -177,16 +182,10 @@ class HudiSource:
                 some = new[begin : begin + _AT_ONCE]
                 for version, raw in zip(some, self.raws(some), strict=True):
                     instant = self.instant(version)
-                    if not raw and instant.path in self._active_paths:
-                        self._check_begun(instant)
                     commit = parse_commit(raw, instant.path)
                     self._check_instants(commit, instant)
                     self.reader.commits[self._key(version)] = commit
             return {version: self.reader.commits[self._key(version)] for version in versions}
-
-    @cached_property
-    def _active_paths(self) -> frozenset[str]:
-        return frozenset(instant.path for instant in self.timeline.instants)
 
     def _check_begun(self, instant: Instant) -> None:
         """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
@@ -341,24 +340,42 @@ class HudiHistory:
         self._lock = threading.Lock()
         self._reader = HudiCommitReader(storage)
         self._source: HudiSource | None = None
+        self._listed_at = now()
 
     def current(self) -> HudiSource:
         """Return the last listing; lists the timeline if it was not listed yet."""
         return self._source or self.refresh()
 
     def refresh(self) -> HudiSource:
-        """List the timeline and the archive, after reading the properties."""
+        """List the timeline and the archive, after reading the properties.
+
+        Raises:
+            TableNotFoundError: There were versions, and now there is none.
+        """
+        before, since = self._source, self._listed_at
+        source = self._listed()
+        for _ in range(TRIES - 1):
+            if before is None or not before.versions or source.versions:
+                break
+            time.sleep(PAUSE_SECONDS)
+            source = self._listed()
+        if before is not None and before.versions and not source.versions:
+            folder = timeline_folder(source.config)
+            raise missing_table_error(self._storage.root, f"its folder {folder}", before.versions[-1], since)
+        with self._lock:
+            self._listed_at = now()
+            known = self._source
+            if known is not None and known.identity == source.identity and known.config == source.config:
+                return known
+            self._source = source
+        return source
+
+    def _listed(self) -> HudiSource:
         config = read_config(self._storage)
         entries, archived = self._storage.together(
             partial(self._storage.list, timeline_folder(config)), partial(self._reader.archive.list, config)
         )
-        source = HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
-        with self._lock:
-            known = self._source
-            if known is not None and known.identity == source.identity and known.config == config:
-                return known
-            self._source = source
-        return source
+        return HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that has a version: the last one, or a new one."""

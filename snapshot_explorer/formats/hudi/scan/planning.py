@@ -226,8 +226,9 @@ def _merge(source: VersionFiles, logs: Sequence[StoredFile]) -> LogMerge:
         logs=tuple(
             HudiLogFile(
                 path=file.path,
+                size_bytes=file.size_bytes,
                 # Up to table version 7 rollbacks append to log files.
-                size_bytes=file.size_bytes if source.config.has_completion_times else None,
+                may_have_grown=not source.config.has_completion_times,
                 commits=tuple(time for time in file.commits if time <= source.version),
                 committed_before=source.committed_before,
             )
