@@ -48,7 +48,15 @@ from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
-from snapshot_explorer.retention import KnownReadability, Retention, readability_frame, retention_of
+from snapshot_explorer.retention import (
+    KnownReadability,
+    Level,
+    Retention,
+    Verification,
+    readability_frame,
+    retention_of,
+    verify,
+)
 from snapshot_explorer.rows import (
     AnomalyRules,
     Bisection,
@@ -525,6 +533,26 @@ class Table:
         found = readability_frame(self.bound, lifetimes, listing, name=self.name)
         self._readability.rows = found.to_arrow()
         return found
+
+    def verify(self, level: Level = "existence", *, resume: Verification | None = None) -> Verification:
+        """Return whether the data files of all versions of all branches are there, and are what the metadata records.
+
+        Args:
+            level: `existence`: each file exists and has the recorded size; costs what `readability` costs. `footers`:
+                also the footer of each Parquet and ORC file is read, and has the recorded number of rows. `bytes`: also
+                each file is read as a whole, once, with the checksums of its pages if it has any.
+            resume: An earlier result: files that it found in order at this level are not opened again.
+
+        Raises:
+            InvalidArgumentError: There is no such level.
+            CorruptTableError: A file of the log is missing or damaged; the message names it.
+        """
+        histories: dict[str | None, tuple[TableFormat, FileLifetimes]] = {}
+        own = None if self.bound.main_branch is None else branch_name(self)
+        for name in (own, *(one for one in self.branch_names() if one != own)):
+            table = self if name is None else self.on_branch(name)
+            histories[name] = (table.bound, table.lifetimes())
+        return verify(histories, name=self.name, level=level, resume=resume, now=datetime.now(UTC))
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""

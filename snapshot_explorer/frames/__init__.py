@@ -34,6 +34,7 @@ from snapshot_explorer.frames.schemas import (
     TRACED_FILES,
     TRACED_VERSIONS,
     UTC_MILLIS,
+    VERIFIED,
     table_of,
 )
 
@@ -69,6 +70,7 @@ __all__ = [
     "TRACED_FILES",
     "TRACED_VERSIONS",
     "UTC_MILLIS",
+    "VERIFIED",
     "Frame",
     "PandasTypes",
     "as_pandas",

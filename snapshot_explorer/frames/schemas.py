@@ -458,6 +458,22 @@ TRACED_FILES = pa.schema(
 )
 
 
+VERIFIED = pa.schema(
+    [
+        _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
+        _column("size_bytes", pa.int64(), "the recorded size", "bytes"),
+        _column("rows", pa.int64(), "the recorded rows"),
+        _column(
+            "state",
+            pa.string(),
+            "ok, missing, resized, rows differ, or unreadable; null if not checked",
+            words="checked",
+        ),
+        _column("reason", pa.string(), "what differs, or why it was not checked"),
+    ]
+)
+
+
 def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
     """Return a table. Columns that are left out are null, and single values are repeated.
 

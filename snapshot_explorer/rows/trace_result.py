@@ -186,7 +186,7 @@ class Trace:
             table,
             title=f"Versions of {self._context.name} and rows where {self._context.where}",
             noun="versions",
-            drawn=frames.non_empty_columns(table),
+            drawn=_drawn(table),
         )
 
     def _files(self) -> Frame:
@@ -212,7 +212,7 @@ class Trace:
             table,
             title=f"Data files of {self._context.name} and rows where {self._context.where}",
             noun="files",
-            drawn=frames.non_empty_columns(table),
+            drawn=_drawn(table),
         )
 
     def drawing(self) -> Drawing:
@@ -243,7 +243,7 @@ class Trace:
         holding = found.filter(
             pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
         )
-        shown = Frame(holding, title="", noun="versions with matching rows", drawn=frames.non_empty_columns(holding))
+        shown = Frame(holding, title="", noun="versions with matching rows", drawn=_drawn(holding))
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *unknown, *notes]
         return Drawing(
             title=f"Trace of rows in {self._context.name}",
@@ -257,4 +257,11 @@ class Trace:
         return mimebundle(self.drawing())
 
 
+def _drawn(rows: pa.Table) -> tuple[str, ...]:
+    """Return the columns to draw: those with values, and those whose nulls mean that nothing was checked."""
+    filled = frozenset(frames.non_empty_columns(rows))
+    return tuple(name for name in rows.column_names if name in filled or name in _NUMBERS)
+
+
+_NUMBERS = ("rows", "stored_rows", "bounds_name_value")
 _WORDS = {READ: "read", METADATA: "ruled out by metadata", MISSING: "missing", UNREADABLE_FILE: "unreadable"}

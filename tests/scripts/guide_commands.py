@@ -31,6 +31,7 @@ EXAMPLES = {
     "explore": "%snapshot explore",
     "diff": "%snapshot diff 7..8",
     "blame": '%snapshot blame "order_id = 42" --columns status,amount',
+    "verify": "v = %snapshot verify --footers\nv.verdict",
     "trace": 't = %snapshot trace "order_id = 42"\nt.verdict',
     "bisect": '%snapshot bisect "amount < 0" --good 5 --bad 8',
     "profile": "%snapshot profile 6..9 --columns amount",

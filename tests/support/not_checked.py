@@ -70,6 +70,7 @@ def more_calls(given):
     }
     if given.versions:
         found["version_of"] = lambda t: t.version_of("latest~1")
+        found["verify"] = lambda t: [(verified := t.verify("footers")), verified.files]
         found["diff"] = lambda t: snapshot_explorer.diff(t.at(given.versions[0]), t.current, key=[])
     if given.where and given.versions:
         found["trace"] = lambda t: [(traced := t.trace(given.where)), traced.versions, traced.files]

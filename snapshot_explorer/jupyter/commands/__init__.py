@@ -37,6 +37,7 @@ from snapshot_explorer.jupyter.commands.tags import TAGS
 from snapshot_explorer.jupyter.commands.timeline import TIMELINE
 from snapshot_explorer.jupyter.commands.trace import TRACE
 from snapshot_explorer.jupyter.commands.use import USE
+from snapshot_explorer.jupyter.commands.verify import VERIFY
 
 COMMANDS: Sequence[Command] = (
     OPEN,
@@ -63,6 +64,7 @@ COMMANDS: Sequence[Command] = (
     INSPECT,
     RETENTION,
     READABILITY,
+    VERIFY,
     TAGS,
     BRANCHES,
     LOAD,

@@ -1,0 +1,32 @@
+"""`%snapshot verify`: whether the files of a table are there and as recorded."""
+
+from IPython.core.error import UsageError
+
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.retention import LEVELS, Verification
+
+
+def _verify(invocation: Invocation) -> Verification:
+    """Return whether the data files of all versions are there, and are what the metadata records."""
+    _, table = invocation.table()
+    chosen = [level for level in LEVELS if invocation.arguments.has(level)]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other. --bytes includes the others.")
+    return table.verify(chosen[0] if chosen else "existence")
+
+
+VERIFY = Command(
+    name="verify",
+    summary="Whether all files exist as recorded",
+    run=_verify,
+    python='orders.verify("footers")',
+    examples=("%snapshot verify", "%snapshot verify --footers", "v = %snapshot verify --bytes"),
+    options=(
+        Option(flags=("--existence",), meaning="only whether files exist with the recorded sizes; the default"),
+        Option(flags=("--footers",), meaning="also read the footers of Parquet and ORC files, and compare their rows"),
+        Option(flags=("--bytes",), meaning="also read each file as a whole, with the checksums of its pages"),
+        TABLE,
+    ),
+    notes="Covers the files of every version of every branch, each once. v.files lists them, those with problems "
+    "first. v.is_ok is whether everything was looked at and nothing differs.",
+)

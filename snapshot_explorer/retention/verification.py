@@ -1,0 +1,220 @@
+"""`Verification`: whether the files that versions need exist, and are what the metadata records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import capitalized
+from snapshot_explorer.progress import step
+from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render.cells import counted, moment, size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.storage import Storage
+
+Level = Literal["existence", "footers", "bytes"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""What is looked at, each level with those before it."""
+_THREADS = 8
+_REMOTE_THREADS = 32
+_BATCH_ROWS = 65_536
+_READERS = {".parquet": "parquet", ".orc": "orc"}
+_MOST_NOTES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DataFile:
+    path: str
+    size_bytes: int | None
+    rows: int | None
+
+
+class Verification:
+    """Whether the files that versions need exist, and are what the metadata records. Draws itself."""
+
+    def __init__(
+        self, rows: pa.Table, *, name: str, level: Level, verified_at: datetime, notes: Sequence[str], is_complete: bool
+    ) -> None:
+        """Create a result. Use `Table.verify` to get one."""
+        self._name = name
+        self._notes = tuple(notes)
+        self.level: Level = level
+        """What was looked at."""
+        self.verified_at = verified_at
+        """When, aware, UTC."""
+        self.files = Frame(rows, title=f"Data files of {name}", noun="files")
+        """VERIFIED: every data file of every version, those with problems first."""
+        states = Counter(rows["state"].to_pylist())
+        self._problems = sum(count for state, count in states.items() if state not in ("ok", None))
+        self._unchecked = states[None]
+        self.is_ok = is_complete and not self._problems and not self._unchecked
+        """Whether everything was looked at, and nothing differs."""
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in a sentence."""
+        files = counted(len(self.files), "data file")
+        if self._problems:
+            return f"{self._problems:,} of {files} {'has a problem' if self._problems == 1 else 'have problems'}."
+        if not self.is_ok:
+            if self._unchecked:
+                return f"No problem was found, but {self._unchecked:,} of {files} could not be checked."
+            return "The data files have no problem, but other files that versions need are missing or were not checked."
+        found = {
+            "existence": "exist, with the recorded sizes where some are recorded",
+            "footers": "exist, and their footers have the recorded rows where some are recorded",
+            "bytes": "were read as a whole, and have the recorded rows where some are recorded",
+        }
+        return f"All {files} {found[self.level]}."
+
+    def drawing(self) -> Drawing:
+        """Return the result as a drawing: the verdict, and the files with problems."""
+        rows = self.files.to_arrow()
+        facts = (("level", self.level), ("verified", moment(self.verified_at)), ("files", f"{len(rows):,}"))
+        known = sum(value or 0 for value in rows["size_bytes"].to_pylist())
+        parts: list[Part] = [
+            Line(self.verdict),
+            Pairs((*facts, ("size", size(known)))),
+            *map(Line, self._notes[:_MOST_NOTES]),
+        ]
+        states = rows["state"].to_pylist()
+        bad = rows.filter(pa.array([state != "ok" for state in states], pa.bool_()))
+        shown = Frame(bad, title="", noun="files that are not ok")
+        return Drawing(
+            title=f"Verification of {self._name}", parts=(*parts, *(shown.drawing().parts if len(bad) else ()))
+        )
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+def verify(
+    histories: Mapping[str | None, tuple[TableFormat, FileLifetimes]],
+    *,
+    name: str,
+    level: str,
+    resume: Verification | None,
+    now: datetime,
+) -> Verification:
+    """Return whether the files of all versions of histories are there; see `Table.verify`.
+
+    Args:
+        histories: By branch, None in a format without branches.
+        now: The time of the result.
+    """
+    if level not in LEVELS:
+        raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")
+    chosen: Level = level
+    files: dict[str, _DataFile] = {}
+    states: dict[str, tuple[str | None, str | None]] = {}
+    notes: list[str] = []
+    for branch, (table_format, lifetimes) in histories.items():
+        rows = lifetimes.to_arrow()
+        presence = table_format.presence(rows, lifetimes.versions)
+        of = f" of branch {branch}" if branch else ""
+        for problems in (presence.without, presence.lacking, presence.unchecked):
+            notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
+        notes += [
+            f"{capitalized(str(gap))}{of and f' ({of.strip()})'}: their files are unknown." for gap in lifetimes.gaps
+        ]
+        masks = (presence.gone, presence.resized, presence.unknown)
+        found = np.select(masks, [1, 2, 3], 0).tolist()
+        columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))
+        for path, size_bytes, count, state in zip(*columns, found, strict=True):
+            files[path] = _DataFile(path=path, size_bytes=size_bytes, rows=count)
+            states[path] = max(states.get(path, _STATES[0]), _STATES[state], key=_STATES.index)
+    left = [file for path, file in files.items() if states[path] == _STATES[0]]
+    storage = next((table_format.storage for table_format, _ in histories.values()), None)
+    if chosen != "existence" and storage is not None:
+        known = _known(resume, chosen)
+        left = [file for file in left if known.get(file.path) != file.size_bytes or file.path not in known]
+        states |= _opened(storage, left, is_whole=chosen == "bytes")
+    order = sorted(files, key=lambda path: (states[path][0] == "ok", states[path][0] is None, path))
+    table = pa.table(
+        [
+            pa.array(order, pa.string()),
+            pa.array([files[path].size_bytes for path in order], pa.int64()),
+            pa.array([files[path].rows for path in order], pa.int64()),
+            pa.array([states[path][0] for path in order], pa.string()),
+            pa.array([states[path][1] for path in order], pa.string()),
+        ],
+        schema=frames.VERIFIED,
+    )
+    return Verification(table, name=name, level=chosen, verified_at=now, notes=notes, is_complete=not notes)
+
+
+_STATES: tuple[tuple[str | None, str | None], ...] = (
+    ("ok", None),
+    ("missing", "the file, or the deletion vector that it needs, does not exist"),
+    ("resized", "its size is not the recorded one"),
+    (None, "it is on another storage, where nothing was looked for"),
+)
+
+
+def _known(resume: Verification | None, level: Level) -> dict[str, int | None]:
+    """Return the sizes of the files that an earlier verification of at least the same level found in order."""
+    if resume is None or LEVELS.index(resume.level) < LEVELS.index(level):
+        return {}
+    rows = resume.files.to_arrow().to_pylist()
+    return {row["path"]: row["size_bytes"] for row in rows if row["state"] == "ok"}
+
+
+def _opened(
+    storage: Storage, files: Sequence[_DataFile], *, is_whole: bool
+) -> dict[str, tuple[str | None, str | None]]:
+    found: dict[str, tuple[str | None, str | None]] = {}
+    at_once = _THREADS if storage.is_local else _REMOTE_THREADS
+    with step("Verifying files", total=len(files)) as verifying, ThreadPoolExecutor(at_once) as pool:
+        results = pool.map(lambda file: _state_of(storage, file, is_whole=is_whole), files)
+        for file, state in zip(files, results, strict=True):
+            found[file.path] = state
+            verifying.advance()
+    return found
+
+
+def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:
+    kind = next((kind for ending, kind in _READERS.items() if file.path.endswith(ending)), None)
+    if kind is None:
+        return None, "only parquet and ORC files are opened"
+    try:
+        with storage.open(file.path) as source:
+            rows = _rows_in(source, kind, is_whole=is_whole)
+    except (SnapshotExplorerError, pa.ArrowException, OSError, ValueError) as error:
+        return "unreadable", str(error).splitlines()[0] if str(error) else type(error).__name__
+    if file.rows is not None and rows != file.rows:
+        return "rows differ", f"it has {counted(rows, 'row')}, and the metadata records {file.rows:,}"
+    return "ok", None
+
+
+def _rows_in(source: pa.NativeFile, kind: str, *, is_whole: bool) -> int:
+    """Return the rows of a file by its footer, or those that were read; checksums of pages are compared."""
+    if kind == "orc":
+        from pyarrow import orc  # noqa: PLC0415 - loaded where it is used: it takes time
+
+        reader = orc.ORCFile(source)
+        stripes = range(reader.nstripes) if is_whole else ()
+        rows = sum(reader.read_stripe(number).num_rows for number in stripes) if is_whole else reader.nrows
+        return int(rows)
+    from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
+
+    with pq.ParquetFile(source, page_checksum_verification=is_whole) as parquet:
+        if not is_whole:
+            return int(parquet.metadata.num_rows)
+        return sum(batch.num_rows for batch in parquet.iter_batches(batch_size=_BATCH_ROWS))
