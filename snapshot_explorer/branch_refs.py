@@ -72,11 +72,7 @@ class Sides(Generic[T]):
         return self.a.at(self.ref_a).resolved, self.b.at(self.ref_b).resolved
 
     def parted(self, first: TableVersion, last: TableVersion) -> PartedBranches | None:
-        """Return the branches of the two versions; None if one history has both.
-
-        Raises:
-            UnsupportedFeatureError: Their columns cannot be matched.
-        """
+        """Return the branches of the two versions; None if one history has both."""
         if self.a is self.b or first.number is None or last.number is None:
             return None
         self.a.bound.check_comparable(self.b.bound, (first.number, last.number))
@@ -96,12 +92,7 @@ def branch_name(table: BranchTable) -> str:
 
 
 def format_on_branch(table: BranchTable, name: str) -> TableFormat:
-    """Return a table in its format, bound to another branch.
-
-    Raises:
-        InvalidArgumentError: The format has no branches.
-        SnapshotNotFoundError: There is no such branch; the message lists the existing ones.
-    """
+    """Return a table in its format, bound to another branch."""
     _check_has_branches(table)
     names = table.branch_names()
     if name not in names:
@@ -115,12 +106,7 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
 
 
 def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
-    """Return the table bound to the branch that a ref names, otherwise the table itself, with the ref in its history.
-
-    Raises:
-        InvalidArgumentError: The text is not a valid ref, or the format has no branches.
-        SnapshotNotFoundError: There is no such branch.
-    """
+    """Return the table bound to the branch that a ref names, or the table itself, and the ref in its history."""
     parsed = parse_ref(ref, tags=table.tag_versions, branches=table.branch_names)
     if not isinstance(parsed, OfBranch):
         return table, parsed
@@ -134,12 +120,7 @@ def in_branch(table: T, ref: AnyRef) -> tuple[T, Ref]:
 
 
 def version_in_history(table: T, ref: AnyRef) -> int | None:
-    """Return the version of a ref in the table's own history.
-
-    Raises:
-        InvalidArgumentError: The text is not a valid ref.
-        SnapshotNotFoundError: No version matches, or only the history of another branch has it.
-    """
+    """Return the version of a ref in the table's own history."""
     other, own_ref = in_branch(table, ref)
     version = other.at(own_ref).version
     if other is table or version is None:
@@ -168,11 +149,7 @@ def sides_of(table: T, a: AnyRef, b: AnyRef) -> Sides[T]:
 
 
 def one_history(table: T, *refs: AnyRef) -> tuple[T, Sequence[Ref]]:
-    """Return the table whose history has these refs, at most two, and the refs in it.
-
-    Raises:
-        InvalidArgumentError: No history has both.
-    """
+    """Return the table whose history has these refs, at most two, and the refs in it."""
     if not refs:
         return table, ()
     if len(refs) == 1:
@@ -200,11 +177,7 @@ def range_in_history(table: T, between: str | tuple[Ref, Ref] | None) -> tuple[T
 
 
 def _check_has_branches(table: BranchTable) -> None:
-    """Check that tables of the format have branches.
-
-    Raises:
-        InvalidArgumentError: They have none.
-    """
+    """Check that tables of the format have branches."""
     if table.bound.main_branch is None:
         raise InvalidArgumentError(
             f"{table.name} is a {table.bound.name.capitalize()} table, and this format has no branches. Use a version, "

@@ -37,9 +37,6 @@ def parse(
         expand: Replaces the user's variables in a value. Its result is never parsed as a flag.
         is_table: Whether an open table has that name: it may then be the first argument.
         variables: The user's variables. The bare name of one may be given where a ref, a number or a time is expected.
-
-    Raises:
-        UsageError: A flag is unknown, a value is missing, or there are too many or too few arguments.
     """
     return _Parser(command, words, expand, is_table, variables).parse()
 
@@ -194,11 +191,7 @@ class _Parser:
                     self._values[name] = value_of_name(text, self._variables) or text
 
     def _ref(self, text: str) -> str:
-        """Return a ref with the bare name of a variable in it replaced by its value.
-
-        Raises:
-            UsageError: It is a short form of a ref, and the name of a variable with another value.
-        """
+        """Return a ref with the bare name of a variable in it replaced by its value."""
         base, back = split_steps(text.strip())
         value = value_of_name(base.removeprefix("@"), self._variables)
         if value is None:

@@ -183,11 +183,7 @@ COMMON_OPTIONS = (OUT, DEBUG, HELP)
 
 
 def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[str] = ()) -> Command:
-    """Return the command of that name. `aliases` are other names that the message may suggest.
-
-    Raises:
-        UsageError: There is none; the message names the nearest.
-    """
+    """Return the command of that name. `aliases` are other names that the message may suggest."""
     for command in commands:
         if command.name == word:
             return command

@@ -21,11 +21,7 @@ def show_read_size(
     where: str | None = None,
     ways: str = "Add --limit N for a part, or --yes for all",
 ) -> None:
-    """Show a line with what will be read, from metadata alone.
-
-    Raises:
-        UsageError: It is more than the settings allow without --yes.
-    """
+    """Show a line with what will be read, from metadata alone."""
     what, limits = cost_of(snapshot, where), _limits(invocation)
     if what.exceeds(limits) and limit is None and not invocation.arguments.has("yes"):
         raise UsageError(

@@ -56,9 +56,6 @@ class OpenTables:
         Args:
             name: The name of an open table, or of a variable that holds one; None for the current table.
             local: The variables of the function that the magic runs in, where it does.
-
-        Raises:
-            UsageError: There is no such table, or it is not clear which is meant.
         """
         tables = dict(self.all())
         if name is not None:
@@ -96,11 +93,7 @@ class OpenTables:
             del self._variables[name]
 
     def free_name(self, path: str) -> str:
-        """Return a name for the table at a path: the path's last part, as far as it makes a variable's name.
-
-        Raises:
-            UsageError: A variable of that name is not a table.
-        """
+        """Return a name for the table at a path: the path's last part, as far as it makes a variable's name."""
         last = re.split(r"[/\\]", path.rstrip("/\\"))[-1].removesuffix(".db")
         name = _NOT_IN_A_NAME.sub("_", last).strip("_") or "table"
         name = name if is_variable_name(name) else f"table_{name}"

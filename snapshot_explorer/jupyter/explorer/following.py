@@ -88,9 +88,6 @@ def poll(table: Table, before: Log | None, known: Snapshot | None) -> tuple[Snap
         table: The table.
         before: The log as it was read before.
         known: The newest snapshot then.
-
-    Raises:
-        SnapshotExplorerError: The storage fails, or lists fewer versions than before.
     """
     table.update(staleness_acceptable=True)
     failed = table.management.last_background_error

@@ -309,11 +309,7 @@ def _spelled(text: str) -> str:
 
 
 def _time(name: str, text: str) -> datetime:
-    """Return the time of `since` or `until`, written as in refs; the @ is optional.
-
-    Raises:
-        InvalidArgumentError: It is not a time.
-    """
+    """Return the time of `since` or `until`, written as in refs; the @ is optional."""
     time = parse_time_bound(_spelled(text), start=name == "since")
     if time is None:
         raise InvalidArgumentError(f"{text!r} is not a time. Write a time such as @2026-11-01 or @3d.")

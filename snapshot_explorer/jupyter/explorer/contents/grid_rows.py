@@ -146,11 +146,7 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
 
 
 def arranged(grid: GridRows, how: Arrangement) -> npt.NDArray[np.int64] | None:
-    """Return the places of the rows that pass the filter, in order; None for all of them as they are.
-
-    Raises:
-        InvalidArgumentError: The text does not fit the column, or there are too many rows to format values as text.
-    """
+    """Return the places of the rows that pass the filter, in order; None for all of them as they are."""
     rows, order = grid.rows, None
     if how.text.strip():
         columns = range(min(rows.num_columns, DRAWN_COLUMNS)) if how.column is None else [how.column]
@@ -279,11 +275,7 @@ def _distinct(column: pa.ChunkedArray) -> int | None:
 
 
 def _texts(column: pa.ChunkedArray, item: pa.Field) -> pa.Array:
-    """Return values as text to search in; null for null.
-
-    Raises:
-        InvalidArgumentError: There are too many to format each as text.
-    """
+    """Return values as text to search in; null for null."""
     dtype = column.type
     if pa.types.is_boolean(dtype):
         return pc.if_else(column, "yes", "no").combine_chunks()
@@ -317,11 +309,7 @@ def _passing(column: pa.ChunkedArray, item: pa.Field, text: str, *, is_any: bool
 
 
 def _value(text: str, item: pa.Field) -> pa.Scalar:
-    """Return a text as a value of a column.
-
-    Raises:
-        InvalidArgumentError: It is not a value of the column.
-    """
+    """Return a text as a value of a column."""
     for spelled in (text, f"{text}Z"):
         try:
             return pa.scalar(spelled).cast(item.type)

@@ -17,11 +17,7 @@ _MOST_BYTES = 200_000_000
 
 
 def file_bytes(rows: pa.Table, file_format: str) -> bytes:
-    """Return rows as a file: parquet, or CSV with nested values as JSON and binary as hexadecimal text.
-
-    Raises:
-        InvalidArgumentError: There are too many rows.
-    """
+    """Return rows as a file: parquet, or CSV with nested values as JSON and binary as hexadecimal text."""
     if rows.nbytes > _MOST_BYTES:
         raise InvalidArgumentError(
             f"{len(rows):,} rows take {rows.nbytes:,} bytes; up to {_MOST_BYTES:,} are sent to the browser. "
