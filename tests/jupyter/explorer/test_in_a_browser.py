@@ -50,16 +50,18 @@ def rows_are_sorted_and_saved(page):
     assert len(Path(saved.value.path()).read_text().splitlines()) == 1 + 41
 
 
-def rows_are_filtered_by_enter(page):
-    page.get_by_label("Column to filter").locator("visible=true").select_option("amount")
-    page.get_by_label("Filter rows").locator("visible=true").click()
-    page.keyboard.type("< 30")
+def rows_are_filtered_while_a_condition_is_typed(page):
+    page.get_by_label("Where", exact=True).locator("visible=true").click()
+    page.keyboard.type("amount < 30")
+    page.get_by_text("5 of 41 rows match at version 6").locator("visible=true").wait_for()
+    page.keyboard.type(" and")
     page.keyboard.press("Enter")
-    page.get_by_text("5 of 41 rows").locator("visible=true").wait_for()
+    page.locator(".sx-pane .sx-error", has_text="is not SQL").wait_for()
+    assert page.locator(".sx-stale", has_text="5 of 41 rows match").count() == 1
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")
-    page.get_by_text("5 of 41 rows").locator("visible=true").wait_for(state="detached")
+    page.get_by_text("All 41 rows of version 6").locator("visible=true").wait_for()
 
 
 def everything_is_legible(page, place=".sx-explorer"):
@@ -168,7 +170,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Data")
     notebook.says("All 41 rows of version 6")
-    rows_are_filtered_by_enter(page)
+    rows_are_filtered_while_a_condition_is_typed(page)
     rows_are_sorted_and_saved(page)
     everything_is_legible(page)
     notebook.shot("data")
