@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
+from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -81,3 +81,23 @@ def test_a_table_that_shows_no_version_any_more_is_an_error(rides):
 
     with pytest.raises(TableNotFoundError, match="shows no version any more: its folder .hoodie/timeline is missing"):
         table.update()
+
+
+def test_newest_versions_that_are_not_shown_any_more_are_an_error(rides):
+    table = open_table(rides)
+    table.versions()
+    commit(rides, 20261112220000116).unlink()
+
+    with pytest.raises(StorageError, match="shows fewer versions than before: version 20261112220000116 is missing"):
+        table.update()
+
+
+def test_a_version_that_was_rolled_back_may_be_gone(rides):
+    table = open_table(rides)
+    table.versions()
+    commit(rides, 20261112220000116).unlink()
+    (rides / ".hoodie" / "timeline" / "20261113000000000_20261113000001000.rollback").write_bytes(b"")
+
+    table.update()
+
+    assert table.current.version == 20261110220002049

@@ -31,7 +31,7 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_folder,
     timeline_of,
 )
-from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, now
+from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, missing_versions_error, now
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
@@ -351,15 +351,18 @@ class HudiHistory:
 
         Raises:
             TableNotFoundError: There were versions, and now there is none.
+            StorageError: The newest versions are gone, and nothing rolled them back.
         """
         before, since = self._source, self._listed_at
         source = self._listed()
         for _ in range(TRIES - 1):
-            if before is None or not before.versions or source.versions:
+            if not _lost(before, source):
                 break
             time.sleep(PAUSE_SECONDS)
             source = self._listed()
-        if before is not None and before.versions and not source.versions:
+        if before is not None and (lost := _lost(before, source)):
+            if source.versions:
+                raise missing_versions_error(self._storage.root, lost, source.versions, since)
             folder = timeline_folder(source.config)
             raise missing_table_error(self._storage.root, f"its folder {folder}", before.versions[-1], since)
         with self._lock:
@@ -385,6 +388,14 @@ class HudiHistory:
         if version not in source.writes:
             raise not_found(source, version)
         return source
+
+
+def _lost(before: HudiSource | None, source: HudiSource) -> tuple[int, ...]:
+    """Return the newest versions of an earlier listing that a later one lacks, unless they were rolled back."""
+    newest = source.versions[-1] if source.versions else 0
+    lost = () if before is None else tuple(version for version in before.versions if version > newest)
+    undone = source.timeline.of_action("rollback", "restore")
+    return () if lost and undone and undone[-1].time > lost[-1] else lost
 
 
 def not_found(source: HudiSource, version: int) -> SnapshotNotFoundError:
