@@ -137,7 +137,7 @@ class Table:
         self._branch_tables: dict[str, Table] = {}
         self._branch_lock = threading.Lock()
         self._columns: tuple[str, ...] = ()
-        self._commits = frames.COMMITS.empty_table()
+        self._commits = frames.no_rows(frames.COMMITS)
         self._lifetimes: FileLifetimes | None = None
         self._readability = KnownReadability()
         self._has_note = False

@@ -35,6 +35,7 @@ from snapshot_explorer.frames.schemas import (
     TRACED_VERSIONS,
     UTC_MILLIS,
     VERIFIED,
+    no_rows,
     table_of,
 )
 
@@ -77,6 +78,7 @@ __all__ = [
     "check_types",
     "decimal_columns",
     "drawn_of_commits",
+    "no_rows",
     "non_empty_columns",
     "rows_as_pandas",
     "table_of",

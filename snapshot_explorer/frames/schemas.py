@@ -490,3 +490,8 @@ def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
             values = pa.repeat(pa.scalar(values, field.type), rows)
         arrays.append(values)
     return pa.table(arrays, schema=schema)
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """Return a table without rows. `Schema.empty_table` would import pandas, which takes longer than opening."""
+    return pa.Table.from_batches([], schema=schema)

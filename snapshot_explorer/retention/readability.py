@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -29,7 +30,7 @@ _RANKS = ("yes", None, "metadata", "no")
 class KnownReadability:
     """The READABILITY that was computed last, shared by a table and its snapshots."""
 
-    rows: pa.Table = field(default_factory=frames.READABILITY.empty_table)
+    rows: pa.Table = field(default_factory=partial(frames.no_rows, frames.READABILITY))
     """READABILITY; empty if it was not computed."""
 
     def applied_to(self, commits: pa.Table) -> pa.Table:

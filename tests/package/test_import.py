@@ -34,6 +34,12 @@ def test_importing_what_opens_tables_does_not_load_pandas():
     assert "pandas" not in found
 
 
+def test_opening_a_paimon_table_does_not_load_pandas_which_takes_longer():
+    found = loaded("from snapshot_explorer import open_table, samples; open_table(samples.path('orders'))")
+
+    assert "pandas" not in found
+
+
 def test_opening_a_table_loads_what_reads_it_and_nothing_that_draws_queries_or_connects():
     found = loaded("from snapshot_explorer import open_table, samples; open_table(samples.path('orders')).history()")
 
