@@ -2,6 +2,7 @@
 
     python -m tests.environments oldest databricks-17.3
     python -m tests.environments --all
+    python -m tests.environments oldest --essential
 
 Each environment is a file of constraints in this folder; its comments name the Python release and, for some, another
 package that is installed beside. The command makes the environment with uv, installs what is pinned and then the wheel
@@ -32,25 +33,31 @@ ROOT = FOLDER.parents[1]
 PAGE = ROOT / "notebooks" / "guide" / "where.md"
 RESULTS = PAGE.with_name("environments.json")
 TOOLS = ("pytest>=8.4", "pytest-xdist>=3.6", "hypothesis>=6.100", "nbval>=0.11", "ipykernel")
-TESTS = (
+ESSENTIAL = (
     "tests/package/test_old_libraries.py",
     "tests/arrow/test_compute.py",
+    "tests/rows/test_diff_everywhere.py",
+    "tests/table/test_contract.py",
+    "tests/formats/paimon/test_read_tables.py",
+    "tests/formats/iceberg/test_tables.py",
+    "tests/oracles/test_delta_kept.py",
+)
+"""The tests for .ci/run: rows of all formats, row diffs, and the cases of old libraries, in two minutes."""
+TESTS = (
+    *ESSENTIAL,
     "tests/arrow/test_orc_timestamps.py",
     "tests/engines/test_conditions.py",
     "tests/engines/test_sql.py",
     "tests/queries/test_sql.py",
-    "tests/rows/test_diff_everywhere.py",
-    "tests/table/test_contract.py",
     "tests/samples",
     "tests/formats/paimon/test_avro.py",
-    "tests/formats/paimon/test_read_tables.py",
-    "tests/formats/iceberg/test_tables.py",
-    "tests/oracles/test_delta_kept.py",
     "tests/jupyter/explorer/test_explorer.py",
     "tests/jupyter/explorer/test_views.py",
 )
 NOTEBOOKS = ("01_quickstart", "02_delta", "03_what_changed", "07_iceberg")
 INHERITED = ("PYTHON", "JUPYTER", "IPYTHON", "VIRTUAL_ENV", "SNAPSHOT_EXPLORER")
+_IDLE_LOAD = 0.5
+"""The load above which a machine does other work, which is marked beside the minutes."""
 _BLOCK = re.compile(r"(<!-- environments[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -95,13 +102,13 @@ def _image(path: Path) -> Image:
     )
 
 
-def run(image: Image, folder: Path) -> dict[str, object]:
-    """Make an environment, run the tests in it, and return what the table shows.
+def run(image: Image, folder: Path, *, is_essential: bool) -> dict[str, object]:
+    """Make an environment, run all or only the essential tests in it, and return what the table shows.
 
     Raises:
         FailedError: Something moved, conflicts, or a test fails.
     """
-    start = time.monotonic()
+    start, load = time.monotonic(), os.getloadavg()[0]
     python = folder / image.name / "bin" / "python"
     uv = _uv()
     _check([uv, "venv", "-q", "--python", _python(image.python), str(python.parents[1])])
@@ -120,7 +127,7 @@ def run(image: Image, folder: Path) -> dict[str, object]:
     if wrong:
         raise FailedError(f"not at the pinned version: {', '.join(wrong)}")
     _check([uv, "pip", "check", *target])
-    tests = _tests(python, folder / image.name)
+    tests = _tests(python, folder / image.name, is_essential=is_essential)
     return {
         "image": image.name,
         "title": image.title,
@@ -129,6 +136,7 @@ def run(image: Image, folder: Path) -> dict[str, object]:
         "moved": moved,
         "tests": tests,
         "minutes": round((time.monotonic() - start) / 60, 1),
+        "busy": load > _IDLE_LOAD,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
     }
 
@@ -162,7 +170,7 @@ def _versions(uv: str, target: list[str]) -> dict[str, str]:
     return {one["name"].lower(): one["version"] for one in listed}
 
 
-def _tests(python: Path, folder: Path) -> int:
+def _tests(python: Path, folder: Path, *, is_essential: bool) -> int:
     """Return how many tests passed. They run in a copy without the package, so that they import the wheel."""
     copy = folder / "clone"
     for name in ("tests", "notebooks"):
@@ -172,7 +180,8 @@ def _tests(python: Path, folder: Path) -> int:
     options += ["--disable-warnings", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     notebooks = [f"notebooks/{name}.ipynb" for name in NOTEBOOKS]
     passed = 0
-    for arguments in ([*options, *TESTS], [*options, "--nbval-lax", *notebooks]):
+    everything = ([*options, *TESTS], [*options, "--nbval-lax", *notebooks])
+    for arguments in ([*options, *ESSENTIAL],) if is_essential else everything:
         written = _check([str(python), "-m", "pytest", *arguments], cwd=copy)
         passed += int(re.findall(r"(\d+) passed", written)[-1])
     return passed
@@ -199,7 +208,8 @@ def table(results: list[dict[str, object]]) -> str:
     for one in sorted(results, key=lambda one: str(one["image"])):
         versions = [one["versions"][name] for name in ("pyarrow", "duckdb", "numpy", "pandas")]
         moved = ", ".join(one["moved"]) or "none"
-        cells = [one["image"], one["python"], *versions, moved, one["tests"], one["minutes"], one["date"]]
+        minutes = str(one["minutes"]) + ("\\*" if one["busy"] else "")
+        cells = [one["image"], one["python"], *versions, moved, one["tests"], minutes, one["date"]]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
@@ -224,13 +234,16 @@ def main() -> int:
     parser.add_argument("images", nargs="*", choices=[*known, []], metavar="IMAGE", help=", ".join(known))
     parser.add_argument("--all", action="store_true", help="all that are supported")
     parser.add_argument("--keep", action="store_true", help="write the results into the guide")
+    parser.add_argument("--essential", action="store_true", help="run fewer tests, in two minutes")
     chosen = parser.parse_args()
+    if chosen.keep and chosen.essential:
+        parser.error("--keep needs all tests: leave out --essential")
     names = [name for name in known if known[name].is_supported] if chosen.all else chosen.images
     failed = []
     for name in names:
         with tempfile.TemporaryDirectory(prefix="environments-") as folder:
             try:
-                result = run(known[name], Path(folder))
+                result = run(known[name], Path(folder), is_essential=chosen.essential)
             except FailedError as error:
                 failed.append(name)
                 print(f"{name}: {error}", flush=True)  # noqa: T201
