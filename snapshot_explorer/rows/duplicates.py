@@ -53,8 +53,9 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     fields = [pa.field(count, pa.int64(), metadata={"unit": "rows", "meaning": "how many rows have this key"})]
     found = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
     more = (pc.sum(several["count_all"]).as_py() or 0) - len(several)
-    names = ", ".join(chosen) if len(chosen) < len(schema) else "all columns"
-    notes = [f"{counted(more, 'row')} of {len(rows):,} repeat the {names} of another row."]
+    names = f"the {', '.join(chosen)}" if len(chosen) < len(schema) else "all values"
+    repeating = f"{more:,} of {counted(len(rows), 'row')}" if more else f"None of {counted(len(rows), 'row')}"
+    notes = [f"{repeating} repeat {names} of another one."]
     if more and len(chosen) == 1:
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")

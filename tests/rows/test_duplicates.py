@@ -28,7 +28,7 @@ def test_keys_of_several_rows_are_counted(doubled):
 
     assert found.column_names == ["rows", "id"]
     assert rows_of(found) == [(3, 1), (2, 2)]
-    assert "3 rows of 7 repeat the id of another row." in str(found)
+    assert "3 of 7 rows repeat the id of another one." in str(found)
     assert '%snapshot bisect \'count("id") > count(distinct "id")\'' in str(found)
     assert doubled.bisect('count("id") > count(distinct "id")').version == doubled.current.version
 
@@ -44,7 +44,7 @@ def test_a_primary_key_is_the_default_and_is_unique():
     found = open_table(samples.path("orders")).current.duplicates()
 
     assert (len(found), found.column_names) == (0, ["rows", "order_id"])
-    assert "0 rows of 41 repeat the order_id of another row." in str(found)
+    assert "None of 41 rows repeat the order_id of another one." in str(found)
 
 
 def test_keys_that_do_not_fit_are_refused(doubled, tmp_path):

@@ -149,6 +149,8 @@ def calls(given):
         "history without maintenance": lambda t: t.history(maintenance=False),
         "lifetimes": lambda t: t.lifetimes(),
         "lifetimes picture": lambda t: t.lifetimes().picture(),
+        "lifetimes of files": lambda t: t.lifetimes().picture("files"),
+        "duplicates": lambda t: t.current.duplicates(),
         "health over": lambda t: t.health_history(),
         "retention": lambda t: t.retention(keep="1000d"),
         "retention keep last": lambda t: t.retention(
