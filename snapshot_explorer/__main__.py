@@ -118,4 +118,8 @@ def _card(table: Table) -> Drawing:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if status == _INTERRUPTED:
+        # Python would wait for threads, and they for a server that may never answer.
+        os._exit(status)
+    sys.exit(status)

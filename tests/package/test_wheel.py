@@ -164,7 +164,15 @@ def test_its_metadata_say_what_it_is(metadata):
     assert {"Framework :: Jupyter", "Programming Language :: Python :: 3", "Typing :: Typed"} <= set(
         metadata.get_all("Classifier")
     )
-    assert metadata.get_all("Provides-Extra") == ["all", "catalogs", "paimon-catalogs", "sketches", "spark", "test"]
+    assert metadata.get_all("Provides-Extra") == [
+        "all",
+        "catalogs",
+        "paimon-catalogs",
+        "s3",
+        "sketches",
+        "spark",
+        "test",
+    ]
 
 
 def test_the_changelog_has_the_form_of_keep_a_changelog():
