@@ -14,7 +14,7 @@ from datetime import UTC, timedelta
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import s3
@@ -302,10 +302,12 @@ class ObjectStoreFiles(RangedFiles):
             config, client, tries, credentials, addressing = self._connection
             is_virtual = addressing == "virtual" or (addressing == "auto" and bool(_HOST_NAME.fullmatch(bucket)))
             host = config["endpoint"].replace("://", f"://{bucket}.", 1) if is_virtual else config["endpoint"]
+            # Otherwise a session token in the environment would be added to the keys in the options.
+            options: dict[str, Any] = {} if credentials is None else {"credential_provider": lambda: credentials}
             self._stores[bucket] = S3Store(
                 bucket,
-                config={**config, "endpoint": host, "virtual_hosted_style_request": is_virtual},
-                client_options=client,
+                config=cast("Any", {**config, "endpoint": host, "virtual_hosted_style_request": is_virtual}),
+                client_options=cast("Any", client),
                 retry_config={
                     "max_retries": tries - 1,
                     "retry_timeout": timedelta(seconds=30),
@@ -315,8 +317,7 @@ class ObjectStoreFiles(RangedFiles):
                         "base": 2,
                     },
                 },
-                # Otherwise a session token in the environment would be added to the keys in the options.
-                **({"credential_provider": lambda: credentials} if credentials else {}),
+                **options,
             )
         return self._stores[bucket]
 
