@@ -14,6 +14,8 @@ from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, 
 from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
 
+_WIDEST_NAME = 300
+"""The widest text of a column whose text is there to be copied."""
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000
 _LONGEST_TOOLTIP = 300
@@ -272,7 +274,8 @@ def _parts(column: ShownColumn) -> list[int]:
 
 
 def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None, copies: bool) -> str:
-    shown_text = shown.text if shown.whole else cut(shown.text, _WIDEST_CELL, middle=column.is_path)
+    widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL
+    shown_text = shown.text if shown.whole else cut(shown.text, widest, middle=column.is_path or column.is_whole)
     full = shown.exact or (shown.text if shown_text != shown.text else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
     style = ""

@@ -85,9 +85,19 @@ class Retention:
         return len(self.freed)
 
     @property
-    def freed_bytes(self) -> int:
-        """Return the size of these files in bytes, as in FREED."""
-        return pc.sum(self._expiry.freed["size_bytes"]).as_py() or 0
+    def freed_bytes(self) -> int | None:
+        """Return the size of these files in bytes, as in FREED; None if that of a file is unknown."""
+        sizes = self._expiry.freed["size_bytes"]
+        return None if sizes.null_count else pc.sum(sizes).as_py() or 0
+
+    @property
+    def _freed_size(self) -> str:
+        if self.freed_bytes is not None:
+            return size(self.freed_bytes)
+        sizes = self._expiry.freed["size_bytes"]
+        return (
+            f"at least {size(pc.sum(sizes).as_py() or 0)}: the size of {counted(sizes.null_count, 'file')} is unknown"
+        )
 
     def drawing(self) -> Drawing:
         """Return the drawing: the rule, what would be deleted, what prevents other deletions, and the command."""
@@ -97,7 +107,7 @@ class Retention:
             ("lost versions", self._lost_range),
             ("kept versions", f"{outcomes['kept']:,} of {len(self.versions):,}"),
             ("gone versions", f"{outcomes['gone']:,}, which cannot be loaded now" if outcomes["gone"] else None),
-            ("freed", f"{counted(self.freed_files, 'file')}, {size(self.freed_bytes)}{self._parts}"),
+            ("freed", f"{counted(self.freed_files, 'file')}, {self._freed_size}{self._parts}"),
         ]
         parts: list[Part] = [Pairs(tuple(row for row in rows if row[1] is not None))]
         if len(self.holders):
@@ -140,7 +150,9 @@ class Retention:
         by_kind = self._expiry.freed.group_by("what", use_threads=False).aggregate(
             [("size_bytes", "sum"), ([], "count_all")]
         )
-        parts = [f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'])})" for row in by_kind.to_pylist()]
+        parts = [
+            f"{row['count_all']:,} {row['what']} ({size(row['size_bytes_sum'] or 0)})" for row in by_kind.to_pylist()
+        ]
         return "" if set(self._expiry.freed["what"].to_pylist()) <= {"data"} else f": {', '.join(parts)}"
 
 

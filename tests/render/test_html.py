@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.frames import COMMITS, Frame
+from snapshot_explorer.frames import COMMITS, FOUND_TABLES, Frame
 from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
 from snapshot_explorer.render.html import COPY_SCRIPT
 
@@ -203,3 +203,10 @@ def test_the_bundle_holds_text_and_html() -> None:
 
     assert list(bundle) == ["text/plain", "text/html"]
     assert all("2 of 9 rows" in said for said in bundle.values())
+
+
+def test_names_that_are_there_to_be_copied_are_whole():
+    name = f"shop.db/{'deep/' * 20}orders"
+    rows = pa.table({"name": [name]}, pa.schema([FOUND_TABLES.field("name")]))
+
+    assert f">{name}</td>" in html(Drawing(title="t", parts=(Grid(rows, total=1, noun="tables"),)))

@@ -86,3 +86,19 @@ def test_doctor_and_health_over_versions_answer_for_a_table_with_log_files():
 
     assert all(symptom.is_problem is not None for symptom in table.doctor().symptoms)
     assert table.health_history().num_rows == len(table.versions())
+
+
+def test_the_size_of_freed_files_is_unknown_where_one_is_not_recorded(orders):
+    table = orders()
+    recorded = table.stat
+    table.stat = lambda *args: {key: value for key, value in recorded(*args).items() if key != "fileSizeInBytes"}
+    table.insert([(1, "a")])
+    table.stat = recorded
+    table.insert([(2, "b")], replaced=["data-1"])
+    table.insert([(3, "c")], replaced=["data-2"])
+
+    result = opened(table).retention(keep_last=1)
+
+    assert (result.freed_files, result.freed_bytes) == (1, None)
+    assert "1 file, at least 0 B: the size of 1 file is unknown" in repr(result)
+    assert "hoodie.clean.commits.retained  1 commit, as requested" in repr(result)

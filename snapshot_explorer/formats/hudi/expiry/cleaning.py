@@ -26,6 +26,7 @@ from snapshot_explorer.formats.expiry import (
 )
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, moment
+from snapshot_explorer.render.cells import counted
 
 _DEFAULT_COMMITS = 10
 _HOUR = timedelta(hours=1)
@@ -101,7 +102,7 @@ def _cleaning(source: HudiSource, rule: RetentionRule, versions: Sequence[int]) 
         count = _DEFAULT_COMMITS if rule.keep_last is None else rule.keep_last
         earliest.append(versions[-count] if 0 < count < len(versions) else None)
         by = "Hudi's default" if rule.keep_last is None else "as requested"
-        rules.append(("hoodie.clean.commits.retained", f"{count:,} commits, {by}"))
+        rules.append(("hoodie.clean.commits.retained", f"{counted(count, 'commit')}, {by}"))
         arguments.append(f"clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => {count}")
     known = [item for item in earliest if item is not None]
     chosen = min(known) if len(known) == len(earliest) else None
