@@ -73,3 +73,8 @@ def test_branches_and_tags_are_those_of_pyiceberg(written, name):
     refs = {row["name"]: row["snapshot_id"] for row in table.inspect("refs").to_arrow().to_pylist()}
 
     assert refs == second["refs"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_branch_has_the_rows_that_iceberg_reads_and_differs_from_main_by_these(written, name):
+    answers.assert_branches(written, name, answers.expected_snapshots(written, name))

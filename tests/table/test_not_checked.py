@@ -52,7 +52,7 @@ def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenar
         seen.add(name)
         assert unfounded(name, result) == []
     assert {"history", "commit", "compare", "%snapshot log", "explorer", "readability", "find_tables"} <= seen
-    assert "health" in seen or scenario.format == "hudi"  # which has no settings for maintenance
+    assert "health" in seen
 
 
 NO_RESULTS = {

@@ -1,6 +1,7 @@
 """Compares an Iceberg table with what Iceberg, and pyiceberg, read of it: rows, row lineage, files and refs."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,3 +61,22 @@ def assert_changes(written, name, expected):
         left = old["rows"] + canonical_rows(rows.take(pa.array(come, pa.int64())))
         right = new["rows"] + canonical_rows(rows.take(pa.array(gone, pa.int64())))
         assert_same(sorted(left, key=json.dumps), sorted(right, key=json.dumps), f"changes of version {after}")
+
+
+def assert_branches(written, name, expected):
+    """Assert that branches, by their names, have the rows that are expected, and differ from main by these."""
+    table = snapshot_explorer.open_table(Path(written) / "tables" / name)
+    refs = table.inspect("refs").to_arrow().to_pylist()
+    heads = {row["name"]: row["snapshot_id"] for row in refs if row["type"].lower() == "branch"}
+    by_id = {one["snapshot_id"]: one for one in expected}
+    main = by_id[heads["main"]]
+    for branch, snapshot_id in heads.items():
+        head = by_id[snapshot_id]
+        assert_same(canonical_rows(table.at(f"branch:{branch}").to_arrow()), head["rows"], f"branch {branch}")
+        if head["columns"] != main["columns"]:
+            continue  # rows are compared by the columns of both
+        difference = table.diff_rows("branch:main", f"branch:{branch}", key=[])
+        old, new = (Counter(map(json.dumps, one["rows"])) for one in (main, head))
+        for rows, left in ((difference.inserted, new - old), (difference.deleted, old - new)):
+            found = canonical_rows(rows.select(main["columns"]))
+            assert_same(found, [json.loads(row) for row in sorted(left.elements())], f"main to branch {branch}")
