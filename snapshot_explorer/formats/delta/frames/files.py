@@ -16,8 +16,7 @@ from snapshot_explorer.formats.delta.metadata.records import Actions
 def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
     """Return the FILES frame of live files, in the order of the log.
 
-    `added_version` is the version since which a file is live. It and `data_change` are null for files of a checkpoint,
-    where the protocol has every `dataChange` be false.
+    `added_version` is the version since which a file is live, null where a checkpoint lacks it; so is `data_change`.
 
     Args:
         adds: ADDS of the live files.
@@ -25,7 +24,6 @@ def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.T
         rows: The rows of each file before deletions; null where its statistics omit them.
     """
     columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
-    columns["data_change"] = pc.if_else(adds.column("version").is_valid(), adds.column("data_change"), None)
     return frames.table_of(frames.FILES, columns)
 
 

@@ -126,7 +126,7 @@ def read_adds(
         if path.endswith(".json"):
             parser = Parser(infos=False, limits=storage.limits)
             parser.feed(None, path, content.read())
-            yield parser.actions().adds
+            yield _of_checkpoint(parser.actions().adds)
             continue
         with _damage_of(path):
             file = parquet_pages.opened(content)
@@ -204,7 +204,7 @@ class _CheckpointParts:
         parser = Parser(infos=False, limits=self.limits)
         parser.feed(None, path, content.read())
         actions = parser.actions()
-        self._keep(path, [actions.adds] if self.wants_adds else [])
+        self._keep(path, [_of_checkpoint(actions.adds)] if self.wants_adds else [])
         for kind, body in parser.non_file_actions:
             if kind in self.non_file_actions:
                 self.non_file_actions[kind].append((path, body))
@@ -335,7 +335,6 @@ STORED: Mapping[str, tuple[str, pa.DataType]] = {
     "path": ("path", pa.string()),
     "partition_values": ("partitionValues", STRINGS),
     "size_bytes": ("size", pa.int64()),
-    "data_change": ("dataChange", pa.bool_()),
     "stats": ("stats", pa.string()),
     "base_row_id": ("baseRowId", pa.int64()),
     "default_row_commit_version": ("defaultRowCommitVersion", pa.int64()),
@@ -343,7 +342,10 @@ STORED: Mapping[str, tuple[str, pa.DataType]] = {
     "modified_at": ("modificationTime", pa.int64()),
     "clustering_provider": ("clusteringProvider", pa.string()),
 }
-"""Columns of ADDS, each with its name and type in a checkpoint; deletion vectors are separate."""
+"""Columns of ADDS, each with its name and type in a checkpoint; deletion vectors are separate.
+
+The protocol has every `dataChange` of a checkpoint be false, whatever the commit said: it is not read.
+"""
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 PARSED = "stats_parsed"
 """Statistics as structs, converted to text where a checkpoint has no text."""
@@ -351,7 +353,7 @@ PARSED = "stats_parsed"
 
 def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
-    columns: dict[str, pa.Array] = {"version": pa.nulls(len(rows), pa.int64())}
+    columns = {"version": pa.nulls(len(rows), pa.int64()), "data_change": pa.nulls(len(rows), pa.bool_())}
     for name, (stored, kind) in STORED.items():
         found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
         columns[name] = found if found.type == kind else _cast(found, kind)
@@ -364,6 +366,12 @@ def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
     table.validate(full=True)
     return table.append_column(PARSED, pc.struct_field(rows, [PARSED])) if PARSED in wanted else table
+
+
+def _of_checkpoint(adds: pa.Table) -> pa.Table:
+    """Return ADDS of JSON without what `dataChange` says; see `STORED`."""
+    index = adds.schema.get_field_index("data_change")
+    return adds.set_column(index, adds.schema.field(index), pa.nulls(len(adds), pa.bool_()))
 
 
 def _cast(found: pa.Array, dtype: pa.DataType) -> pa.Array:

@@ -177,15 +177,18 @@ class HudiSource:
     def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
         """Return the metadata of versions. One request for each that was not read before."""
         with self._lock:
-            new = [version for version in versions if self._key(version) not in self.reader.commits]
+            kept = self.reader.commits
+            found = {version: kept[key] for version in versions if (key := self._key(version)) in kept}
+            new = [version for version in versions if version not in found]
             for begin in range(0, len(new), _AT_ONCE):
                 some = new[begin : begin + _AT_ONCE]
                 for version, raw in zip(some, self.raws(some), strict=True):
                     instant = self.instant(version)
-                    commit = parse_commit(raw, instant.path)
-                    self._check_instants(commit, instant)
-                    self.reader.commits[self._key(version)] = commit
-            return {version: self.reader.commits[self._key(version)] for version in versions}
+                    found[version] = parse_commit(raw, instant.path)
+                    self._check_instants(found[version], instant)
+                    if raw:  # an empty answer may be the storage's
+                        kept[self._key(version)] = found[version]
+            return {version: found[version] for version in versions}
 
     def _check_begun(self, instant: Instant) -> None:
         """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
