@@ -75,7 +75,7 @@ OBJECT = pa.struct({"a": pa.struct({"value": pa.binary(), "typed_value": pa.int3
         ({"metadata": b"\1\1\0\7a"}, pa.int32(), "names beyond its end"),
         ({"metadata": EMPTY, "value": b"\0", "typed_value": 1}, pa.int32(), "both a value and a typed value"),
         ({"metadata": EMPTY, "typed_value": {"a": {"typed_value": 1}}}, OBJECT, "lack the name"),
-        ({"metadata": NAMES, "value": b"\0", "typed_value": {"a": {}}}, OBJECT, "a value that is no object"),
+        ({"metadata": NAMES, "value": b"\0", "typed_value": {"a": {}}}, OBJECT, "a value that is not an object"),
         ({"metadata": NAMES, "value": b"\2\1", "typed_value": {"a": {}}}, OBJECT, "ends early"),
         ({"metadata": NAMES, "value": b"\2\1\7\0\1\0", "typed_value": {"a": {}}}, OBJECT, "not in its metadata"),
         ({"metadata": NAMES, "value": b"\2\1\1\0\7\0", "typed_value": {"a": {}}}, OBJECT, "beyond its end"),

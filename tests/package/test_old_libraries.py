@@ -104,8 +104,11 @@ def test_a_pyspark_that_is_older_than_its_floor_is_named(installed):
         open_table(samples.path("orders")).current.to_spark()
 
 
-def test_what_pyspark_3_5_lacks_is_refused_with_the_version_that_has_it(installed):
+def test_what_pyspark_3_5_lacks_is_refused_with_the_version_that_has_it(installed, monkeypatch):
     pytest.importorskip("pyspark")
+    # What another test of the same process has loaded is not checked again.
+    monkeypatch.delitem(vars(snapshot_explorer), "SnapshotDataSource", raising=False)
+    monkeypatch.delitem(sys.modules, "snapshot_explorer.data_source", raising=False)
     installed(pyspark="3.5.9")
     orders = open_table(samples.path("orders"))
     variants = open_table(str(Path(__file__).parents[1] / "data" / "delta" / "variants")).current.arrow_schema
