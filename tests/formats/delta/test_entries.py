@@ -46,7 +46,10 @@ def plain_vector(action):
 
 
 def plain(file):
-    """Return what the entries of a file of the log are, but for the names of partition columns."""
+    """Return what the entries of a file of the log are, but for the names of partition columns.
+
+    A checkpoint says false of every file, whatever the commit said, so its entries say nothing of it.
+    """
     return [
         (
             kind,
@@ -55,7 +58,7 @@ def plain(file):
             plain_rows(action),
             action.get("size"),
             *plain_vector(action),
-            action.get("dataChange"),
+            action.get("dataChange") if file.suffix == ".json" else None,
         )
         for kind, action in plain_actions(file)
     ]

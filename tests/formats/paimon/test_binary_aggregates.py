@@ -15,7 +15,7 @@ from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.merge import binary_aggregates
-from snapshot_explorer.formats.paimon.merge.bitmaps import Container, parse, serialised, union
+from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer, parse, serialised, union
 
 RANGES = st.tuples(st.integers(0, 2 << 16), st.sampled_from([1, 2, 3, 4, 50, 4_200]), st.sampled_from([1, 1, 2]))
 SETS = st.lists(RANGES, max_size=4).map(
@@ -27,7 +27,7 @@ def bitmap(numbers, *, runs):
     made = {}
     for number in sorted(numbers):
         made.setdefault(number >> 16, []).append(number & 0xFFFF)
-    return {key: Container(numbers=np.array(low, np.int64), is_run=runs) for key, low in made.items()}
+    return {key: BitmapContainer(numbers=np.array(low, np.int64), is_run=runs) for key, low in made.items()}
 
 
 @settings(deadline=None, max_examples=50)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from snapshot_explorer.arrow import roaring
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.merge.bitmaps import Container
+from snapshot_explorer.formats.paimon.merge.bitmaps import BitmapContainer
 from snapshot_explorer.formats.paimon.merge.bitmaps_64 import Bitmap64, Leaf, parse, serialised, union
 
 UNIONS = json.loads((Path(__file__).parents[2] / "data" / "vectors" / "unions_64.json").read_text())
@@ -29,7 +29,9 @@ NUMBERS = st.sets(
 
 def single(number):
     key, low = (number >> 16).to_bytes(6, "big"), np.array([number & 0xFFFF], np.int64)
-    return Bitmap64(tree=Leaf(key=key, slot=0), places={key: 0}, slots=[Container(numbers=low, is_run=False)], last=0)
+    return Bitmap64(
+        tree=Leaf(key=key, slot=0), places={key: 0}, slots=[BitmapContainer(numbers=low, is_run=False)], last=0
+    )
 
 
 def bitmap(numbers):
