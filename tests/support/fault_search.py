@@ -60,7 +60,8 @@ _SAYS = re.compile(
 )
 """What a picture says of a part that could not be read."""
 _STATES = re.compile(
-    r"another size than recorded|are missing or have another size|bytes, but \d+ by the list|cannot be (?:read|loaded)|are unknown: |"
+    r"another size than recorded|are missing or have another size|cannot be (?:read|loaded)|are unknown: |"
+    r"\d bytes, but \d+ by the list|"
     r"is not readable metadata|is not a readable |is damaged: |it was cut short or replaced|"
     r"no checkpoint that can be read|a part of its log is missing|(?:copied|emptied) or damaged|"
     r"it is unknown whether |%snapshot readability"
