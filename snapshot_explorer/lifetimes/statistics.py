@@ -131,28 +131,47 @@ class _Reader:
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
         """Keep the statistics of files, of the columns that have these names in them; None where there is none."""
+        schema = self.parts[0].schema
+        indices = _indices(files.schema.field("lower").type, schema.field("lower").type, names)
         level = single_chunk(files.column("level"))
         arrays = [
             single_chunk(files.column("path")),
             level,
             _distinguishing_vectors(level, single_chunk(files.column("deletion_vector"))),
+            *(_of_fields(single_chunk(files.column(part)), schema.field(part).type, indices) for part in _PARTS),
         ]
-        bounded = files.schema.field("lower").type
-        for part in _PARTS:
-            values = single_chunk(files.column(part))
-            for field, name in zip(self._fields, names, strict=True):
-                index = -1 if name is None else bounded.get_field_index(name)
-                dtype = pa.int64() if part == "null_count" else field.type
-                # Where a column had another type, nothing is known of it: a cast may also make nulls.
-                is_known = index >= 0 and bounded.field(index).type == field.type
-                arrays.append(values.field(index) if is_known else pa.nulls(len(files), dtype))
-        self.parts.append(pa.Table.from_arrays(arrays, schema=self.parts[0].schema))
+        self.parts.append(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _indices(bounds: pa.StructType, wanted: pa.StructType, names: Sequence[str | None]) -> list[int]:
+    """Return where the columns that have these names are among bounds; -1 where one is missing or had another type.
+
+    Where a column had another type, nothing is known of it, not even its nulls: a cast may make more.
+    """
+    if bounds == wanted and wanted.names == names:
+        return list(range(len(names)))
+    indices = [-1 if name is None else bounds.get_field_index(name) for name in names]
+    return [
+        index if index >= 0 and bounds.field(index).type == field.type else -1
+        for index, field in zip(indices, wanted, strict=True)
+    ]
+
+
+def _of_fields(values: pa.StructArray, wanted: pa.StructType, indices: Sequence[int]) -> pa.StructArray:
+    """Return the fields of statistics at some places, as a struct of the wanted type; null where the place is -1."""
+    if values.type == wanted and list(indices) == list(range(len(wanted))):
+        return values
+    arrays = [
+        values.field(index) if index >= 0 else pa.nulls(len(values), field.type)
+        for index, field in zip(indices, wanted, strict=True)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(wanted)) if arrays else pa.array([{}] * len(values), wanted)
 
 
 def _schema(fields: Sequence[pa.Field]) -> pa.Schema:
-    kinds = [(part, pa.int64() if part == "null_count" else None) for part in _PARTS]
-    columns = [pa.field(f"{part} {field.name}", kind or field.type) for part, kind in kinds for field in fields]
-    return pa.schema([*_IDENTITY, *columns])
+    bounds = pa.struct([pa.field(field.name, field.type) for field in fields])
+    counts = pa.struct([pa.field(field.name, pa.int64()) for field in fields])
+    return pa.schema([*_IDENTITY, ("lower", bounds), ("upper", bounds), ("null_count", counts)])
 
 
 def _distinguishing_vectors(level: pa.Array, vector: pa.Array) -> pa.Array:
@@ -173,8 +192,9 @@ def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa
     chosen = pa.array(firsts[indices] if len(distinct) else np.zeros(len(mine), np.int64), mask=~is_there)
 
     def part(name: str) -> pa.Table:
-        columns = {field.name: single_chunk(found.column(f"{name} {field.name}")).take(chosen) for field in fields}
-        return pa.table(columns) if columns else pa.table({"rows": chosen}).select([])
+        values = single_chunk(found.column(name)).take(chosen)
+        names = [field.name for field in fields]
+        return pa.Table.from_arrays(values.flatten(), names) if names else pa.table({"rows": chosen}).select([])
 
     rows = single_chunk(intervals.rows.column("rows"))
     return Bounds(lower=part("lower"), upper=part("upper"), null_count=part("null_count"), rows=rows)

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL;CALL]
 
-Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of both formats; with `--quick` a
+Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of both formats, and a Delta table of
+20,000 columns; with `--quick` a
 hundredth of that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB,
 which takes 20 minutes), and found there again. The table is opened before the call, and the opening is not counted but
 in `open` and `explorer`. Memory is the peak of the whole process, its libraries included. The bytecode of the package
@@ -27,7 +28,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).parents[2]))
 
 ROOT = Path(__file__).parents[2]
-FILES, COMMITS, PARTITIONS = 1_000_000, 100_000, 200_000
+FILES, COMMITS, PARTITIONS, COLUMNS = 1_000_000, 100_000, 200_000, 20_000
 QUICK = 100
 _YOUNG = 10
 """Versions between the oldest and the newest of a table of files: scale_tables.YOUNG_COMMITS."""
@@ -47,6 +48,7 @@ def write(name: str, folder: Path, shrink: int) -> None:
         "paimon-commits": functools.partial(scale_tables.paimon_commits, commits=commits),
         "delta-partitions": functools.partial(scale_tables.delta_partitions, partitions=partitions),
         "paimon-partitions": functools.partial(scale_tables.paimon_partitions, partitions=partitions),
+        "delta-columns": functools.partial(scale_tables.delta_columns, columns=COLUMNS // shrink),
     }
     writers[name](folder)
 
@@ -103,6 +105,16 @@ _ON_PARTITIONS: Mapping[str, Callable[[Any], object]] = {
     "readability": lambda table: table.readability(),
     "retention": lambda table: table.retention("5m"),
 }
+_ON_COLUMNS: Mapping[str, Callable[[Any], object]] = {
+    "schema, drawn": lambda table: repr(table.schema()),
+    "history": lambda table: table.history(),
+    "3 rows": lambda table: table.current.to_arrow(limit=3),
+    "rows": lambda table: table.current.to_arrow(),
+    "profile": lambda table: table.profile(),
+    "profile over versions": lambda table: table.profile_over(),
+    "anomalies": lambda table: table.anomalies(),
+    "compare": _compared,
+}
 TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "delta-files": _ON_FILES,
     "paimon-files": _ON_FILES,
@@ -112,6 +124,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "paimon-commits": _ON_COMMITS,
     "delta-partitions": _ON_PARTITIONS,
     "paimon-partitions": _ON_PARTITIONS,
+    "delta-columns": _ON_COLUMNS,
 }
 
 

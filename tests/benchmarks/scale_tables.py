@@ -26,6 +26,7 @@ YOUNG_COMMITS = 10
 """How many commits a table of files has after the version that holds nearly all of them."""
 _LIVE = 30
 """How many live files a table of commits has."""
+_WIDE_COMMITS = 12
 _COLUMNS = 10
 _BEGIN = 1_767_225_600_000
 _MINUTE = 60_000
@@ -90,6 +91,26 @@ def delta_commits(folder: Path, commits: int, checkpoint_every: int | None = Non
             rows = [{"add": one} for one in live] + _delta_first()
             _write_checkpoint_rows(log / f"{version:020d}.checkpoint.parquet", rows)
             (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": len(rows)}))
+
+
+def delta_columns(folder: Path, columns: int) -> None:
+    """Write a Delta table of so many columns; each of twelve commits adds a file of 100 rows, and its statistics."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    names = [f"column_{number}" for number in range(columns)]
+    fields = [{"name": name, "type": "double", "nullable": True, "metadata": {}} for name in names]
+    protocol, first = _delta_first()
+    first["metaData"] |= {"schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": []}
+    for version in range(_WIDE_COMMITS):
+        values = pa.array(np.arange(100) * (version + 1.5))
+        path = folder / f"part-{version:05d}.parquet"
+        pq.write_table(pa.table([values] * columns, names=names), path)
+        low, high = values[0].as_py(), values[-1].as_py()
+        statistics = {"minValues": low, "maxValues": high, "nullCount": 0}
+        stats = {"numRecords": 100} | {name: dict.fromkeys(names, value) for name, value in statistics.items()}
+        added = {"path": path.name, "partitionValues": {}, "size": path.stat().st_size, "dataChange": True}
+        added |= {"modificationTime": _BEGIN + version * _MINUTE, "stats": json.dumps(stats)}
+        _write_commit(log, version, [_info(version), *((protocol, first) if not version else ()), {"add": added}])
 
 
 def paimon_files(folder: Path, files: int, *, keyed: bool, days: int = DAYS) -> "_Paimon":

@@ -125,18 +125,23 @@ def table_schema(metadata: Metadata) -> TableSchema:
     schema = schema_of(metadata)
     return TableSchema(
         id=None,
-        columns=tuple(
-            Column(
-                id=field.id,
-                name=field.name,
-                type=_type_with_collation(field),
-                nullable=field.nullable,
-                comment=field.comment,
-            )
-            for field in schema.fields
-        ),
+        columns=_columns(metadata.schema_json, schema.mode),
         partition_keys=schema.partition_columns,
         primary_keys=(),
+    )
+
+
+@lru_cache(maxsize=8)
+def _columns(text: str | None, mode: Mode) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            id=field.id,
+            name=field.name,
+            type=_type_with_collation(field),
+            nullable=field.nullable,
+            comment=field.comment,
+        )
+        for field in _fields(text, mode)
     )
 
 

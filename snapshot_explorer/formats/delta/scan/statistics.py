@@ -43,6 +43,7 @@ _DATE_LENGTH = 10
 _DAY_MICROS = 86_400_000_000
 _LOST_DAYS = (-141_438, -141_426)
 """1582-10-04 to 1582-10-15: the days that the old calendar lacks, and one more at each end for zones."""
+_MAXIMA = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _ANYWHERE = Origin(path="_delta_log", mode="none")
 
@@ -71,7 +72,7 @@ class End:
 
     def parsed(self, value: object) -> object:
         """Return a JSON value as a value of the column; None if it is not valid."""
-        if value is None or isinstance(value, bool):
+        if value is None or value is True or value is False:
             return None
         try:
             return _PARSERS[self.field.type.root](value, self)
@@ -107,8 +108,7 @@ def _integer(value: object, end: End) -> int | None:
 def _float(value: object, end: End) -> float | None:
     """Return a number; None for NaN and infinities, which are text and may mean any value."""
     number = float(value) if isinstance(value, int | float | str) else np.nan
-    maximum = float(np.finfo(np.float32 if end.field.type.root == "float" else np.float64).max)
-    return number if abs(number) <= maximum else None
+    return number if abs(number) <= _MAXIMA[end.field.type.root] else None
 
 
 def _decimal(value: object, end: End) -> Decimal | None:
@@ -229,13 +229,9 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
 def with_bounds(frame: pa.Table, known: Bounds) -> pa.Table:
     """Return a table of files with `lower`, `upper` and `null_count`: structs with a field per column."""
     for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        columns = [single_chunk(column) for column in values.columns]
-        whole = (
-            pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
-            if columns
-            else pa.array([{}] * len(frame), pa.struct([]))
-        )
-        frame = frame.append_column(name, pa.chunked_array([whole]))
+        is_empty = not values.num_columns or not len(frame)
+        whole = pa.array([{}] * len(frame), pa.struct(list(values.schema))) if is_empty else values.to_struct_array()
+        frame = frame.append_column(name, single_chunk(whole))
     return frame
 
 
@@ -300,11 +296,12 @@ def bounds(
         partitions: Their partitions.
         careful: Widen bounds that a writer may have rounded.
     """
-    in_files = [field for field in fields if field.name not in partitions.values.column_names]
+    of_partitions = frozenset(partitions.values.column_names)
+    in_files = [field for field in fields if field.name not in of_partitions]
     columns = _Columns(adds, in_files, rows, careful=careful)
     lower, upper, nulls = {}, {}, {}
     for field in fields:
-        if field.name in partitions.values.column_names:
+        if field.name in of_partitions:
             values = partitions.values.column(field.name).take(pa.array(partitions.of_rows))
             count = pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
             lower[field.name], upper[field.name], nulls[field.name] = values, values, count
@@ -327,14 +324,15 @@ class _Columns:
         self._has_text = texts.is_valid()
         is_plain = fields and all(is_exact(field) or not careful for field in fields)
         self._fast = parsed_columns(texts, fields) if is_plain and len(texts) > _FEW else None
-        self._slow: Sequence[Mapping[str, Any]] = ()
+        slow: Sequence[Mapping[str, Any]] = [{}] * len(adds)
         if self._fast is None:
             exactly = any(not is_exact(field) for field in fields)
             listed = texts.to_pylist() if fields else [None] * len(adds)
-            self._slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
+            slow = [{} if text is None else _parsed(text, exactly=exactly) for text in listed]
+        self._slow_parts = {name: [_object(stats.get(name)) for stats in slow] for name in (*_ENDS, "nullCount")}
         stored = single_chunk(adds.column("stats_parsed")) if "stats_parsed" in adds.column_names else None
         self._fast_parts, self._stored_parts = _flattened(self._fast), _flattened(stored)
-        self._are_tight = self._tight(_part(stored, "tightBounds"))
+        self._are_tight = self._tight(slow, _part(stored, "tightBounds"))
 
     def of(self, field: DeltaField) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return minimum, maximum and null count of a column."""
@@ -353,23 +351,20 @@ class _Columns:
             return pa.nulls(len(self._rows), arrow_type(end.field.type))
         fast = self._fast_parts[name].get(stored)
         if fast is None:
-            parsed_texts = [end.parsed(_of(stats, name, stored)) for stats in self._texts()]
+            parsed_texts = [end.parsed(values.get(stored)) for values in self._slow_parts[name]]
             found = pa.array(parsed_texts, arrow_type(end.field.type))
         else:
             found = end.converted(fast)
         parsed = self._stored_parts[name].get(stored)
         return _without_lost_days(found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed)))
 
-    def _texts(self) -> Sequence[Mapping[str, Any]]:
-        return self._slow or [{}] * len(self._rows)
-
     def _null_counts(self, field: DeltaField) -> pa.Array:
-        result = self._fast_parts["nullCount"].get(field.stored)
-        if result is None:
-            counts = [_number(_of(stats, "nullCount", field.stored)) for stats in self._texts()]
+        fast = self._fast_parts["nullCount"].get(field.stored)
+        if fast is None:
+            counts = [_number(values.get(field.stored)) for values in self._slow_parts["nullCount"]]
             result = pa.array(counts, pa.int64())
-        if result.null_count or (result.to_numpy() < 0).any():
-            result = pc.if_else(pc.less(result, 0), pa.scalar(None, pa.int64()), result)
+        else:
+            result = pc.if_else(pc.less(fast, 0), pa.scalar(None, pa.int64()), fast)
         stored = self._stored_parts["nullCount"].get(field.stored)
         if stored is not None and pa.types.is_integer(stored.type):
             result = pc.if_else(self._has_text, result, stored.cast(pa.int64()))
@@ -380,11 +375,11 @@ class _Columns:
         sure = functools.reduce(pc.or_, (pc.fill_null(item, False) for item in meant))  # noqa: FBT003 - pyarrow's
         return pc.if_else(sure, result, pa.scalar(None, pa.int64()))
 
-    def _tight(self, flags: pa.Array | None) -> pa.Array | None:
+    def _tight(self, slow: Sequence[Mapping[str, Any]], flags: pa.Array | None) -> pa.Array | None:
         """Return for each file whether its bounds are exact; None if those of all are."""
         tight = _part(self._fast, "tightBounds")
         if tight is None:
-            tight = pa.array([stats.get("tightBounds") is not False for stats in self._texts()], pa.bool_())
+            tight = pa.array([stats.get("tightBounds") is not False for stats in slow], pa.bool_())
         if flags is not None and pa.types.is_boolean(flags.type):
             tight = pc.if_else(self._has_text, tight, flags)
         tight = pc.fill_null(tight, True)  # noqa: FBT003 - pyarrow's
@@ -416,9 +411,9 @@ def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
     return result
 
 
-def _of(stats: Mapping[str, Any], name: str, column: str) -> object:
-    values = stats.get(name)
-    return values.get(column) if isinstance(values, dict) else None
+def _object(value: object) -> Mapping[str, object]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
 
 
 _ENDS = ("minValues", "maxValues")
