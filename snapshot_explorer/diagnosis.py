@@ -98,12 +98,13 @@ def readability_symptom(readability: pa.Table) -> Symptom:
     return Symptom(is_problem=is_problem, sentence=sentence, command="%snapshot readability")
 
 
-def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int]) -> Symptom:
+def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows: Callable[[int, int], bool]) -> Symptom:
     """Return where numbers jump, and the newest jump that no maintenance made.
 
     Args:
         anomalies: ANOMALIES, newest first.
         versions: All versions of the table, ascending.
+        can_diff_rows: Whether the rows in which two versions differ can be read.
     """
     rows = anomalies.select(["version", "kind", "rule"]).to_pylist()
     if not rows:
@@ -113,7 +114,10 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int]) -> Symptom:
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
     place = versions.index(newest["version"]) if newest["version"] in versions else 0
-    command = f"%snapshot diff {versions[place - 1]}..{newest['version']} --rows" if place else "%snapshot anomalies"
+    command = "%snapshot anomalies"
+    if place:
+        pair = versions[place - 1], newest["version"]
+        command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"
     sentence = f"Numbers jump at {counted(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
     return Symptom(is_problem=True, sentence=sentence, command=command)
 

@@ -82,6 +82,7 @@ from snapshot_explorer.rows import (
     trace_history,
 )
 from snapshot_explorer.rows.commit_changes import read_changes
+from snapshot_explorer.rows.loadable import can_diff
 from snapshot_explorer.rows.profiling.column_numbers import read_totals
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
@@ -475,11 +476,15 @@ class Table:
             name=self.name,
             symptoms=(
                 symptom_of(lambda: readability_symptom(self.readability().to_arrow()), "%snapshot readability"),
-                symptom_of(
-                    lambda: anomaly_symptom(self.anomalies().to_arrow(), self.versions()), "%snapshot anomalies"
-                ),
+                symptom_of(self._anomaly_symptom, "%snapshot anomalies"),
                 symptom_of(self._health_symptom, "%snapshot health"),
             ),
+        )
+
+    def _anomaly_symptom(self) -> Symptom:
+        version = self.bound.version
+        return anomaly_symptom(
+            self.anomalies().to_arrow(), self.versions(), lambda a, b: can_diff(version(a), version(b))
         )
 
     def _health_symptom(self) -> Symptom:

@@ -1,5 +1,6 @@
 """The records that describe a command of `%snapshot` and one use of it; parsing, help and completion read them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -192,5 +193,7 @@ def find_command(commands: Sequence[Command], word: str, *, aliases: Sequence[st
     hint = f"Did you mean {near[0]}?" if near else ""
     if not near and ("/" in word or "\\" in word):
         hint = "To open a table: %snapshot open PATH."
-    shown = word if word.isidentifier() else "that"
-    raise UsageError(f"%snapshot has no command {shown}. {hint} Commands: {', '.join(names)}.".replace("  ", " "))
+    if range_ := re.fullmatch(r"(\d+)(?:-|:|\.{2,3})(\d+)", word):
+        hint = f"To compare two versions: %snapshot diff {range_[1]}..{range_[2]}."
+    shown = f"command {word}" if word.isidentifier() else "such command"
+    raise UsageError(f"%snapshot has no {shown}. {hint} Commands: {', '.join(names)}.".replace("  ", " "))

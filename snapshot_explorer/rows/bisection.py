@@ -180,7 +180,10 @@ class Bisection(FrameExports):
             return f"{self.condition} holds already at {where}"
         missing = "" if self.gap is None else f": {self.gap}"
         where = f"{'one of the versions' if ' to ' in self.first else 'version'} {self.first}"
-        return f"{self.condition} holds first at {where} of {self.name}{missing}"
+        unless = ""
+        if self.last_good is None and self.good in self.skipped:
+            unless = f", unless at {self.good}, which was given as good and cannot be read"
+        return f"{self.condition} holds first at {where} of {self.name}{missing}{unless}"
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the version, how it was found, and the versions around it."""
@@ -659,8 +662,6 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Evaluations, go
         notes.append(f"Give as good a version where the condition does not hold, before {good}, or leave good out.")
     elif last_good is None and good is None:
         notes.append("It may have held before.")
-    elif last_good is None:
-        notes.append(f"Version {good}, which was given as good, cannot be read: whether it holds there is not checked.")
     unreadable = [version for version, holds in values.items() if holds is None and version < first]
     if unreadable:
         notes.append(f"Skipped, because they cannot be read: {runs_text(runs_of(unreadable))}.")

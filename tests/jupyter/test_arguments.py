@@ -145,7 +145,8 @@ def test_the_reason_for_refusing_an_inline_dict_is_said() -> None:
     [
         ("lgo", "%snapshot has no command lgo. Did you mean log? Commands: open, status,"),
         ("zzzz", "%snapshot has no command zzzz. Commands: open, status,"),
-        ("/data/orders", "%snapshot has no command that. To open a table: %snapshot open PATH. Commands: open,"),
+        ("5-8", "%snapshot has no such command. To compare two versions: %snapshot diff 5..8. Commands: open,"),
+        ("/data/orders", "%snapshot has no such command. To open a table: %snapshot open PATH. Commands: open,"),
     ],
 )
 def test_an_unknown_command_gets_the_nearest_one(word: str, said: str) -> None:

@@ -321,6 +321,15 @@ def test_only_commands_that_can_work_are_suggested_after_a_bisection(memory_root
     assert of_existing == ("%snapshot diff 6 7 --files", "%snapshot readability")
 
 
+def test_the_headline_says_that_the_version_given_as_good_cannot_be_read(memory_root):
+    table = vacuumed(memory_root)
+
+    found = table.bisect("id >= 0", good=6)
+
+    assert (found.version, found.last_good) == (7, None)
+    assert found.answer.endswith(", unless at 6, which was given as good and cannot be read")
+
+
 def test_a_diff_of_rows_is_suggested_where_the_files_that_differ_exist(memory_root):
     table = DeltaTable(*memory_root)
     for number in range(4):

@@ -45,6 +45,16 @@ def test_files_that_are_missing_come_first(tmp_path):
     assert symptom.command == "%snapshot readability"
 
 
+def test_a_jump_between_versions_whose_files_are_gone_suggests_their_files_and_not_their_rows(tmp_path):
+    shutil.copytree(samples.path("orders"), tmp_path / "orders")
+    for file in (tmp_path / "orders").glob("**/bucket-*/*"):
+        file.unlink()
+
+    jumps = open_table(str(tmp_path / "orders")).doctor().symptoms[1]
+
+    assert jumps.command == "%snapshot diff 16..17 --files"
+
+
 def test_a_damaged_file_is_a_problem_and_the_rest_is_still_answered(tmp_path):
     shutil.copytree(samples.path("orders"), tmp_path / "orders")
     manifest = min((tmp_path / "orders" / "manifest").glob("manifest-[!l]*"))
