@@ -48,6 +48,7 @@ from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
+from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
 from snapshot_explorer.retention import (
     KnownReadability,
     Level,
@@ -814,6 +815,66 @@ class Table:
             own_branch=own,
             notes=(*notes, *gaps),
             is_complete=is_complete and not gaps,
+        )
+
+    def repair(
+        self,
+        to: int | str | datetime | Ref,
+        where: str | None = None,
+        *,
+        key: Sequence[str] | str | None = None,
+        name: str | None = None,
+    ) -> Repair:
+        """Return the statement that puts back rows of an earlier version, for the engine that writes the table.
+
+        Nothing is run. `Repair.statement` is Spark SQL: without `where`, the format's own restore or rollback. With
+        `where` and a key, a MERGE, DELETE or INSERT puts back exactly the rows whose key matches in either version;
+        without a key, all rows that match are replaced. `Repair.rows` has the number of rows to expect, by a row diff,
+        and `Repair.check` the call that proves the result afterwards.
+
+        Reads the rows that differ, as `diff_rows`; with `where` and a key that is not enforced, also the columns of the
+        key in both versions.
+
+        Args:
+            to: The version whose rows are put back.
+            where: A condition in DuckDB's SQL on the rows; None for the table as a whole.
+            key: The columns that identify a row, unique and not null; by default the primary key. With `where` only.
+            name: The table's name in the engine, such as `lake.shop.orders`; by default the name by which it was
+                opened, or for Delta its path.
+
+        Raises:
+            InvalidArgumentError: An argument does not fit, or the key does not identify rows.
+            SnapshotNotFoundError: The version does not exist, or its files were deleted.
+            UnsupportedFeatureError: No statement is certain to be exact; the message says why.
+        """
+        now, source = self.update(), self._source()
+        then = self.at(to)
+        if where is None and key is not None:
+            raise InvalidArgumentError("key is for the rows of a condition. Add where=..., or leave key out.")
+        versions = [version for version in source.versions() if version > (then.version or 0)]
+        later = read_history(self.bound, versions[::-1], CommitFilter(maintenance=False), None)
+        notes: tuple[str, ...] = ()
+        try:
+            lost = self.retention().lost.to_arrow()["version"].to_pylist()
+            if then.version in lost:
+                notes = (f"The next clean-up by the table's own settings removes version {then.version}.",)
+        except SnapshotExplorerError as error:
+            notes = (f"Whether a clean-up removes version {then.version} is unknown: {str(error).rstrip('.')}.",)
+        return plan_repair(
+            RepairRequest(
+                path=self.path,
+                name=self.name,
+                opened=source.opened,
+                format=self.bound,
+                branch=self.branch,
+                now=now,
+                then=then,
+                where=where,
+                key=key,
+                engine_name=name,
+                later=Frame(later, title=f"Commits since version {then.version}", noun="commits"),
+                notes=notes,
+            )
         )
 
     def bisect(

@@ -39,6 +39,27 @@ from snapshot_explorer.model import (
 from snapshot_explorer.storage import Storage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairSyntax:
+    """How Spark, with the format's connector, restores versions and puts back rows."""
+
+    time_travel: str | None = None
+    """The clause behind a table's name that reads a version, with the fields of `TableFormat.restore_command`; None if
+    no statements on rows are written."""
+    path_schema: str | None = None
+    """The schema whose tables are paths; None if a table needs a name in a catalog."""
+    replaces_rows_at_once: bool = False
+    """Whether INSERT with REPLACE WHERE replaces the rows of any condition in one commit."""
+    restores_schema: bool = False
+    """Whether restoring a version brings its schema back."""
+    restores_only_tags: bool = False
+    """Whether only versions with a tag can be restored."""
+    restore_note: str
+    """What restoring does to later versions, in a sentence."""
+    flink_restore_command: str | None = None
+    """Flink's statement that restores a version, with the same fields."""
+
+
 class TableFormat(ABC):
     """A table's history, bound to one branch. Safe to use from several threads, and picklable."""
 
@@ -54,6 +75,8 @@ class TableFormat(ABC):
     """The name of the branch that is opened without `branch`; None if tables have no branches."""
     restore_command: ClassVar[str]
     """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
+    repairs: ClassVar[RepairSyntax | None] = None
+    """What else statements that repair a table need; None if they are not written."""
     inspections: ClassVar[tuple[Inspection, ...]] = ()
     """The format's metadata tables, under their names in the format."""
     catalog_file_query: ClassVar[str | None] = None
@@ -362,6 +385,14 @@ class TableVersion(ABC):
     @property
     def format_version(self) -> str | None:
         """The format's version and the features in use; None if it has none. No request once the schema was read."""
+        return None
+
+    def repair_obstacle(self, *, of_rows: bool) -> str | None:
+        """Return why no statement is certain to put back rows into this version, in a sentence; None if nothing does.
+
+        Args:
+            of_rows: Whether some rows are put back; otherwise the table is restored as a whole.
+        """
         return None
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:

@@ -81,7 +81,7 @@ def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
         commit = table.at(others[0]).commit if others else None
         fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
     command = table.bound.restore_command.format(**fields)
-    return f"{sentence} Run {command} in your engine to restore a version."
+    return f"{sentence} Run {command} in your engine to restore a version; %snapshot repair writes the statement."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from snapshot_explorer.formats.delta.metadata.schema import schema_of, table_sch
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.interface import RowChanges, TableFormat
+from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import (
     ChangeMode,
@@ -46,6 +46,13 @@ class Delta(TableFormat):
     name: ClassVar[str] = "delta"
     title: ClassVar[str] = "Delta Lake"
     restore_command: ClassVar[str] = "RESTORE TABLE {name} TO VERSION AS OF {version}"
+    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+        time_travel="VERSION AS OF {version}",
+        path_schema="delta",
+        replaces_rows_at_once=True,
+        restores_schema=True,
+        restore_note="RESTORE is a commit of its own: later versions remain and can be restored in the same way.",
+    )
     metadata_folders: ClassVar[frozenset[str]] = frozenset((LOG,))
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     has_file_times: ClassVar[bool] = True

@@ -95,6 +95,18 @@ class DeltaVersion(TableVersion):
         versions = f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
         return versions + (f": {', '.join(features)}" if features else "")
 
+    def repair_obstacle(self, *, of_rows: bool) -> str | None:
+        """Return which column or property refuses that rows are written again, or removed.
+
+        Source: delta PROTOCOL.md, "Generated Columns", "Identity Columns", "Append-only Tables".
+        """
+        if self.properties.get("delta.appendOnly", "").strip().lower() == "true":
+            return "The property delta.appendOnly=true refuses that rows are removed."
+        computed = schemas.computed_columns(self._definition[1]) if of_rows else ()
+        if not computed:
+            return None
+        return f"Delta computes the values of the generated or identity columns {', '.join(computed)} itself."
+
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         return rows.metadata_columns(names, self._definition[1])
 

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.hudi.inspect.inspections import INSPECTIONS, insp
 from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
 from snapshot_explorer.formats.hudi.version import HudiVersion
-from snapshot_explorer.formats.interface import RowChanges, TableFormat
+from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.model import ChangeMode, Inspection, Listing
 from snapshot_explorer.storage import Storage
 
@@ -28,6 +28,10 @@ class Hudi(TableFormat):
     name: ClassVar[str] = "hudi"
     title: ClassVar[str] = "Hudi"
     restore_command: ClassVar[str] = "CALL rollback_to_savepoint(table => '{name}', instant_time => '{version}')"
+    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+        restores_only_tags=True,
+        restore_note="A rollback to a savepoint deletes all later instants: it cannot be undone.",
+    )
     metadata_folders: ClassVar[frozenset[str]] = frozenset((FOLDER,))
     first_file: ClassVar[str | None] = PROPERTIES
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS

@@ -47,7 +47,7 @@ from snapshot_explorer.formats.iceberg.metadata.metadata_files import (
 from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
-from snapshot_explorer.formats.interface import RowChanges, TableFormat
+from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
@@ -67,6 +67,11 @@ class Iceberg(TableFormat):
         "SELECT file FROM {table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
     )
     restore_command: ClassVar[str] = "CALL system.rollback_to_snapshot('{name}', {identifier})"
+    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+        time_travel="VERSION AS OF {identifier}",
+        restore_note="A rollback moves the branch main back. Later snapshots leave its history, and expiry removes "
+        "them unless a tag or a branch names them.",
+    )
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("metadata",))
     first_file: ClassVar[str | None] = HINT
     main_branch: ClassVar[str | None] = MAIN

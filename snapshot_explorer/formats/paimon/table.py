@@ -12,7 +12,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.interface import RowChanges, TableFormat
+from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.paimon import fallback, metadata_tasks
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
@@ -61,6 +61,11 @@ class Paimon(TableFormat):
     title: ClassVar[str] = "Paimon"
     catalog_branch_sign: ClassVar[str | None] = "$"
     restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
+    repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
+        time_travel="VERSION AS OF {version}",
+        restore_note="A rollback deletes all later snapshots, and later tags: it cannot be undone.",
+        flink_restore_command="CALL sys.rollback_to(`table` => '{name}', snapshot_id => {version})",
+    )
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
     first_file: ClassVar[str | None] = Layout().hint("snapshot", "LATEST")
     main_branch: ClassVar[str | None] = MAIN

@@ -57,6 +57,9 @@ from snapshot_explorer.model import (
 )
 from snapshot_explorer.storage import Storage
 
+_ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")
+"""Options by which a row that is written last does not win."""
+
 
 class PaimonVersion(TableVersion):
     """One version of a branch. Immutable and picklable; schema and options are read once, when first used."""
@@ -142,6 +145,26 @@ class PaimonVersion(TableVersion):
     def recorded_properties(self) -> Mapping[str, str]:
         """Return the options of the version's own schema. Reads apply the newest options instead."""
         return self._schema.options
+
+    def repair_obstacle(self, *, of_rows: bool) -> str | None:
+        """Return why rows of the table cannot be put back by writing them again.
+
+        Source: paimon docs, "Merge Engine", "Sequence and Rowkind".
+        """
+        options = self._newest_schema.options
+        engine = options.get("merge-engine", "deduplicate").strip().lower()
+        if not of_rows:
+            return None
+        if engine != "deduplicate":
+            return f"The merge engine {engine} merges a row that is written again with the rows before it."
+        named = next((name for name in _ORDERED if options.get(name, "").strip()), None)
+        if named is not None:
+            return (
+                f"The option {named}={options[named]} decides which row wins: an earlier row that is written again "
+                "may lose."
+            )
+        is_evolved = flag(options, "data-evolution.enabled")
+        return "The option data-evolution.enabled splits rows over files by columns." if is_evolved else None
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
         """Return the hidden columns among the names, which rows have only on request.

@@ -27,6 +27,7 @@ from snapshot_explorer.jupyter.commands.open import OPEN
 from snapshot_explorer.jupyter.commands.plan import PLAN
 from snapshot_explorer.jupyter.commands.profile import PROFILE
 from snapshot_explorer.jupyter.commands.readability import READABILITY
+from snapshot_explorer.jupyter.commands.repair import REPAIR
 from snapshot_explorer.jupyter.commands.retention import RETENTION
 from snapshot_explorer.jupyter.commands.schema import SCHEMA
 from snapshot_explorer.jupyter.commands.show import SHOW
@@ -65,6 +66,7 @@ COMMANDS: Sequence[Command] = (
     RETENTION,
     READABILITY,
     VERIFY,
+    REPAIR,
     TAGS,
     BRANCHES,
     LOAD,

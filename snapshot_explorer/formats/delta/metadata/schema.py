@@ -120,6 +120,21 @@ def arrow_schema(metadata: Metadata) -> pa.Schema:
     return pa.schema([arrow_field(field) for field in schema_of(metadata).fields])
 
 
+_COMPUTED = ("delta.generationExpression", "delta.identity.")
+
+
+def computed_columns(metadata: Metadata) -> tuple[str, ...]:
+    """Return the generated and identity columns.
+
+    Source: delta PROTOCOL.md, "Generated Columns", "Identity Columns".
+    """
+    return tuple(
+        field["name"]
+        for field in orjson.loads(metadata.schema_json or '{"fields": []}')["fields"]
+        if any(key.startswith(_COMPUTED) for key in field.get("metadata", {}))
+    )
+
+
 def table_schema(metadata: Metadata) -> TableSchema:
     """Return the schema as the record that all formats share; ids are those of column mapping."""
     schema = schema_of(metadata)

@@ -1,0 +1,6 @@
+"""Repair plans: the statement for the user's engine that puts back rows of an earlier version. Nothing is run."""
+
+from snapshot_explorer.repairs.planning import RepairRequest, plan_repair
+from snapshot_explorer.repairs.repair import Repair
+
+__all__ = ["Repair", "RepairRequest", "plan_repair"]

@@ -1,0 +1,76 @@
+"""The rows that a repair changes: how many, and their keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from snapshot_explorer.engines.conditions import Condition
+    from snapshot_explorer.rows import RowDiff
+
+MOST_KEYS = 500
+"""Changed keys up to which a statement lists them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """How many rows of the table a repair inserts, deletes and updates."""
+
+    inserted: int
+    deleted: int
+    updated: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.inserted + self.deleted + self.updated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRows:
+    """The rows that a repair changes."""
+
+    counts: RowCounts
+    keys: tuple[Mapping[str, object], ...] | None
+    """Their keys; None if there are more than `MOST_KEYS`, or no key."""
+    are_all: bool
+    """Whether no other row differs."""
+
+
+def selected_rows(diff: RowDiff, condition: Condition | None, key: Sequence[str]) -> SelectedRows:
+    """Return the rows of a diff from the table as it is to an earlier version of which one side matches a condition."""
+    counts = dict.fromkeys((INSERTED, DELETED, AFTER, BEFORE), 0)
+    keys: list[Mapping[str, object]] = []
+    total = 0
+    for part in diff.changed.parts():
+        chosen = part if condition is None else part.filter(_mask(part, condition))
+        for row in pc.value_counts(chosen.column(0)).to_pylist():
+            counts[row["values"]] += row["counts"]
+        total += len(part) - len(chosen)
+        if key and len(keys) <= MOST_KEYS:
+            once = chosen.filter(pc.not_equal(chosen.column(0), BEFORE)).slice(0, MOST_KEYS + 1)
+            keys += once.select(list(key)).to_pylist()
+    return SelectedRows(
+        counts=RowCounts(inserted=counts[INSERTED], deleted=counts[DELETED], updated=counts[AFTER]),
+        keys=tuple(keys) if key and len(keys) <= MOST_KEYS else None,
+        are_all=not total,
+    )
+
+
+def _mask(part: pa.Table, condition: Condition) -> pa.Array:
+    """Return a mask of the rows that match; of an updated row both or none, which stand behind each other."""
+    kinds = np.asarray(part.column(0).to_pylist(), dtype=object)
+    matches = np.asarray(condition.mask(part.select(list(range(2, part.num_columns)))).to_pylist(), np.bool_)
+    before = np.flatnonzero(kinds == BEFORE)
+    either = matches[before] | matches[before + 1]
+    matches[before], matches[before + 1] = either, either
+    return pa.array(matches)

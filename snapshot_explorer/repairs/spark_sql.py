@@ -1,0 +1,231 @@
+"""Names, values and conditions as Spark SQL that means the same in every session, whatever its settings.
+
+Text is written in quotes only if it has no character that a quote, an escape, a variable `${...}` or the end of a
+statement could be made of; any other text is its bytes in hexadecimal. Times have their zone.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer.engines import data_skipping as forms
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from snapshot_explorer.engines.conditions import Condition
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_UNSAFE = frozenset("'\"\\`;$%")
+_EXACT_DIGITS = 18
+"""Digits of a number that compare exactly with every integer and decimal column that is accepted."""
+_MAX_PRECISION = 38
+_EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, in microseconds since 1970."""
+_EXACT_FLOAT = 2**24
+"""Whole numbers up to this one are exact as 32-bit floats."""
+
+
+def identifier(name: str) -> str:
+    """Return a name as an identifier.
+
+    Raises:
+        UnsupportedFeatureError: It contains `${`, which Spark replaces by a variable, also in quotes; or it is empty.
+    """
+    if not name or "${" in name:
+        raise UnsupportedFeatureError(
+            f"The name {name!r} cannot be written in Spark SQL: Spark replaces ${{...}} by a variable, also in quotes. "
+            "Rename it first, or restore the table as a whole."
+        )
+    return "`" + name.replace("`", "``") + "`"
+
+
+def qualified(name: str) -> tuple[str, ...]:
+    """Return the parts of a table's name in an engine: `lake.shop.orders`, each part in backticks or not.
+
+    Raises:
+        InvalidArgumentError: It is not such a name.
+    """
+    parts, at = [], 0
+    while match := _PART.match(name, at):
+        quoted, plain = match.groups()
+        parts.append(quoted.replace("``", "`") if quoted is not None else plain)
+        at = match.end()
+        if at == len(name):
+            return tuple(parts)
+        if name[at] != ".":
+            break
+        at += 1
+    raise InvalidArgumentError(f"{name!r} is not the name of a table in an engine. Write name='catalog.schema.table'.")
+
+
+def text_literal(value: str) -> str:
+    """Return text as an expression that no setting of the session, such as escapedStringLiterals, changes."""
+    if value.isprintable() and not _UNSAFE.intersection(value):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
+
+
+def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one line for each type
+    """Return a value of a column as an expression of the column's type.
+
+    Raises:
+        UnsupportedFeatureError: Values of the type are not written.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() if pa.types.is_integer(dtype):
+            # The sign is an operator to Spark, so that the least value of a type needs a wider one.
+            return str(value) if abs(value) < 2**63 else f"{value}BD"
+        case Decimal():
+            return f"CAST('{value:f}' AS DECIMAL({dtype.precision}, {dtype.scale}))"
+        case float() if pa.types.is_float64(dtype):
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case str():
+            return text_literal(value)
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case datetime():
+            if value.tzinfo is None:
+                return f"TIMESTAMP_NTZ '{value.isoformat(' ', 'microseconds')}'"
+            utc = value.astimezone(UTC).replace(tzinfo=None)
+            return f"TIMESTAMP_LTZ '{utc.isoformat(' ', 'microseconds')} UTC'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+    return _unwritten(dtype)
+
+
+def _unwritten(dtype: pa.DataType) -> str:
+    raise UnsupportedFeatureError(f"Values of the type {dtype} are not written in statements.")
+
+
+def is_key_type(dtype: pa.DataType) -> bool:
+    """Return whether equal values of a column are one value for Spark and for us, and can be written as a literal."""
+    is_time = pa.types.is_timestamp(dtype) and dtype.unit == "us"
+    is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype)
+    return bool(
+        is_time
+        or is_text
+        or pa.types.is_integer(dtype)
+        or pa.types.is_boolean(dtype)
+        or pa.types.is_date32(dtype)
+        or pa.types.is_decimal128(dtype)
+    )
+
+
+def key_condition(rows: Sequence[Mapping[str, object]], key: Sequence[str], schema: pa.Schema, alias: str = "") -> str:
+    """Return the condition that is true for rows with one of these keys.
+
+    Args:
+        rows: The values of the key columns, at least one row.
+        alias: The alias of the table, with a dot.
+    """
+    columns = [f"{alias}{identifier(name)}" for name in key]
+    values = [[literal(row[name], schema.field(name).type) for name in key] for row in rows]
+    if len(key) == 1:
+        return f"{columns[0]} IN ({', '.join(value for (value,) in values)})"
+    wholes = [" AND ".join(f"{column} = {value}" for column, value in zip(columns, row, strict=True)) for row in values]
+    return "(" + " OR ".join(f"({whole})" for whole in wholes) + ")"
+
+
+def spark_condition(condition: Condition, schema: pa.Schema, alias: str = "") -> str | None:
+    """Return a condition in Spark SQL that is true for the same rows; None if that is not certain.
+
+    Args:
+        alias: The alias of the table, with a dot.
+    """
+    parts = [_form(part.form, schema, alias) for part in condition.parts]
+    known = [part for part in parts if part is not None]
+    return " AND ".join(known) if known and len(known) == len(parts) else None
+
+
+def _form(form: forms.Form, schema: pa.Schema, alias: str) -> str | None:  # noqa: PLR0911 - one line for each form
+    match form:
+        case forms.And(parts):
+            return _joined(parts, "AND", schema, alias)
+        case forms.Or(parts):
+            return _joined(parts, "OR", schema, alias)
+        case forms.Not(part):
+            inner = _form(part, schema, alias)
+            return None if inner is None else f"NOT ({inner})"
+        case forms.IsNull(column):
+            return f"{alias}{identifier(column)} IS NULL"
+        case forms.IsTrue(column):
+            return f"{alias}{identifier(column)}"
+        case forms.StartsWith(column, prefix, is_all):
+            return f"startswith({alias}{identifier(column)}, {text_literal(prefix)})" if is_all else None
+        case forms.Inequality(column, operator, limit):
+            value = _constant(limit, schema.field(column).type)
+            return None if value is None else f"{alias}{identifier(column)} {operator} {value}"
+        case forms.Between(column, low, high):
+            name, lower = f"{alias}{identifier(column)}", _constant(low, schema.field(column).type)
+            if low is high or low == high:
+                return None if lower is None else f"{name} = {lower}"
+            upper = _constant(high, schema.field(column).type)
+            return None if lower is None or upper is None else f"{name} BETWEEN {lower} AND {upper}"
+    return None
+
+
+def _joined(parts: Sequence[forms.Form], word: str, schema: pa.Schema, alias: str) -> str | None:
+    texts = [_form(part, schema, alias) for part in parts]
+    known = [text for text in texts if text is not None]
+    return "(" + f" {word} ".join(known) + ")" if len(known) == len(texts) else None
+
+
+def _constant(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+    """Return a constant that compares with a column in Spark as it does in DuckDB; None if that is not certain."""
+    if constant.is_text and not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
+        return _converted(constant, dtype)
+    if constant.kind == "VARCHAR":
+        return text_literal(str(_value(f"CAST({constant.text} AS VARCHAR)")))
+    if constant.kind == "BOOLEAN" and pa.types.is_boolean(dtype):
+        return "true" if _value(constant.text) else "false"
+    if constant.kind == "DATE" and pa.types.is_date(dtype):
+        return _converted(constant, dtype)
+    return _number(constant, dtype)
+
+
+def _number(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+    if constant.kind not in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "DOUBLE"):
+        return None
+    value = _value(constant.text)
+    if pa.types.is_float64(dtype):
+        return literal(float(str(value)), dtype)
+    number = Decimal(str(value))
+    if not number.is_finite() or constant.kind == "DOUBLE" or len(number.as_tuple().digits) > _EXACT_DIGITS:
+        return None
+    if pa.types.is_floating(dtype):
+        is_exact = number == number.to_integral_value() and abs(number) <= _EXACT_FLOAT
+        return str(int(number)) if is_exact else None
+    scale = max(0, -int(number.as_tuple().exponent))
+    if pa.types.is_decimal(dtype) and dtype.precision - dtype.scale + max(scale, dtype.scale) > _MAX_PRECISION:
+        return None
+    is_exact_type = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+    return (str(int(number)) if not scale else f"{number:f}BD") if is_exact_type else None
+
+
+def _converted(constant: forms.Constant, dtype: pa.DataType) -> str | None:
+    """Return text that DuckDB casts to the column's type, as a literal of that type."""
+    if pa.types.is_date32(dtype):
+        day = _value(f"CAST({constant.text} AS DATE)")
+        return None if day in (date.min, date.max) else literal(day, dtype)  # which stand for infinity too
+    if pa.types.is_timestamp(dtype) and dtype.unit == "us":
+        kind = "TIMESTAMP" if dtype.tz is None else "TIMESTAMPTZ"
+        micros = _value(f"epoch_us(CAST({constant.text} AS {kind}))")
+        if not isinstance(micros, int) or not _EARLIEST <= micros <= _LATEST:
+            return None
+        return literal(pa.scalar(micros, pa.int64()).cast(dtype).as_py(), dtype)
+    return literal(_value(f"CAST({constant.text} AS BIGINT)"), dtype) if pa.types.is_integer(dtype) else None
+
+
+def _value(expression: str) -> object:
+    with locked_cursor() as cursor:
+        return cursor.execute(f"SELECT {expression}").fetchall()[0][0]

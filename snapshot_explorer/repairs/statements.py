@@ -1,0 +1,130 @@
+"""The statements that put rows back, in Spark SQL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.repairs.spark_sql import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from snapshot_explorer.repairs.selection import RowCounts
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+CURRENT, EARLIER = "current", "earlier"
+"""The aliases of the table and of the version in a MERGE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The table in the engine, and the version to read rows from."""
+
+    name: tuple[str, ...]
+    """The parts of its name in the engine."""
+    time_travel: str
+    """The clause behind the name that reads the version."""
+    columns: tuple[str, ...]
+    """The columns, in the order of the table."""
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return ".".join(map(identifier, self.name))
+
+    @property
+    def earlier(self) -> str:
+        """The table at the version."""
+        return f"{self.table} {self.time_travel}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which rows are put back: the same condition on the table, and on its rows in a MERGE."""
+
+    plain: str
+    of_target: str
+    of_source: str
+
+
+def by_key(
+    target: Target, key: Sequence[str], selection: Selection, counts: RowCounts, *, names_keys: bool
+) -> tuple[str, ...]:
+    """Return the statement that puts rows back by their key: one commit.
+
+    Args:
+        names_keys: Whether the selection is a list of keys, so that it selects the same rows in both versions.
+    """
+    if names_keys and not counts.inserted and not counts.updated:
+        return (f"DELETE FROM {target.table}\nWHERE {selection.plain}",)
+    if names_keys and not counts.deleted and not counts.updated:
+        return (_insert(target, selection.plain),)
+    return (_merge(target, key, selection, names_keys=names_keys),)
+
+
+def replacing(target: Target, selection: Selection, *, at_once: bool) -> tuple[str, ...]:
+    """Return the statements that replace all rows of a condition: one commit, or a DELETE and an INSERT."""
+    if at_once:
+        names = ", ".join(map(identifier, target.columns))
+        rows = f"SELECT {names}\nFROM {target.earlier}\nWHERE {selection.plain}"
+        return (f"INSERT INTO {target.table}\nREPLACE WHERE {selection.plain}\n{rows}",)
+    return f"DELETE FROM {target.table}\nWHERE {selection.plain}", _insert(target, selection.plain)
+
+
+def _insert(target: Target, condition: str) -> str:
+    names = ", ".join(map(identifier, target.columns))
+    return f"INSERT INTO {target.table} ({names})\nSELECT {names}\nFROM {target.earlier}\nWHERE {condition}"
+
+
+def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_keys: bool) -> str:
+    columns = list(map(identifier, target.columns))
+    keys = list(map(identifier, key))
+    rest = [column for column in columns if column not in keys]
+    # A list of keys restricts the rows that are read; a condition may hold for one of the two versions of a row.
+    source = f"SELECT {', '.join(columns)}\n  FROM {target.earlier}" + (
+        f"\n  WHERE {selection.plain}" if names_keys else ""
+    )
+    matched = "" if names_keys else f" AND (({selection.of_target}) OR ({selection.of_source}))"
+    new = "" if names_keys else f" AND ({selection.of_source})"
+    lines = [
+        f"MERGE INTO {target.table} AS {CURRENT}",
+        f"USING (\n  {source}\n) AS {EARLIER}",
+        "ON " + " AND ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in keys),
+    ]
+    if rest:
+        sets = ", ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in rest)
+        lines.append(f"WHEN MATCHED{matched} THEN UPDATE SET {sets}")
+    values = ", ".join(f"{EARLIER}.{name}" for name in columns)
+    lines.append(f"WHEN NOT MATCHED{new} THEN INSERT ({', '.join(columns)}) VALUES ({values})")
+    lines.append(f"WHEN NOT MATCHED BY SOURCE AND ({selection.of_target}) THEN DELETE")
+    return "\n".join(lines)
+
+
+def restoring(template: str, name: Sequence[str], *, version: int, identifier_text: str) -> str:
+    """Return the engine's own statement that restores a version.
+
+    Args:
+        template: The statement, with the fields `name`, `version` and `identifier`. A procedure has the name as text,
+            without the catalog, whose procedure it is.
+    """
+    fields = {"version": version, "identifier": identifier_text}
+    if not template.startswith("CALL "):
+        return template.format(name=".".join(map(identifier, name)), **fields)
+    *catalog, schema, table = name if len(name) > 1 else ("", *name)
+    parts = [part for part in (schema, table) if part]
+    if not all(_PLAIN.fullmatch(part) for part in parts):
+        raise UnsupportedFeatureError(
+            f"A procedure reads the name of its table as text, and {'.'.join(parts)!r} would need quotes in it. Rename "
+            "the table, or give another name=."
+        )
+    statement = template.format(name=".".join(parts), **fields)
+    prefix = "".join(f"{identifier(part)}." for part in catalog if _is_of_catalog(template))
+    return f"CALL {prefix}{statement.removeprefix('CALL ')}"
+
+
+def _is_of_catalog(template: str) -> bool:
+    """Return whether a procedure is one of a catalog: it has a schema."""
+    return "." in template.partition("(")[0]

@@ -1,0 +1,36 @@
+"""Plan repairs in a process of the project's own environment, for `repair_tables.py`.
+
+A line of JSON on the standard input has the arguments of `Table.repair`, and what it returns is one on the output.
+"""
+
+import json
+import sys
+
+from snapshot_explorer import open_table
+from snapshot_explorer.errors import SnapshotExplorerError
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    for line in sys.stdin:
+        asked = json.loads(line)
+        table = open_table(asked["path"])
+        if "check" in asked:
+            answer = table.diff_rows(*asked["check"], where=asked["where"], key=asked["key"]).is_empty
+        else:
+            answer = planned(table, asked)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def planned(table, asked):
+    """Return a plan as JSON: the statements and the numbers of rows, or the reason why there is none."""
+    try:
+        plan = table.repair(asked["to"], asked["where"], key=asked["key"], name=asked["name"])
+    except SnapshotExplorerError as error:
+        return {"refused": str(error)}
+    return {"statements": plan.statements, "counts": plan.counts, "to": plan.to, "now": plan.version}
+
+
+if __name__ == "__main__":
+    main()

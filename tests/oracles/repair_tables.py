@@ -1,0 +1,268 @@
+"""Have Delta's and Iceberg's connectors run the statements of repairs, over tables with random histories.
+
+    python -m tests.oracles.repair_tables OUT FORMAT SEED
+
+A process of the Python that PLANNER names, which has the project installed, plans. Writes `OUT/outcomes.json`: for each
+repair the plan, the rows of the table afterwards, and those to expect, which are computed here from the rows of both
+versions.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = (
+    "a",
+    "O'Hara",
+    'say "hi"',
+    "back\\slash",
+    "new\nline",
+    "`tick`",
+    "${user.name}",
+    "日本 \u202e",
+    ";-- drop",
+    "",
+    "\\'",
+)
+NAME = "na`me'"
+COLUMNS = ("id", "part", NAME, "amount", "day")
+ROUNDS = 6
+SIZES = (100, 150, 1_800)
+"""The rows of the tables at first. Of the last one, so many keys change that a statement does not list them."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is put back."""
+
+    where: str | None
+    matches: Callable[[Any], bool]
+    key: list[str] | None
+
+
+def cases(dice: random.Random, *, keyed: bool) -> list[Case]:
+    """Return repairs: conditions in SQL, and as functions of a row.
+
+    Those of a table with a key all have one: a row that matched then, and does not match now, would be there twice.
+    """
+    name, part, least = dice.choice(NAMES), dice.randrange(3), dice.randrange(-20, 20)
+    day = date(2026, 1, 1) + timedelta(days=dice.randrange(9))
+    quoted = '"' + NAME + '"'
+    text = "'" + name.replace("'", "''") + "'"
+    first = [
+        Case(None, lambda _: True, None),
+        Case("amount < 0", lambda row: row["amount"] is not None and row["amount"] < 0, ["id"]),
+        Case(f"part = {part}", lambda row: row["part"] == part, []),
+        Case(f"{quoted} = {text}", lambda row: row[NAME] == name, ["id"]),
+        Case(f"{quoted} = {text}", lambda row: row[NAME] == name, [NAME, "id"]),
+        Case(f"{quoted} = {text}", lambda row: row[NAME] == name, []),
+        Case(
+            f"part <> {part} AND amount >= {least}.5",
+            lambda row: row["part"] != part and row["amount"] is not None and row["amount"] >= Decimal(f"{least}.5"),
+            [],
+        ),
+        Case(f"day >= '{day}' OR amount IS NULL", lambda row: row["day"] >= day or row["amount"] is None, []),
+        Case(f"id % 3 = {part}", lambda row: row["id"] % 3 == part, ["id"]),
+        Case("id >= 0 AND part IN (0, 1)", lambda row: row["part"] in (0, 1), ["id"]),
+    ]
+    chosen = [case for case in first if case.key is None or bool(case.key) == keyed]
+    return dice.sample(chosen, len(chosen))
+
+
+class Lake:
+    """A table while its history is written."""
+
+    def __init__(self, spark: Any, name: str, path: Path, version: str) -> None:
+        self.spark, self.name, self.path, self._version = spark, name, path, version
+
+    def sql(self, statement: str) -> Any:
+        """Run a statement."""
+        return self.spark.sql(statement)
+
+    def rows(self, version: int | str | None = None) -> list[dict[str, Any]]:
+        """Return the rows, of the newest version or of one."""
+        at = "" if version is None else f" VERSION AS OF {version}"
+        return [row.asDict() for row in self.sql(f"SELECT * FROM {self.name}{at}").collect()]
+
+    def write(self, dice: random.Random, rows: int, begin: int, *, keyed: bool = True) -> None:
+        """Append rows with new ids, as one commit."""
+        schema = f"id BIGINT, part INT, `{NAME.replace('`', '``')}` STRING, amount DECIMAL(10, 2), day DATE"
+        values = [
+            (
+                begin + at,
+                dice.randrange(3),
+                dice.choice(NAMES if keyed else [*NAMES, None]),
+                None if dice.random() < 0.1 else dice.randrange(-2_000, 2_000) / 100,
+                date(2026, 1, 1) + timedelta(days=dice.randrange(9)),
+            )
+            for at in range(rows)
+        ]
+        values = [(i, p, n, None if a is None else Decimal(str(a)), d) for i, p, n, a, d in values]
+        self.spark.createDataFrame(values, schema).coalesce(1).writeTo(self.name).append()
+
+    def change(self, dice: random.Random, begin: int) -> None:
+        """Make a random commit."""
+        part, number = dice.randrange(3), dice.randrange(7)
+        match dice.randrange(7):
+            case 0:
+                self.write(dice, 6, begin)
+            case 6:
+                self.sql(f"UPDATE {self.name} SET amount = amount + 1")
+            case 1:
+                self.sql(f"UPDATE {self.name} SET amount = -amount - 1 WHERE id % 7 = {number}")
+            case 2:
+                self.sql(f"DELETE FROM {self.name} WHERE id % 7 = {number}")
+            case 3:
+                self.sql(f"UPDATE {self.name} SET part = {part} WHERE id % 7 = {number}")
+            case 4:
+                self.sql(f"DELETE FROM {self.name} WHERE part = {part}")
+            case 5:
+                text = dice.choice(NAMES).encode().hex()
+                column = "`" + NAME.replace("`", "``") + "`"
+                self.sql(f"UPDATE {self.name} SET {column} = CAST(X'{text}' AS STRING) WHERE id % 7 = {number}")
+
+
+def main() -> None:
+    """Write the tables, and repair them."""
+    out, kind, seed = sys.argv[1:]
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    jars = sorted(Path(sys.executable).parent.parent.joinpath("jars", kind).glob("*.jar"))
+    spark = session(kind, jars, Path(out).absolute())
+    planner = subprocess.Popen(
+        [os.environ["PLANNER"], "-m", "tests.oracles.repair_planner"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path.cwd())},
+    )
+
+    def ask(**asked: Any) -> Any:
+        planner.stdin.write(json.dumps(asked) + "\n")
+        planner.stdin.flush()
+        return json.loads(planner.stdout.readline())
+
+    found = []
+    for number, rows in enumerate(SIZES):
+        dice = random.Random(f"{seed} {kind} {number}")
+        found += history(created(spark, kind, Path(out).absolute(), number), dice, rows, ask)
+    planner.stdin.close()
+    planner.wait()
+    Path(out, "outcomes.json").write_text(json.dumps(found, indent=1, default=str))
+    spark.stop()
+
+
+def session(kind: str, jars: list[Path], out: Path) -> Any:
+    """Return a session with the connector of a format."""
+    from tests.support.delta import connector
+    from tests.support.iceberg import histories
+
+    return connector.session(jars) if kind == "delta" else histories.session(jars, out)
+
+
+def created(spark: Any, kind: str, out: Path, number: int) -> Lake:
+    """Create a partitioned table."""
+    path = out / f"tab`le {number}" if kind == "delta" else out / "db" / f"t{number}"
+    name = f"delta.`{str(path).replace('`', '``')}`" if kind == "delta" else f"lake.db.t{number}"
+    column = "`" + NAME.replace("`", "``") + "`"
+    modes = ("copy-on-write", "merge-on-read")
+    properties = (
+        ""
+        if kind == "delta"
+        else ", ".join(f"'write.{word}.mode' = '{modes[number % 2]}'" for word in ("delete", "update", "merge"))
+    )
+    more = f"TBLPROPERTIES ('format-version' = '2', {properties})" if properties else ""
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, part INT, {column} STRING, amount DECIMAL(10, 2), day DATE) "
+        f"USING {kind} PARTITIONED BY (part) {more}"
+    )
+    return Lake(spark, name, path, kind)
+
+
+def history(lake: Lake, dice: random.Random, rows: int, ask: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Write a random history, with a repair now and then; return what became of each."""
+    lake.write(dice, rows, 0, keyed=rows != SIZES[0])
+    outcomes = []
+    order: list[Case] = []
+    for number in range(1, ROUNDS + 1):
+        for at in range(3):
+            lake.change(dice, 10_000 * number + 100 * at)
+        if rows == SIZES[-1]:
+            lake.sql(f"UPDATE {lake.name} SET amount = amount + 1")
+        order = order or cases(dice, keyed=rows != SIZES[0])
+        case = order.pop()
+        asked = {"where": case.where, "key": case.key}
+        plan = ask(path=str(lake.path), to=f"latest~{dice.randrange(1, 5)}", name=named(lake), **asked)
+        outcome = {"table": lake.name, "where": case.where, "key": case.key, **plan}
+        if "statements" in plan:
+            outcome |= repaired(lake, case, plan)
+            outcome["is_checked"] = (
+                ask(path=str(lake.path), check=[plan["to"], "latest"], **asked) if restorable(lake, case) else True
+            )
+        outcomes.append(outcome)
+    return outcomes
+
+
+def named(lake: Lake) -> str | None:
+    """Return the name for the plan: a table of Delta is named by its path."""
+    return None if lake.name.startswith("delta.") else lake.name
+
+
+def restorable(lake: Lake, case: Case) -> bool:
+    """Return whether the version still has its number: a rollback of Iceberg leaves it."""
+    return case.key is not None or lake.name.startswith("delta.")
+
+
+def repaired(lake: Lake, case: Case, plan: dict[str, Any]) -> dict[str, Any]:
+    """Run the statements of a plan; return the rows afterwards, and those to expect, as texts with their number."""
+    now, then = lake.rows(), lake.rows(earlier(lake, plan["to"]))
+    for statement in plan["statements"]:
+        lake.sql(statement)
+    if case.key:
+        keys = {tuple(row[name] for name in case.key) for row in (*now, *then) if case.matches(row)}
+
+        def chosen(row: dict[str, Any]) -> bool:
+            return tuple(row[name] for name in case.key or ()) in keys
+    else:
+        chosen = case.matches
+    expected = [row for row in now if not chosen(row)] + [row for row in then if chosen(row)]
+    before, after = counted(now), counted(expected)
+    return {
+        "expected": after,
+        "rows": counted(lake.rows()),
+        "changes": [sum((Counter(after) - Counter(before)).values()), sum((Counter(before) - Counter(after)).values())],
+    }
+
+
+def earlier(lake: Lake, version: int) -> int | str:
+    """Return what VERSION AS OF accepts: for Iceberg the snapshot's id."""
+    if lake.name.startswith("delta."):
+        return version
+    rows = lake.sql(f"SELECT snapshot_id FROM {lake.name}.history WHERE is_current_ancestor").collect()
+    files = lake.path / "metadata"
+    newest = max(files.glob("v*.metadata.json"), key=lambda file: int(file.name[1:].split(".")[0]))
+    snapshots = {row["sequence-number"]: row["snapshot-id"] for row in json.loads(newest.read_text())["snapshots"]}
+    assert snapshots[version] in {row[0] for row in rows}
+    return snapshots[version]
+
+
+def counted(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """Return the number of each row."""
+    return dict(sorted(Counter(repr(tuple(row[name] for name in COLUMNS)) for row in rows).items()))
+
+
+if __name__ == "__main__":
+    main()
