@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, overload
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows import PairRequest, RowDiff, RowDiffPlan, plan_pair, row_diff
+from snapshot_explorer.rows import PairRequest, RowDiff, RowDiffPlan, plan_pair, row_diff_by
 from snapshot_explorer.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
 
     from snapshot_explorer.rows import Tolerance
 
@@ -27,6 +29,7 @@ def diff(
     relative_tolerance: Tolerance = None,
     ignore_case: bool = False,
     trim: bool = False,
+    engine: str | SparkSession | None = None,
     preview: Literal[False] = False,
     memory_limit: int | None = None,
 ) -> RowDiff: ...
@@ -43,6 +46,7 @@ def diff(
     relative_tolerance: Tolerance = None,
     ignore_case: bool = False,
     trim: bool = False,
+    engine: str | SparkSession | None = None,
     preview: Literal[True],
     memory_limit: int | None = None,
 ) -> RowDiffPlan: ...
@@ -58,6 +62,7 @@ def diff(  # noqa: PLR0913 - what is compared, and how
     relative_tolerance: Tolerance = None,
     ignore_case: bool = False,
     trim: bool = False,
+    engine: str | SparkSession | None = None,
     preview: bool = False,
     memory_limit: int | None = None,
 ) -> RowDiff | RowDiffPlan:
@@ -90,6 +95,7 @@ def diff(  # noqa: PLR0913 - what is compared, and how
         ignore_case: Whether texts, also those in the key, are equal if they differ only in case. Not those in nested
             columns.
         trim: Whether white space around texts does not matter; likewise.
+        engine: As for `Table.diff_rows`: `local` (the default), `spark` or a session.
         preview: Return the plan: what is proven, what would be read, and the most rows that can differ. Reads no rows.
         memory_limit: As for `Table.diff_rows`.
 
@@ -117,4 +123,4 @@ def diff(  # noqa: PLR0913 - what is compared, and how
         trim=trim,
     )
     plan = plan_pair(a.pair_side, b.pair_side, request)
-    return plan if preview else row_diff(plan, memory_limit=memory_limit)
+    return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)

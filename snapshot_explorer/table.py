@@ -77,8 +77,7 @@ from snapshot_explorer.rows import (
     naming_renamed_columns,
     plan_diff,
     profile_over,
-    row_diff,
-    spark_row_diff,
+    row_diff_by,
     table_anomalies,
     trace_history,
 )
@@ -1044,14 +1043,8 @@ class Table:
                 be compared.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
-        if isinstance(engine, str) and engine not in ("local", "spark"):
-            raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
         plan = self.diff_plan(a, b, key, columns, where)
-        if preview:
-            return plan
-        if engine in (None, "local"):
-            return row_diff(plan, memory_limit=memory_limit)
-        return spark_row_diff(plan, None if isinstance(engine, str) else engine)
+        return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
 
     def diff_plan(
         self,

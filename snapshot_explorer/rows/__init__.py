@@ -8,7 +8,7 @@ from snapshot_explorer.rows.diffs.comparison_rules import Tolerance
 from snapshot_explorer.rows.diffs.diff import row_diff
 from snapshot_explorer.rows.diffs.diff_plan import DiffRequest, RowDiffPlan, plan_diff
 from snapshot_explorer.rows.diffs.row_diff import RowDiff
-from snapshot_explorer.rows.diffs.spark_diff import spark_row_diff
+from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
@@ -46,7 +46,7 @@ __all__ = [
     "profile_over",
     "renamed_column",
     "row_diff",
-    "spark_row_diff",
+    "row_diff_by",
     "table_anomalies",
     "trace_history",
 ]

@@ -51,7 +51,8 @@ def test_writing_commands_name_the_one_of_the_engine(shell, name, command):
 
     for word in ("restore", "delete", "rollback"):
         assert shell.fails(f"%snapshot {word} 3") == (
-            f"%snapshot is read-only and cannot {word}. Run {command} in your engine to restore a version; %snapshot repair writes the statement."
+            f"%snapshot is read-only and cannot {word}. Run {command}"
+            " in your engine to restore a version; %snapshot repair writes the statement."
         )
 
 
@@ -59,7 +60,8 @@ def test_writing_commands_without_a_table_or_a_version(shell):
     assert shell.fails("%snapshot undo").endswith("cannot undo. Do it in the engine that writes the table.")
     shell.ok(f"%snapshot open {samples.path('payments')}")
     assert shell.fails("%snapshot optimize").endswith(
-        "Run RESTORE TABLE payments TO VERSION AS OF VERSION in your engine to restore a version; %snapshot repair writes the statement."
+        "Run RESTORE TABLE payments TO VERSION AS OF VERSION"
+        " in your engine to restore a version; %snapshot repair writes the statement."
     )
 
 

@@ -3,14 +3,17 @@
 from collections import Counter
 from pathlib import Path
 
+import fsspec
 import pytest
 
+import snapshot_explorer as sx
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from tests.support.canonical import canonical_rows
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.old_libraries import refused_if
+from tests.support.pair_tables import random_pair
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -61,3 +64,38 @@ def test_a_key_that_is_not_one_is_refused(spark, tmp_path):
 
     with pytest.raises(InvalidArgumentError, match=r"The key id is not unique: several rows of version 1 have id=1\."):
         opened.diff_rows(0, 1, key="id", engine=spark).to_arrow()
+
+
+@pytest.mark.skipif(PYSPARK_ARROW.applies(), reason=PYSPARK_ARROW.problem)
+@pytest.mark.parametrize("number", range(6))
+def test_two_tables_of_any_formats_differ_in_the_same_rows(spark, tmp_path, number):
+    files = fsspec.filesystem("file", auto_mkdir=True)
+    roots, _, renames, is_keyed = random_pair(20_000 + number, str(tmp_path), files)
+    a, b = (open_table(str(root)).at("latest") for root in roots)
+    key = ["id"] if is_keyed else []
+
+    here, there = (sx.diff(a, b, key, columns=renames, engine=engine) for engine in ("local", spark))
+
+    assert there.counts == here.counts
+    assert multiset(there.to_arrow()) == multiset(here.to_arrow())
+    assert there.to_arrow().schema == here.to_arrow().schema
+
+
+@pytest.mark.skipif(PYSPARK_ARROW.applies(), reason=PYSPARK_ARROW.problem)
+def test_tolerances_and_conditions_hold_on_spark_too(spark, tmp_path):
+    sides = []
+    for name, rows in (
+        ("orders", [(1, " a", 1.0), (2, "b", 2.0), (3, "c", 3.0), (9, "z", 9.0)]),
+        ("copy", [(1, "A", 1.001), (2, "b", 2.5), (4, "d", 4.0)]),
+    ):
+        table = DeltaTable(None, tmp_path / name, fields=[("id", "long"), ("name", "string"), ("amount", "double")])
+        table.commit(table.data("a.parquet", rows))
+        sides.append(open_table(str(tmp_path / name)).at("latest"))
+    rules = {"tolerance": 0.01, "ignore_case": True, "trim": True, "where": "id < 9"}
+
+    here, there = (sx.diff(*sides, "id", engine=engine, **rules) for engine in (None, spark))
+
+    assert there.counts == here.counts == {"inserted": 1, "deleted": 1, "updated": 1}
+    assert there.updated.to_pylist() == here.updated.to_pylist()
+    with pytest.raises(InvalidArgumentError, match="No engine is called 'flink'"):
+        sx.diff(*sides, "id", engine="flink")

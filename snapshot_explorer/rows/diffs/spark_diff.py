@@ -15,7 +15,7 @@ from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, s
 from snapshot_explorer.engines.spark.tasks import packs
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
-from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated
+from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
 from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
 from snapshot_explorer.rows.diffs.row_diff import RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
@@ -45,7 +45,20 @@ class Task:
     splits: tuple[Split, ...]
 
 
-def spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
+def row_diff_by(engine: str | SparkSession | None, plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
+    """Return the row diff of a plan, computed by an engine: `local`, which is also None, `spark` or a session.
+
+    Raises:
+        InvalidArgumentError: No engine has that name.
+    """
+    if isinstance(engine, str) and engine not in ("local", "spark"):
+        raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
+    if engine in (None, "local"):
+        return row_diff(plan, memory_limit=memory_limit)
+    return _spark_row_diff(plan, None if isinstance(engine, str) else engine)
+
+
+def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     """Return the row diff of a plan. Spark computes it at its first use."""
     if PYSPARK_ARROW.applies():
         raise MissingDependencyError(
