@@ -40,7 +40,7 @@ NAMES = (
 )
 NAME = "na`me'"
 COLUMNS = ("id", "part", NAME, "amount", "day")
-ROUNDS = 6
+ROUNDS = 5
 SIZES = (100, 150, 1_800)
 """The rows of the tables at first. Of the last one, so many keys change that a statement does not list them."""
 MANY = "id >= 0 AND part IN (0, 1)"
