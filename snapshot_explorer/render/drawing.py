@@ -53,6 +53,8 @@ class Code:
 
     text: str
     """The text, in lines of any length."""
+    is_whole: bool = False
+    """Whether pages show all of it, however long: a part of a statement must not be run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -298,8 +298,9 @@ _COPYABLE = '<code class="sx-copy'
 def _code(code: Code, *, can_copy: bool) -> str:
     """Return code as HTML, which can be copied unless it is cut."""
     lines = "\n".join(map(visible, code.text.split("\n")))
-    shown = escape(cut(lines, _WIDEST_VALUE))
-    return f'{_COPYABLE}">{shown}</code>' if can_copy and len(lines) <= _WIDEST_VALUE else f"<code>{shown}</code>"
+    shown = escape(lines if code.is_whole else cut(lines, _WIDEST_VALUE))
+    is_complete = code.is_whole or len(lines) <= _WIDEST_VALUE
+    return f'{_COPYABLE}">{shown}</code>' if can_copy and is_complete else f"<code>{shown}</code>"
 
 
 def _tooltip(content: str | None) -> str:

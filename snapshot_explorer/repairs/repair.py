@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import counted
+from snapshot_explorer.render.text import WIDTH
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from snapshot_explorer.frames import Frame
     from snapshot_explorer.repairs.selection import RowCounts
+
+_WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
+"""A text or a name with a blank, at which text is wrapped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +83,19 @@ class Repair:
         known = Pairs(tuple(fact for fact in facts if fact[1] is not None))
         if self.is_empty:
             return Drawing(title=title, parts=(Line("Nothing to do: no row differs."), known))
-        parts: list[Part] = [Line("Spark SQL:"), Code(self.statement)]
+        parts: list[Part] = [Line("Spark SQL:"), *self._drawn_statement()]
         parts += [] if self.flink is None else [Line("Flink SQL:"), Code(self.flink)]
         later = self.later.drawing().parts if len(self.later) else ()
         return Drawing(title=title, parts=(*parts, known, *map(Line, self.notes), *later))
+
+    def _drawn_statement(self) -> tuple[Part, ...]:
+        """Return the statement whole, as it can be copied; or where it is."""
+        lines = self.statement.split("\n")
+        # A break in a text or a name, where a terminal wraps the line, would be another text.
+        is_broken = any(len(line) > WIDTH and _WITH_BLANK.search(line) for line in lines)
+        if is_broken or any(visible(line) != line for line in lines):
+            return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
+        return (Code(self.statement, is_whole=True),)
 
     def __repr__(self) -> str:
         return text(self.drawing())

@@ -18,12 +18,15 @@ from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from snapshot_explorer.engines.conditions import Condition
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _UNSAFE = frozenset("'\"\\`;$%")
+_LINE = 70
+"""The length after which a list continues on the next line."""
+_LONGEST_TEXT = 60
 _EXACT_DIGITS = 18
 """Digits of a number that compare exactly with every integer and decimal column that is accepted."""
 _MAX_PRECISION = 38
@@ -68,7 +71,7 @@ def qualified(name: str) -> tuple[str, ...]:
 
 def text_literal(value: str) -> str:
     """Return text as an expression that no setting of the session, such as escapedStringLiterals, changes."""
-    if value.isprintable() and not _UNSAFE.intersection(value):
+    if len(value) <= _LONGEST_TEXT and value.isprintable() and not _UNSAFE.intersection(value):
         return f"'{value}'"
     return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
 
@@ -121,6 +124,16 @@ def is_key_type(dtype: pa.DataType) -> bool:
     )
 
 
+def listed(items: Iterable[str]) -> str:
+    """Return items with commas, in lines that drawings do not wrap: a break in a text would be another text."""
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) > _LINE:
+            lines.append("")
+        lines[-1] += f"{', ' if lines[-1] else ''}{item}"
+    return ",\n    ".join(lines)
+
+
 def key_condition(rows: Sequence[Mapping[str, object]], key: Sequence[str], schema: pa.Schema, alias: str = "") -> str:
     """Return the condition that is true for rows with one of these keys.
 
@@ -131,9 +144,9 @@ def key_condition(rows: Sequence[Mapping[str, object]], key: Sequence[str], sche
     columns = [f"{alias}{identifier(name)}" for name in key]
     values = [[literal(row[name], schema.field(name).type) for name in key] for row in rows]
     if len(key) == 1:
-        return f"{columns[0]} IN ({', '.join(value for (value,) in values)})"
+        return f"{columns[0]} IN ({listed(value for (value,) in values)})"
     wholes = [" AND ".join(f"{column} = {value}" for column, value in zip(columns, row, strict=True)) for row in values]
-    return "(" + " OR ".join(f"({whole})" for whole in wholes) + ")"
+    return "(" + "\n    OR ".join(f"({whole})" for whole in wholes) + ")"
 
 
 def spark_condition(condition: Condition, schema: pa.Schema, alias: str = "") -> str | None:
@@ -144,7 +157,7 @@ def spark_condition(condition: Condition, schema: pa.Schema, alias: str = "") ->
     """
     parts = [_form(part.form, schema, alias) for part in condition.parts]
     known = [part for part in parts if part is not None]
-    return " AND ".join(known) if known and len(known) == len(parts) else None
+    return "\n  AND ".join(known) if known and len(known) == len(parts) else None
 
 
 def _form(form: forms.Form, schema: pa.Schema, alias: str) -> str | None:  # noqa: PLR0911 - one line for each form
@@ -177,7 +190,7 @@ def _form(form: forms.Form, schema: pa.Schema, alias: str) -> str | None:  # noq
 def _joined(parts: Sequence[forms.Form], word: str, schema: pa.Schema, alias: str) -> str | None:
     texts = [_form(part, schema, alias) for part in parts]
     known = [text for text in texts if text is not None]
-    return "(" + f" {word} ".join(known) + ")" if len(known) == len(texts) else None
+    return "(" + f"\n    {word} ".join(known) + ")" if len(known) == len(texts) else None
 
 
 def _constant(constant: forms.Constant, dtype: pa.DataType) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.repairs.spark_sql import identifier
+from snapshot_explorer.repairs.spark_sql import identifier, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,14 +68,14 @@ def by_key(
 def replacing(target: Target, selection: Selection, *, at_once: bool) -> tuple[str, ...]:
     """Return the statements that replace all rows of a condition: one commit, or a DELETE and an INSERT."""
     if at_once:
-        names = ", ".join(map(identifier, target.columns))
+        names = listed(map(identifier, target.columns))
         rows = f"SELECT {names}\nFROM {target.earlier}\nWHERE {selection.plain}"
         return (f"INSERT INTO {target.table}\nREPLACE WHERE {selection.plain}\n{rows}",)
     return f"DELETE FROM {target.table}\nWHERE {selection.plain}", _insert(target, selection.plain)
 
 
 def _insert(target: Target, condition: str) -> str:
-    names = ", ".join(map(identifier, target.columns))
+    names = listed(map(identifier, target.columns))
     return f"INSERT INTO {target.table} ({names})\nSELECT {names}\nFROM {target.earlier}\nWHERE {condition}"
 
 
@@ -84,7 +84,7 @@ def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_ke
     keys = list(map(identifier, key))
     rest = [column for column in columns if column not in keys]
     # A list of keys restricts the rows that are read; a condition may hold for one of the two versions of a row.
-    source = f"SELECT {', '.join(columns)}\n  FROM {target.earlier}" + (
+    source = f"SELECT {listed(columns)}\n  FROM {target.earlier}" + (
         f"\n  WHERE {selection.plain}" if names_keys else ""
     )
     matched = "" if names_keys else f" AND (({selection.of_target}) OR ({selection.of_source}))"
@@ -92,14 +92,14 @@ def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_ke
     lines = [
         f"MERGE INTO {target.table} AS {CURRENT}",
         f"USING (\n  {source}\n) AS {EARLIER}",
-        "ON " + " AND ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in keys),
+        "ON " + "\n  AND ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in keys),
     ]
     if rest:
-        sets = ", ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in rest)
-        lines.append(f"WHEN MATCHED{matched} THEN UPDATE SET {sets}")
-    values = ", ".join(f"{EARLIER}.{name}" for name in columns)
-    lines.append(f"WHEN NOT MATCHED{new} THEN INSERT ({', '.join(columns)}) VALUES ({values})")
-    lines.append(f"WHEN NOT MATCHED BY SOURCE AND ({selection.of_target}) THEN DELETE")
+        sets = listed(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in rest)
+        lines.append(f"WHEN MATCHED{matched} THEN UPDATE SET\n    {sets}")
+    values = listed(f"{EARLIER}.{name}" for name in columns)
+    lines.append(f"WHEN NOT MATCHED{new} THEN INSERT\n    ({listed(columns)})\n  VALUES\n    ({values})")
+    lines.append(f"WHEN NOT MATCHED BY SOURCE AND (\n    {selection.of_target}\n  ) THEN DELETE")
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """Repair plans: which statement, with how many rows, and what is refused. Connectors run them in tests/oracles."""
 
+import html
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -64,10 +65,28 @@ def test_a_statement_does_no_more_than_it_has_to(orders, where, begin):
 def test_without_a_key_all_rows_that_match_are_replaced_in_one_commit(orders):
     plan = orders.repair(1, "amount < 0 OR name = 'O''Hara'")
 
-    assert "REPLACE WHERE (`amount` < CAST('0.0' AS DOUBLE) OR `name` = CAST(X'4F2748617261' AS STRING))" in (
+    assert "REPLACE WHERE (`amount` < CAST('0.0' AS DOUBLE)\n    OR `name` = CAST(X'4F2748617261' AS STRING))" in (
         plan.statement
     )
     assert "There is no key" in repr(plan)
+
+
+def test_a_page_never_shows_a_part_of_a_statement(tmp_path):
+    fields = [("id", "long"), *((f"column_{number}", "string") for number in range(60))]
+    rows = [(number, *["x"] * 60) for number in range(300)]
+    table = grown(tmp_path, rows, [(number, *["y"] * 60) for number in range(300)], fields=fields)
+
+    plan = table.repair(1, "id >= 0", key="id", name="orders")
+
+    assert html.escape(plan.statement, quote=True) in plan._repr_mimebundle_()["text/html"]
+    assert plan.statement in repr(plan)
+
+
+def test_a_statement_in_which_a_wrapped_line_would_break_a_name_is_not_drawn(orders):
+    plan = orders.repair(1, name="lake.shop.`" + "a b" * 50 + "`")
+
+    assert "Copy it from .statement." in repr(plan)
+    assert plan.statement not in repr(plan)
 
 
 def test_nothing_is_written_where_nothing_differs(orders):
