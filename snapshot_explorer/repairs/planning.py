@@ -223,8 +223,9 @@ def _row_statements(
     written = statements.replacing(target, selection, at_once=syntax.replaces_rows_at_once)
     several = "These are two commits: between them the rows are missing. Run both." if len(written) > 1 else ""
     all_rows = (
-        "There is no key: the rows that match now are deleted, and those that matched then are inserted. A row that "
-        "matched only then is there twice afterwards, once as it is now."
+        "There is no key: the rows that match now are deleted, and those that matched then are inserted. Afterwards a "
+        "row that matches only now is gone, and one that matched only then is there twice, once as it is now: name a "
+        "key where there is one."
     )
     return written, (all_rows, several) if several else (all_rows,)
 
