@@ -224,7 +224,11 @@ def run(names, *, kinds=KINDS, sample=None, seed=0, seconds=None, call=""):
     folders = fault_search.tables()
     with registered():
         for name in names:
-            table = DamagedTables(name, folders[name])
+            try:
+                table = DamagedTables(name, folders[name])
+            except SnapshotExplorerError:
+                counts["refused tables"] += 1
+                continue
             calls = [one for one in table.bench.calls if re.search(call, one)]
             cases = [(one, other) for one in table.damages() if one.kind in kinds for other in calls]
             if sample is not None:

@@ -419,7 +419,11 @@ def run(names, choice, *, seconds=None):
     folders = tables()
     with registered():
         for name in names:
-            bench = Bench(name, folders[name])
+            try:
+                bench = Bench(name, folders[name])
+            except SnapshotExplorerError:
+                counts["refused tables"] += 1
+                continue
             counts["tables"] += 1
             counts["calls"] += len(bench.calls)
             for case in choice.of(bench):
