@@ -110,7 +110,6 @@ _ON_COLUMNS: Mapping[str, Callable[[Any], object]] = {
     "history": lambda table: table.history(),
     "3 rows": lambda table: table.current.to_arrow(limit=3),
     "rows": lambda table: table.current.to_arrow(),
-    "profile": lambda table: table.profile(),
     "profile over versions": lambda table: table.profile_over(),
     "anomalies": lambda table: table.anomalies(),
     "compare": _compared,
