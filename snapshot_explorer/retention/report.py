@@ -40,12 +40,13 @@ class Retention:
 
     def __init__(self, name: str, expiry: Expiry, *, gaps: Sequence[Gap] = (), is_default: bool = False) -> None:
         """Create a report. Use `Table.retention` to get one."""
-        self._gap_notes = gaps_note(gaps, CHANGED_BY_NEXT)
         self._name = name
         self._expiry = expiry
         self._is_default = is_default
         self.commands: tuple[tuple[str, str], ...] = expiry.commands
         """Pairs of engine and command, which this package never runs; none for a table without versions."""
+        self.notes: tuple[str, ...] = (*expiry.notes, *gaps_note(gaps, CHANGED_BY_NEXT))
+        """What the report could not take into account, such as missing versions, as sentences."""
 
     @cached_property
     def versions(self) -> Frame:
@@ -115,7 +116,7 @@ class Retention:
         noted = [row for row in self._expiry.holders.to_pylist() if row["note"]]
         parts += [Line(f"{row['holder'].capitalize()} {row['name']}: {row['note']}.") for row in noted]
         parts += self._commands_drawn()
-        parts += [Line(note) for note in (*self._expiry.notes, *self._gap_notes)]
+        parts += [Line(note) for note in self.notes]
         return Drawing(title=f"Retention of {self._name}, dry run: what would be deleted", parts=tuple(parts))
 
     def __repr__(self) -> str:

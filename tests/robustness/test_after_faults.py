@@ -159,6 +159,26 @@ def test_a_listing_of_schemas_that_lacks_one_which_was_read_is_refused(stored):
         table.current.plan()
 
 
+def test_a_listing_of_schemas_that_lacks_the_snapshots_own_is_refused_before_rows(stored):
+    def refused(table):
+        with pytest.raises(errors.UnsupportedFeatureError, match="primary branch"):
+            table.inspect("audit_log")
+
+    store = stored("paimon/primary_branch")
+    table = _plant(store, "list halved", "list .*[^-/]/schema$", refused)
+
+    with pytest.raises(errors.StorageError, match="ends at schema 0, but schema 1 exists: the listing is incomplete"):
+        table.inspect("audit_log")
+
+
+def test_the_system_table_of_snapshots_does_not_end_before_the_newest(stored):
+    store = stored("paimon/first_row_ignore_delete")
+    table = _plant(store, "missing", "read .*/snapshot-6$", lambda one: one.inspect("snapshots"), lasts=True, nth=-1)
+
+    with pytest.raises(errors.StorageError, match="snapshot-6 .* vanished while it was read"):
+        table.inspect("snapshots")
+
+
 @pytest.mark.parametrize("kind", ["list emptied", "list halved", "list without its newest"])
 def test_retention_lacks_no_snapshot_whichever_listing_is_incomplete(stored, kind):
     store = stored("paimon/dv_append")

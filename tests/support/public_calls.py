@@ -86,7 +86,7 @@ def _part(found, name):
 
 
 _COMPARED = ("summary", "commits", "schema", "properties", "partitions", "files", "proven")
-_FREED = ("versions", "lost", "freed", "holders", "freed_files", "freed_bytes")
+_FREED = ("versions", "lost", "freed", "holders", "freed_files", "freed_bytes", "notes")
 _CHECKED = ("findings", "partitions", "levels", "manifests", "verdict")
 PARTS = {
     Table: lambda found: (found.path, found.format, found.current),

@@ -80,7 +80,7 @@ def plan(
     Args:
         plan_branch: Returns the plan of a version of one branch, given the branch's schemas.
     """
-    link = fallback_link(here)
+    link = fallback_link(here, snapshot.schema_id)
     schemas = here.schemas.without(OPTIONS)
     if link is None:
         return plan_branch(schemas, snapshot)
@@ -109,12 +109,15 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
         raise refusal(features.EMPTY_BRANCH, root=storage.root, branch=link.branch, option=link.option)
 
 
-def fallback_link(here: BranchReader) -> FallbackLink | None:
+def fallback_link(here: BranchReader, existing: int = 0) -> FallbackLink | None:
     """Return the other branch of a combined read, None if there is none. A fallback precedes a primary branch.
+
+    Args:
+        existing: As for `Schemas.newest`.
 
     Source: paimon FileStoreTableFactory.create.
     """
-    options = here.schemas.newest().options
+    options = here.schemas.newest(existing).options
     fallback, primary = (options.get(name, "").strip() for name in (FALLBACK, PRIMARY))
     name = fallback or primary
     if not name or name == (here.branch or MAIN):

@@ -111,7 +111,7 @@ def _of_commits(storage: Storage, layout: Layout, schemas: Schemas, unit: Paimon
 
 
 def _of_state(storage: Storage, schemas: Schemas, unit: PaimonManifestsTask) -> pa.Table:
-    snapshot, options = unit.snapshot, schemas.newest().options
+    snapshot, options = unit.snapshot, schemas.newest(unit.snapshot.schema_id).options
     schema = schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     entries, counts = read_listed(storage, snapshot, unit.listed, unit.list_path)
     old = sum(counts[: len(counts) - unit.own])

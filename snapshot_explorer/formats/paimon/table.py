@@ -139,14 +139,14 @@ class Paimon(TableFormat):
         snapshots = self._history.snapshots(versions)
         if not snapshots:
             return frames.COMMITS.empty_table()
-        tags, parts = self._storage.together(
+        (tags, are_all), parts = self._storage.together(
             self._history.tags_by_version,
             lambda: [
                 read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE])
                 for begin in range(0, len(snapshots), _AT_ONCE)
             ],
         )
-        return with_tags(pa.concat_tables(parts), tags)
+        return with_tags(pa.concat_tables(parts), tags, are_all=are_all)
 
     def commit_details(self, versions: Sequence[int]) -> pa.Table:
         return commit_details(self._history.snapshots(versions))

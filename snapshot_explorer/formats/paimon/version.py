@@ -96,7 +96,7 @@ class PaimonVersion(TableVersion):
     @cached_property
     def _newest_schema(self) -> PaimonSchema:
         """Return the newest schema of the branch, whose options apply to every version."""
-        return self._schemas.newest()
+        return self._schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
 
     @cached_property
     def _schema(self) -> PaimonSchema:
@@ -265,7 +265,8 @@ class PaimonVersion(TableVersion):
         """
         sides = [version._side for version in (self, other)]  # noqa: SLF001 - its own
         snapshots = [version._snapshot for version in (self, other)]  # noqa: SLF001
-        is_simple = sides[0].branch == sides[1].branch and fallback.fallback_link(sides[0]) is None
+        existing = max((snapshot.schema_id for snapshot in snapshots if snapshot is not None), default=0)
+        is_simple = sides[0].branch == sides[1].branch and fallback.fallback_link(sides[0], existing) is None
         has_predicate = any(predicate is not None for predicate in predicates)
         if None in snapshots or has_predicate or not is_simple:
             return super().plan_pair(other, predicates)

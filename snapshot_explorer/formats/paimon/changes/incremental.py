@@ -56,7 +56,7 @@ def changelog_splits(
     storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
 ) -> list[Split]:
     """Return splits of the changelog rows of a version, under its own schema, without files that cannot match."""
-    options = schemas.newest().options
+    options = schemas.newest(snapshot.schema_id).options
     if snapshot.changelog_manifest_list is None:
         producer = producer_of(options)
         why = (
@@ -85,7 +85,7 @@ def splits_between(
         mode: The mode; `auto` is changelog if the table has a changelog producer, otherwise delta.
         predicate: The condition on the rows. Files without matching rows are left out.
     """
-    schema = schemas.newest()
+    schema = schemas.newest(snapshots[-1].schema_id if snapshots else 0)
     if mode == "auto":
         mode = "delta" if producer_of(schema.options) == "none" else "changelog"
     match mode:
@@ -109,7 +109,7 @@ def _of_versions(
     """Return splits of the files in the delta or changelog lists of versions: by version, then by bucket."""
     if not snapshots:
         return []
-    options = schemas.newest().options
+    options = schemas.newest(snapshots[-1].schema_id).options
     _check_schema(schema, options, snapshots[0].id)
     changes = read_changes(storage, snapshots, kind, keep=manifests_with(schema, predicate))
     for snapshot, known in zip(snapshots, changes.known, strict=True):
@@ -210,7 +210,7 @@ def _differences(
     other files of each version are merged by the table's rules. Files without a key that matches the condition are
     left out.
     """
-    schema = schemas.newest()
+    schema = schemas.newest(last.schema_id)
     options = schema.options
     check_table(schema, options, last.id)
     _check_schema(schema, options, last.id)
@@ -259,7 +259,8 @@ def _batch_state(
     storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
 ) -> _BatchState:
     """Return the files and deletion vectors of a batch read of a version."""
-    schema, options = schemas.by_id([snapshot.schema_id])[snapshot.schema_id], schemas.newest().options
+    schema, newest = schemas.with_newest(snapshot.schema_id)
+    options = newest.options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))
     if schema.primary_keys and pc.any(pc.less(state.entries.column("bucket"), 0), min_count=0).as_py():
         raise refusal(features.DIFFERENCE_OF_POSTPONED_BUCKETS, version=snapshot.id)

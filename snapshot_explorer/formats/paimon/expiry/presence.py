@@ -149,7 +149,7 @@ def _check_indexes(
     """Return for versions what is wrong with the index manifest, with index files, and which were not looked for."""
     names = {snapshot.index_manifest or "": snapshot.path for snapshot in snapshots}
     indexes, damage = _read_indexes(storage, names)
-    newest = schemas.newest() if indexes else None
+    newest = schemas.newest(max(snapshot.schema_id for snapshot in snapshots)) if indexes else None
     files: dict[str, dict[str, int | None]] = {
         name: {vector.path: vector.file_bytes for vector in vectors_in(storage, rows, newest, newest.options).values()}
         for name, rows in indexes.items()

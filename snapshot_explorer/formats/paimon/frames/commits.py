@@ -124,10 +124,12 @@ def commit_details(snapshots: Sequence[PaimonSnapshot]) -> pa.Table:
     return pa.table([list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []], schema=schema)
 
 
-def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]]) -> pa.Table:
-    """Return COMMITS with the tags of each version."""
+def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: bool) -> pa.Table:
+    """Return COMMITS with the known tags of each version; null where an unreadable tag may be the only one."""
     index = frames.COMMITS.get_field_index("tags")
-    names = [list(tags.get(version, ())) for version in commits.column("version").to_pylist()]
+    unknown: list[str] | None = [] if are_all else None
+    versions = commits.column("version").to_pylist()
+    names = [list(tags[version]) if version in tags else unknown for version in versions]
     return commits.set_column(index, frames.COMMITS.field(index), pa.array(names, frames.COMMITS.field(index).type))
 
 

@@ -32,6 +32,11 @@ def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Ta
             "the listing is incomplete. Try again."
         )
     found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
+    if newest is not None and found[numbers.index(newest)] is None:
+        raise StorageError(
+            f"{layout.numbered('snapshot', newest)} in {storage.root}, the newest snapshot, vanished while it was "
+            "read: it was rolled back or deleted. Try again."
+        )
     return _rows("snapshots", [_snapshot(item) for item in found if item])
 
 

@@ -36,7 +36,7 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: PaimonS
 
     Source: paimon docs, "System Tables"; paimon AuditLogTable, BinlogTable, ReadOptimizedTable, RowTrackingTable.
     """
-    newest = schemas.newest()
+    newest = schemas.newest(0 if snapshot is None else snapshot.schema_id)
     schema = newest if snapshot is None else schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     columns = _columns(name, schema, newest)
     if snapshot is None:

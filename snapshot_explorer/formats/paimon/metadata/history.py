@@ -324,13 +324,14 @@ class PaimonHistory:
                 tags[name] = tag
         return tags, damaged
 
-    def tags_by_version(self) -> Mapping[int, Sequence[str]]:
-        """Return the names of the tags on each version. Unreadable tags are skipped with a warning."""
+    def tags_by_version(self) -> tuple[Mapping[int, Sequence[str]], bool]:
+        """Return the names of the tags on each version, and whether these are all: unreadable ones raise a warning."""
         names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
+        tags, damaged = self._read_tags(names)
         tagged: dict[int, list[str]] = {}
-        for name, tag in self._read_tags(names)[0].items():
+        for name, tag in tags.items():
             tagged.setdefault(tag.id, []).append(name)
-        return tagged
+        return tagged, not damaged
 
     @staticmethod
     def _tag_names(files: Sequence[str]) -> list[str]:

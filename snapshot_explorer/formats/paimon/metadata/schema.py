@@ -217,20 +217,35 @@ class Schemas:
         result._known, result._lock = self._known, self._lock
         return result
 
-    def newest(self) -> PaimonSchema:
+    def newest(self, existing: int = 0) -> PaimonSchema:
         """Return the newest schema, whose options apply to every version. One listing, one small file; once if pinned.
+
+        Args:
+            existing: The id of a schema that exists, such as a snapshot's. A listing that ends before it is incomplete.
+
+        Raises:
+            StorageError: The listing is incomplete.
 
         Source: paimon docs, "Schema"; paimon SchemaManager.latest.
         """
-        return self._without_hidden(self._newest) if self._newest else self._with_number(self._newest_number())
+        if self._newest:
+            return self._without_hidden(self._newest)
+        return self._with_number(self._newest_number(), existing)
 
     @property
     def known_newest(self) -> PaimonSchema | None:
         """Return the newest schema if it is pinned and was read; otherwise None. Reads nothing."""
         return self._without_hidden(self._newest) if self._newest else None
 
-    def _with_number(self, number: int) -> PaimonSchema:
-        """Return the newest schema, given its id."""
+    def _with_number(self, number: int, existing: int) -> PaimonSchema:
+        """Return the newest schema, given its id in a listing."""
+        with self._lock:
+            existing = max(existing, max(self._known, default=0))
+        if existing > number:
+            raise StorageError(
+                f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema {number}, but "
+                f"schema {existing} exists: the listing is incomplete. Try again."
+            )
         schema = self.by_id([number])[number]
         kind = schema.options.get("type", "table")
         if kind not in _TYPES:
@@ -250,7 +265,7 @@ class Schemas:
         if self._newest is not None:
             return self.by_id([number])[number], self.newest()
         result, newest = self._storage.together(lambda: self.by_id([number])[number], self._newest_number)
-        return result, self._with_number(newest)
+        return result, self._with_number(newest, number)
 
     def is_read(self, number: int) -> bool:
         """Return whether a schema was read."""
@@ -264,19 +279,11 @@ class Schemas:
         return known or self.with_newest(number)[0]
 
     def _newest_number(self) -> int:
-        with self._lock:
-            read = max(self._known, default=0)
         numbers = self._ids()
         if not numbers:
             raise TableNotFoundError(
                 f"{self._storage.root} has no schema file in {self._layout.folder('schema')}/, so it is not a readable "
                 "Paimon table. Check the path; if the folder was copied, copy it whole."
-            )
-        if read > max(numbers):
-            raise StorageError(
-                f"The listing of {self._layout.folder('schema')} in {self._storage.root} ends at schema "
-                f"{max(numbers)}, but schema {read} was read before: the listing is incomplete. "
-                "Try again."
             )
         return max(numbers)
 
