@@ -45,6 +45,7 @@ UNRECORDED = {
     r"(^|/)(LATEST|EARLIEST|version-hint\.text)$": "a hint, which may be wrong",
     r"(^|/)(tag/tag-|consumer/|statistics/)": "its name says nothing about its content",
     r"/\.commits_\.archive\.|/history/(manifest_\d+|_version_)$": "nothing names the content of Hudi's archive",
+    r"\.hoodie/(timeline/)?[\d_]+\.(commit|deltacommit|replacecommit)$": "nothing names the content of a commit",
     r"\.(savepoint|clean|rollback|inflight|requested)$|hoodie\.properties": "its name says nothing about its content",
     r"(^|/)manifest/index-manifest-": "snapshots record the name of an index manifest alone",
     r"metadata\.json(\.gz)?$|\.gz\.metadata\.json$": "nothing names the content of a metadata file",
@@ -60,6 +61,7 @@ SAME_SIZE = {
 _CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
 """A checkpoint that cannot be read, or has 0 bytes, is ignored, as Delta does: the answer is that without it."""
 _LISTS = re.compile(r"(^|/)manifest/manifest-list-")
+_HUDI_ARCHIVE = re.compile(r"/\.commits_\.archive\.")
 _CUT = re.compile(r"[\w./=-]{20,}(?=…)")
 """Paths that are cut short where they are drawn."""
 _UNKNOWN = (None, "None", "other", "'other'", "{}", "'{}'", "'no'")
@@ -227,6 +229,8 @@ def reason_of(damage, store, call):
     """Return why nothing recorded tells a replacement; None where something does."""
     if call.startswith("retention") and damage.path.endswith(".bin"):
         return "what would be freed is the size of the file in the storage, which Delta does not record"
+    if damage.kind == "emptied" and _HUDI_ARCHIVE.search(damage.path):
+        return "the newest file of Hudi's archive is empty until a writer fills it"
     if not damage.kind.startswith("another"):
         return None
     if _LISTS.search(damage.path) and not any(b"ManifestListSize" in content for content in store.files.values()):

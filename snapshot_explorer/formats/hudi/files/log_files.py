@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.avro import columns as avro_columns
 from snapshot_explorer.formats.avro import records as avro_records
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError
@@ -69,6 +69,9 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
     Args:
         files: The files, in order.
         fields: The columns. Those that a block lacks are null.
+
+    Raises:
+        CorruptTableError: A file has another size than recorded, or no block of a commit that wrote to it.
     """
     items: list[tuple[str, LogItem]] = []
     shapes: dict[bytes, Shape] = {}
@@ -79,14 +82,21 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
         if file.may_have_grown and recorded is not None:
             recorded = max(recorded, len(content))
         check_size(f"The log file {file.path}", len(content), recorded, by="its commit")
+        missing = set(file.commits)
         for block in blocks(content, file.path):
             instant = block.header.get(log_format.INSTANT, "")
+            missing.discard(int(instant) if instant.isascii() and instant.isdigit() else 0)
             if block.type == log_format.COMMAND:
                 if block.header.get(log_format.COMMAND_TYPE, _ROLLBACK) == _ROLLBACK:
                     target = block.header.get(log_format.TARGET_INSTANT)
                     items = [item for item in items if item[0] != target]
             elif _counts(instant, file):
                 items.append((instant, _item(storage, block, file.path, fields, shapes)))
+        if missing:
+            raise CorruptTableError(
+                f"The log file {file.path} contains no intact block of the commit {min(missing)}, which wrote to it. "
+                "It was cut short or replaced; compare it with a copy of the table, or choose another version."
+            )
     return [item for _, item in items]
 
 

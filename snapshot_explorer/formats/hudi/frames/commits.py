@@ -31,11 +31,15 @@ _KINDS: Mapping[str, Kind] = {
     "BUCKET_RESCALE": "maintenance",
 }
 
+_UNKNOWN = dict.fromkeys(f"{side}_{what}" for side in ("added", "removed") for what in ("files", "rows", "bytes"))
+"""The counts of a commit whose file is empty."""
+
 
 def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Table:
     """Return the COMMITS frame, in the order of the versions. Reads the metadata of all commits.
 
-    Counts of rows are null where log files are concerned: their records are changes.
+    Counts of rows are null where log files are concerned: their records are changes. All counts of a commit whose file
+    is empty are null.
     """
     state = source.state
     raws = source.raws(versions)
@@ -51,20 +55,26 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
                 "version": version,
                 "committed_at": time,
                 "kind": kind_of(commit, instant.action),
-                "operation": commit.operation or instant.action,
+                "operation": None if commit.is_empty else commit.operation or instant.action,
                 "identifier": _identifier(instant.text, instant.completion, instant.action),
-                "added_files": len(added),
-                "removed_files": len(removed),
-                "added_rows": _rows(added),
-                "removed_rows": _removed_rows(added, removed),
-                "added_bytes": _bytes(added),
-                "removed_bytes": _bytes(removed),
+                **(_UNKNOWN if commit.is_empty else _counts(added, removed)),
                 "total_rows": totals[version] if is_known else None,
                 "tags": list(tags.get(version, ())),
                 "details": details(raw),
             }
         )
     return pa.Table.from_pylist(rows, frames.COMMITS)
+
+
+def _counts(added: Sequence[StoredFile], removed: Sequence[StoredFile]) -> dict[str, int | None]:
+    return {
+        "added_files": len(added),
+        "removed_files": len(removed),
+        "added_rows": _rows(added),
+        "removed_rows": _removed_rows(added, removed),
+        "added_bytes": _bytes(added),
+        "removed_bytes": _bytes(removed),
+    }
 
 
 def kind_of(commit: CommitMetadata, action: str) -> Kind:

@@ -145,8 +145,8 @@ def _cleans(source: HudiSource) -> Iterator[Mapping[str, Any]]:
             "state": instant.state,
             "earliest_retained": raw.get("earliestCommitToRetain") or None,
             "deleted_files": raw.get("totalFilesDeleted"),
-            "policies": sorted({str(item.get("policy")) for item in partitions.values()}),
-            "details": details(raw),
+            "policies": sorted({str(item.get("policy")) for item in partitions.values()}) if raw else None,
+            "details": details(raw) if raw else None,
         }
 
 
@@ -157,8 +157,8 @@ def _rollbacks(source: HudiSource) -> Iterator[Mapping[str, Any]]:
         yield {
             "instant": instant.text,
             "action": instant.action,
-            "removed": [str(item.get("commitTime")) for item in removed],
-            "details": details(raw),
+            "removed": [str(item.get("commitTime")) for item in removed] if raw else None,
+            "details": details(raw) if raw else None,
         }
 
 

@@ -61,6 +61,8 @@ class CommitMetadata:
     """What the writer recorded beside, such as the schema."""
     is_compaction: bool
     """Whether it compacted log files."""
+    is_empty: bool
+    """Whether nothing was recorded. Such a commit wrote no files, but what it was is unknown."""
 
     @property
     def schema(self) -> str | None:
@@ -103,6 +105,7 @@ def parse_commit(raw: Mapping[str, Any], path: str) -> CommitMetadata:
             operation=None if operation in (None, "", "UNKNOWN") else str(operation),
             extra={str(name): str(value) for name, value in (raw.get("extraMetadata") or {}).items()},
             is_compaction=raw.get("compacted") is True,
+            is_empty=not raw,
         )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error

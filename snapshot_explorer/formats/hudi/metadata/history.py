@@ -3,7 +3,7 @@
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from snapshot_explorer.formats.hudi.metadata.file_groups import (
     stored_files,
 )
 from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
-from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, read_config
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, TableConfig, read_config
 from snapshot_explorer.formats.hudi.metadata.timeline import (
     Instant,
     Timeline,
@@ -106,6 +106,7 @@ class HudiSource:
         self.archive_listing = archived
         self.reader = reader
         self._lock = threading.RLock()
+        self._state: FileStates | None = None
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -138,7 +139,13 @@ class HudiSource:
         texts: set[str] = set()
         for instant in self.timeline.of_action("restore"):
             if instant.state == "completed":
-                texts.update(str(item["commitTime"]) for item in self.record(instant).get("restoreInstantInfo") or ())
+                raw = self.record(instant)
+                if not raw:
+                    raise CorruptTableError(
+                        f"{instant.path} is empty, so it is unknown which commits in the archive the restore removed. "
+                        "Compare it with a copy of the table."
+                    )
+                texts.update(str(item["commitTime"]) for item in raw.get("restoreInstantInfo") or ())
         return frozenset(texts)
 
     def instant(self, version: int) -> Instant:
@@ -235,10 +242,14 @@ class HudiSource:
     def state(self) -> FileStates:
         """The files of all versions. Reads the metadata of all commits."""
         with self._lock:
-            return self._state
+            if self._state is not None:
+                return self._state
+            state = self._read_state()
+            # A folder whose listing was empty may not have been: the state is not kept.
+            self._state = None if state.is_cut and self.reader.listed is None else state
+            return state
 
-    @cached_property
-    def _state(self) -> FileStates:
+    def _read_state(self) -> FileStates:
         commits = self.commits(self.versions)
         self._check_empty(commits)
         start = self.versions[0] if self.versions else 0
@@ -266,6 +277,17 @@ class HudiSource:
             instant = self.instant(version)
             if not commit.stats and not commit.replaced and instant.text in followed:
                 raise _emptied(instant, "later commits follow files that it wrote")
+        empty = [version for version, commit in commits.items() if commit.is_empty]
+        if empty:
+            self._check_unnamed(empty, {stat.path for commit in commits.values() for stat in commit.stats})
+
+    def _check_unnamed(self, empty: Sequence[int], named: Collection[str]) -> None:
+        """Raise if there are files that a commit without metadata may have written. Lists all partitions."""
+        for file in self._list_before(empty[-1] + 1)[0]:
+            by_commit = not file.is_log or self.config.names_logs_by_commit
+            writers = [version for version in empty if version == file.instant or not by_commit]
+            if file.path not in named and writers:
+                raise _emptied(self.instant(writers[-1]), f"{file.path} exists, and no other commit names it")
 
     def _completions(self) -> dict[int, int]:
         if not self.config.has_completion_times:
@@ -285,16 +307,25 @@ class HudiSource:
         removals = tuple((one.text, one.state) for one in self.timeline.of_action(*_REMOVING))
         known = self.reader.listed
         if known is None or known[:2] != (start, removals):
-            known = self.reader.listed = (start, removals, self._list_before(start))
+            files, has_empty_folders = self._list_before(start)
+            known = (start, removals, files)
+            self.reader.listed = None if has_empty_folders else known
         return known[2]
 
-    def _list_before(self, start: int) -> list[ListedFile]:
-        """List all partitions, level by level."""
+    def _list_before(self, start: int) -> tuple[list[ListedFile], bool]:
+        """List all partitions, level by level. Return the files, and whether a folder was empty."""
         files: list[ListedFile] = []
+        has_empty_folders = False
         level = [""]
         for _ in range(_DEEPEST):
             below: list[str] = []
             for folder, entries in zip(level, self.storage.list_many(level), strict=True):
+                if not entries and not folder:
+                    raise StorageError(
+                        f"The listing of {self.storage.root} is empty, although its folder {FOLDER} exists: it "
+                        "is incomplete. Try again."
+                    )
+                has_empty_folders |= not entries
                 for entry in entries:
                     if entry.is_folder:
                         if not entry.name.startswith("."):
@@ -306,7 +337,7 @@ class HudiSource:
             if not below:
                 break
             level = below
-        return files
+        return files, has_empty_folders
 
 
 def _listed_file(folder: str, name: str, size_bytes: int | None) -> ListedFile | None:
