@@ -306,6 +306,13 @@ def test_expiry_over_a_gap_is_refused(written):
     assert lost(retention(table, keep="0d", keep_last=8)) == [1, 2]
 
 
+def test_a_version_that_is_missing_is_noted_where_nothing_expires(written):
+    table = written()
+    table.remove("snapshot/snapshot-4")
+
+    assert any(note.startswith("Version 4 is missing") for note in retention(table, keep="1000d").notes)
+
+
 def test_expiry_begins_where_the_hint_says(written):
     table = written()
     table.write("snapshot/EARLIEST", b"4")

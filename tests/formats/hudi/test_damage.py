@@ -1,5 +1,6 @@
 """Damaged and copied files of a Hudi table's timeline are named, not read as commits that wrote nothing."""
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import CorruptTableError, StorageError, TableNotFoundError
+from tests.support.faults import Fault, Request, Store, registered
+from tests.support.public_calls import opened
 
 DATA = Path(__file__).parents[2] / "data" / "hudi"
 
@@ -101,3 +104,61 @@ def test_a_version_that_was_rolled_back_may_be_gone(rides):
     table.update()
 
     assert table.current.version == 20261110220002049
+
+
+def without_earlier_states(table, version):
+    for path in (table / ".hoodie" / "timeline").glob(f"{version}.*"):
+        path.unlink()
+
+
+def test_an_emptied_commit_is_refused_while_files_that_it_wrote_exist(rides):
+    path = commit(rides, 20261112220000116)
+    path.write_bytes(b"")
+    without_earlier_states(rides, 20261112220000116)
+
+    with pytest.raises(CorruptTableError, match=rf"{path.name} names no files, but .*20261112220000116.* exists, and"):
+        open_table(rides).current.to_arrow()
+
+
+def test_an_empty_commit_without_files_counts_nothing_and_leaves_the_rows(rides):
+    before = open_table(rides).current.to_arrow()
+    (rides / ".hoodie" / "timeline" / "20261113000000000_20261113000001000.deltacommit").write_bytes(b"")
+
+    table = open_table(rides)
+    row = table.history(limit=1).to_arrow().to_pylist()[0]
+
+    assert table.current.version == 20261113000000000
+    assert table.current.to_arrow().equals(before)
+    assert (row["kind"], row["operation"], row["added_files"], row["added_rows"]) == ("other", None, None, None)
+
+
+def test_what_an_emptied_clean_did_is_unknown(tmp_path):
+    table = Path(shutil.copytree(DATA / "v9_cow_archived", tmp_path / "table"))
+    path = max((table / ".hoodie" / "timeline").glob("*.clean"))
+    path.write_bytes(b"")
+
+    row = open_table(table).inspect("cleans").to_arrow().to_pylist()[-1]
+
+    assert row["state"] == "completed"
+    assert (row["policies"], row["deleted_files"], row["details"]) == (None, None, None)
+
+
+def test_a_log_file_in_place_of_another_is_refused_where_only_changes_are_read(tmp_path):
+    table = Path(shutil.copytree(DATA / "v6_mor_compaction_run", tmp_path / "table"))
+    target = next((table / "p=y").glob(".*20261123035908466.log.1_1-715-708"))
+    source = next((table / "p=x").glob(".*20261123035857252.log.1_0-650-640"))
+    shutil.copyfile(source, target)
+
+    with pytest.raises(CorruptTableError, match="contains no intact block of the commit"):
+        for first, last in itertools.pairwise(open_table(table).versions()):
+            open_table(table).row_changes(first, last, mode="diff")
+
+
+def test_a_table_whose_folder_is_shown_empty_is_refused():
+    with registered():
+        store = Store(DATA / "archive_deleted", "archive_deleted")
+        table = opened(store)
+        store.heed(Fault("missing", Request("list", store.root, 0), lasts=True))
+
+        with pytest.raises(StorageError, match="is empty, although its folder .hoodie exists"):
+            table.current.to_arrow()
