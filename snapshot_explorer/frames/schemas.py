@@ -52,7 +52,7 @@ COMMITS = pa.schema(
         _column("removed_bytes", pa.int64(), "size of the removed files", "bytes"),
         _column("total_rows", pa.int64(), "rows in all live files, less those deleted by vectors", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
-        _column("tags", pa.list_(pa.string()), "tags on the version; null if a tag that cannot be read may be on it"),
+        _column("tags", pa.list_(pa.string()), "tags on the version"),
         _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
     ]
 )
