@@ -149,9 +149,10 @@ def test_a_log_file_in_place_of_another_is_refused_where_only_changes_are_read(t
     source = next((table / "p=x").glob(".*20261123035857252.log.1_0-650-640"))
     shutil.copyfile(source, target)
 
+    reader = open_table(table)
+    pairs = itertools.pairwise(reader.versions())
     with pytest.raises(CorruptTableError, match="contains no intact block of the commit"):
-        for first, last in itertools.pairwise(open_table(table).versions()):
-            open_table(table).row_changes(first, last, mode="diff")
+        _ = [reader.row_changes(first, last, mode="diff") for first, last in pairs]
 
 
 def test_a_table_whose_folder_is_shown_empty_is_refused():
