@@ -32,6 +32,7 @@ ValueType = Literal[
     "condition",
     "query",
     "types",
+    "user",
 ]
 """The type of a value, by which it is checked and completed."""
 

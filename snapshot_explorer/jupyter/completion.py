@@ -1,4 +1,4 @@
-"""Tab completion of `%snapshot` lines, from what is cached; the storage is not read."""
+"""Tab completion of `%snapshot` lines and of tables and snapshots in Python, from what is cached; reads no storage."""
 
 import os
 import re
@@ -26,6 +26,7 @@ from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
 from snapshot_explorer.visible import logger_of
@@ -41,6 +42,16 @@ _QUERY = re.compile(
     r"(?:sql\s+(?:(?:--engine|-o|--out)[\s=]+\S+\s+|(?:-y|--yes)\s+)*[\"']?)?(?P<query>(?:select|with|from|explain)\s.*)",
     re.DOTALL | re.IGNORECASE,
 )
+_ATTRIBUTE = re.compile(r"(?:.*[^\w.])?(?P<name>[^\W\d]\w*)\.(?P<typed>\w*)", re.DOTALL)
+_AT = re.compile(r"(?:.*[^\w.])?(?P<name>[^\W\d]\w*)\.at\((?P<quote>[\"']?)(?P<typed>[^\"'()]*)", re.DOTALL)
+_COLUMNS = re.compile(
+    r"(?:.*[^\w.])?(?P<name>[^\W\d]\w*)(?:\.at\([^()]*\)|\.current)?\.\w+\([^()]*columns\s*=\s*\["
+    r"(?:\s*(?:'[^']*'|\"[^\"]*\")\s*,)*\s*[\"'](?P<typed>[^\"']*)",
+    re.DOTALL,
+)
+"""A column that is typed in `orders.at(7).to_pandas(columns=["id", "na`."""
+_PLAIN_USER = re.compile(r"\w[\w.@+-]*(?: [\w.@+-]+)*")
+"""Names that can stand on a line, in quotes if they have blanks; a brace or a dollar would be expanded."""
 _BLANK = re.compile(r"\s")
 _MOST_LOGGED = 20
 """Failures of a session that are logged."""
@@ -62,7 +73,7 @@ class Suggestions:
 
 
 def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[CompletionContext], SimpleMatcherResult]:
-    """Return the matcher for IPython's completer: it alone answers on `%snapshot` lines where it has an answer.
+    """Return the matcher for IPython's completer. Where it has an answer, no other matcher runs, such as Jedi's.
 
     If this fails, it offers nothing, since IPython would print a traceback at each keystroke; the first failure of each
     kind is logged with its traceback.
@@ -72,7 +83,7 @@ def matcher(tables: OpenTables, variables: Mapping[str, object]) -> Callable[[Co
     def complete_snapshot_line(context: CompletionContext) -> SimpleMatcherResult:
         try:
             typed = context.text_until_cursor
-            found = _in_a_cell(context, tables) or suggestions(typed, tables, variables)
+            found = _in_a_cell(context, tables) or _in_python(typed, variables) or suggestions(typed, tables, variables)
         except Exception as error:
             found = Suggestions("", ())
             if (kind := (type(error), str(error))) not in failed and len(failed) < _MOST_LOGGED:
@@ -102,6 +113,41 @@ def _in_a_cell(context: CompletionContext, tables: OpenTables) -> Suggestions | 
         return None
     before = "\n".join([*lines[head + 1 : context.cursor_line], context.text_until_cursor])
     return _in_a_query(before, "\n".join(lines[head + 1 :]), tables)
+
+
+def _in_python(typed: str, variables: Mapping[str, object]) -> Suggestions | None:
+    """Return what may follow a variable that holds a table or a snapshot; None after anything else."""
+    if typed.lstrip().startswith(("%", "!")):
+        return None
+    for pattern in (_AT, _COLUMNS, _ATTRIBUTE):
+        found = pattern.fullmatch(typed)
+        target = variables.get(found["name"]) if found else None
+        # Proxies of other libraries may load what they stand for when their `__class__` is read.
+        if found is None or not issubclass(type(target), Table | Snapshot):
+            continue
+        if pattern is _ATTRIBUTE:
+            return _starting(found["typed"], _attributes(target, found["typed"]))
+        if pattern is _COLUMNS:
+            return _starting(found["typed"], [(name, "column") for name in _column_names(target)])
+        if isinstance(target, Table):
+            refs = _refs_of(target)
+            items = refs if found["quote"] else ((ref if ref.isdigit() else f'"{ref}"', kind) for ref, kind in refs)
+            return _starting(found["typed"], items)
+    return None
+
+
+def _attributes(target: object, typed: str) -> Iterator[tuple[str, str]]:
+    """Yield the public names of an object; the private ones once an underscore is typed. Evaluates no property."""
+    for name in dir(target):
+        if typed.startswith("_") or not name.startswith("_"):
+            yield name, "function" if callable(getattr(type(target), name, None)) else "property"
+
+
+def _column_names(target: object) -> Sequence[str]:
+    if isinstance(target, Table):
+        return target.cached.columns
+    schema = target.cached_schema() if isinstance(target, Snapshot) else None
+    return [column.name for column in schema.columns] if schema else ()
 
 
 def _in_a_query(before: str, whole: str, tables: OpenTables) -> Suggestions:
@@ -203,6 +249,8 @@ class _CursorPosition:
                 return _starting(typed, _times_of(table) if table else ())
             case "dict":
                 return _starting(typed, [(name, "dict") for name in dict_variables(self._variables)])
+            case "user":
+                return _starting(typed, _users_of(self._table(None)))
             case "inspection":
                 table = self._table(None)
                 known = table.inspections if table else ()
@@ -309,6 +357,14 @@ def _times_of(table: Table) -> Iterator[tuple[str, str]]:
     for row in rows:
         if row["committed_at"]:
             yield row["committed_at"].isoformat().replace("+00:00", "Z"), f"{row['version']} {row['kind']}"
+
+
+def _users_of(table: Table | None) -> Iterator[tuple[str, str]]:
+    """Yield the users of the commits that have been read, the most recent first."""
+    users = table.cached.commits.column("user").unique().to_pylist() if table else []
+    for user in users:
+        if user and _PLAIN_USER.fullmatch(user):
+            yield (f'"{user}"' if " " in user else user), "user"
 
 
 def _paths(typed: str) -> Suggestions:

@@ -106,6 +106,45 @@ def test_tags_tables_columns_kinds_and_engines_are_offered(orders, path):
     assert texts(orders, '%snapshot load --where "id > 3 and na') == ["me"]
 
 
+def test_members_of_tables_and_snapshots_are_offered_without_jedi(orders, monkeypatch):
+    orders["snap"] = orders["orders"].at(4)
+    monkeypatch.setattr(orders.ip.Completer, "_jedi_matches", lambda *_, **__: pytest.fail("Jedi ran"))
+
+    assert completed(orders, "orders.hist") == [("orders.history", "function")]
+    assert ("x = snap.to_pandas", "function") in completed(orders, "x = snap.")
+    assert texts(orders, "orders._repr_m") == ["imebundle_"]
+    assert not [text for text in texts(orders, "orders.") if text.startswith("_")]
+
+
+def test_versions_are_offered_as_the_argument_of_at(orders):
+    orders.ok("%snapshot log")
+
+    assert texts(orders, "orders.at(")[:2] == ['"latest"', "5"]
+    assert texts(orders, "x = orders.at('lat") == ["est", "est~1"]
+    assert texts(orders, "orders.at(4") == [""]
+
+
+def test_columns_are_offered_in_lists_of_columns(orders):
+    orders["snap"] = orders["orders"].at(4)
+    orders.ok("snap.schema")
+
+    assert texts(orders, "orders.at(4).to_pandas(columns=['") == ["id", "name"]
+    assert texts(orders, "orders.current.to_arrow(limit=3, columns=['id', 'na") == ["me"]
+    assert texts(orders, 'snap.to_pandas(columns=["i') == ["d"]
+
+
+def test_recorded_users_are_offered_to_the_filter(shell, memory_root):
+    table = DeltaTable(*memory_root)
+    table.commit(metadata())
+    for user in ("Ada B", "{secret}", "nightly"):
+        table.commit(info={"userName": user})
+    shell.ok(f"%snapshot open {table.url} as orders")
+    shell.ok("%snapshot log")
+
+    assert texts(shell, "%snapshot log --user ") == ["nightly", '"Ada B"']
+    assert texts(shell, "%snapshot log --user=ni") == ["ghtly"]
+
+
 def test_refs_of_a_named_table_and_of_ranges_are_offered(orders, memory_root):
     orders.ok("%snapshot log")
 

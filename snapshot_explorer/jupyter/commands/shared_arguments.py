@@ -30,7 +30,12 @@ COMMIT_FILTERS = (
     Option(
         flags=("--operation",), metavar="WORD", meaning="only commits with this operation of the writer, such as MERGE"
     ),
-    Option(flags=("--user",), metavar="TEXT", meaning="only commits of a user whose recorded name contains the text"),
+    Option(
+        flags=("--user",),
+        metavar="TEXT",
+        value_type="user",
+        meaning="only commits of a user whose recorded name contains the text",
+    ),
     Option(
         flags=("--since",),
         metavar="TIME",
