@@ -38,6 +38,7 @@ _MANIFEST_LIST = re.compile(r"(^|/)snap-[^/]*\.avro$")
 """The files of Iceberg that each describe one version."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|\d+")
 _PARTITIONS = re.compile(r"(^|/)[^/]+=[^/]*(?=/)")
+_HUDI_COMMIT = re.compile(r"\.hoodie/(timeline/)?[\d_]+\.(commit|deltacommit|replacecommit)$")
 UNRECORDED = {
     r"_delta_log/\d{20}\.json$": "nothing names the content of a commit",
     r"_delta_log/\d{20}\.crc$|_last_checkpoint$": "a hint, which may be wrong",
@@ -45,7 +46,7 @@ UNRECORDED = {
     r"(^|/)(LATEST|EARLIEST|version-hint\.text)$": "a hint, which may be wrong",
     r"(^|/)(tag/tag-|consumer/|statistics/)": "its name says nothing about its content",
     r"/\.commits_\.archive\.|/history/(manifest_\d+|_version_)$": "nothing names the content of Hudi's archive",
-    r"\.hoodie/(timeline/)?[\d_]+\.(commit|deltacommit|replacecommit)$": "nothing names the content of a commit",
+    _HUDI_COMMIT.pattern: "nothing names the content of a commit",
     r"\.(savepoint|clean|rollback|inflight|requested)$|hoodie\.properties": "its name says nothing about its content",
     r"(^|/)manifest/index-manifest-": "snapshots record the name of an index manifest alone",
     r"metadata\.json(\.gz)?$|\.gz\.metadata\.json$": "nothing names the content of a metadata file",
@@ -158,13 +159,17 @@ class DamagedTables:
             return Finding(self.name, call, damage, "foreign", fault_search._spot(error))
         if said:
             return Finding(self.name, call, damage, "unfounded", said[0])
-        if is_right(answer, truth, call) or self._is_without_checkpoint(answer, damage, call):
-            return None
-        if any(damage.path.startswith(name) and name not in repr(truth) for name in _CUT.findall(repr(answer))):
-            return None  # a picture that names the damaged file
-        if damage.kind == "removed" and self._lacks_only(answer, truth, call):
+        if self._is_right(answer, truth, damage, call):
             return None
         return Finding(self.name, call, damage, "wrong", fault_search._difference(truth, answer))
+
+    def _is_right(self, answer, truth, damage, call):
+        if is_right(answer, truth, call) or self._is_without_checkpoint(answer, damage, call):
+            return True
+        if damage.kind == "removed":
+            return self._lacks_only(answer, truth, call)
+        # Or it is a picture that names the damaged file.
+        return any(damage.path.startswith(name) and name not in repr(truth) for name in _CUT.findall(repr(answer)))
 
     def _is_without_checkpoint(self, answer, damage, call):
         checkpoint = _CHECKPOINT.search(damage.path)
@@ -229,6 +234,8 @@ def reason_of(damage, store, call):
     """Return why nothing recorded tells a replacement; None where something does."""
     if call.startswith("retention") and damage.path.endswith(".bin"):
         return "what would be freed is the size of the file in the storage, which Delta does not record"
+    if damage.kind == "emptied" and _HUDI_COMMIT.search(damage.path):
+        return "Hudi reads an empty file as a commit that wrote nothing, and no file of this commit exists"
     if damage.kind == "emptied" and _HUDI_ARCHIVE.search(damage.path):
         return "the newest file of Hudi's archive is empty until a writer fills it"
     if not damage.kind.startswith("another"):
