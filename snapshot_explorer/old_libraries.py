@@ -26,9 +26,9 @@ FLOORS = {
     "ipywidgets": "7.7",
     "numpy": "1.26",
     "orjson": "3.10",
-    "pandas": "2.1",
+    "pandas": "1.5",
     "plotly": "5.22",
-    "pyarrow": "18.1",
+    "pyarrow": "15.0",
 }
 """The oldest version of each required library, as in `pyproject.toml`."""
 SPARK_FLOORS = {"pyspark": "3.5"}
@@ -151,6 +151,13 @@ PYARROW_MAP_KEYS = OldLibraryCase(
     reproduction="import pyarrow; maps = pyarrow.array([[(1, 1)]], pyarrow.map_(pyarrow.int16(), pyarrow.int8())); "
     "cast = maps.cast(pyarrow.map_(pyarrow.int32(), pyarrow.int8())); pyarrow.concat_arrays([cast, cast])",
 )
+PYARROW_MAP_MASKS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="17.0",
+    problem="Maps cannot be built with a mask. The offsets of null maps are null, in every version.",
+    reproduction="import pyarrow; pyarrow.MapArray.from_arrays("
+    "pyarrow.array([0, 0]), [1][:0], [1][:0], mask=pyarrow.array([True]))",
+)
 PYARROW_MAPS_AS_DICTS = OldLibraryCase(
     library="pyarrow",
     fixed_in="20.0",
@@ -167,8 +174,16 @@ PYARROW_VARIANTS = OldLibraryCase(
     "0c250018086d6574616461746100150c2500180576616c7565001600190c00'); "
     "pq.read_metadata(pyarrow.BufferReader(b'PAR1' + footer + len(footer).to_bytes(4, 'little') + b'PAR1'))",
 )
+PYARROW_VIEWS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="16.0",
+    problem="There are no views of texts and no list views. Files whose Arrow schema has them cannot be opened, and are "
+    "refused.",
+    reproduction="import pyarrow; pyarrow.string_view(), pyarrow.binary_view(), pyarrow.ListViewArray",
+)
 PYARROW_NO_ROW_GROUPS = OldLibraryCase(
     library="pyarrow",
+    since="18.0",
     fixed_in="19.0",
     problem="Reading no row group of a parquet file fails. Such files are not read, in every version.",
     reproduction="import io, pyarrow, pyarrow.parquet as pq; out = io.BytesIO(); "
@@ -254,8 +269,10 @@ CASES = (
     PYARROW_CHUNKS,
     PYARROW_IF_ELSE,
     PYARROW_MAP_KEYS,
+    PYARROW_MAP_MASKS,
     PYARROW_MAPS_AS_DICTS,
     PYARROW_VARIANTS,
+    PYARROW_VIEWS,
     PYARROW_NO_ROW_GROUPS,
     PYARROW_ORC_STRIPES,
     PYARROW_ORC_TIMES,

@@ -148,7 +148,7 @@ def _indices(bounds: pa.StructType, wanted: pa.StructType, names: Sequence[str |
 
     Where a column had another type, nothing is known of it, not even its nulls: a cast may make more.
     """
-    if bounds == wanted and wanted.names == names:
+    if bounds == wanted and [field.name for field in wanted] == names:
         return list(range(len(names)))
     indices = [-1 if name is None else bounds.get_field_index(name) for name in names]
     return [

@@ -71,7 +71,7 @@ class _Parts:
         while self._part in {name.lower() for name in columns}:
             self._part += "_"
         self._lock = Lock()
-        self._rows: list[pa.RecordBatch] = []
+        self._rows: list[pa.Table] = []
         self._found: list[pa.Table] = []
         self._held = 0
 
@@ -79,7 +79,7 @@ class _Parts:
         def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
             number = pa.array(np.full(batch.num_rows, begin + order[0], np.int64))
             with self._lock:
-                self._rows.append(batch.append_column(self._part, number))
+                self._rows.append(pa.Table.from_batches([batch]).append_column(self._part, number))
                 self._held += batch.nbytes + number.nbytes
                 if self._held > _HELD_BYTES:
                     self._evaluate()
@@ -89,7 +89,7 @@ class _Parts:
 
     def _evaluate(self) -> None:
         if self._rows:
-            self._found.append(self._condition.of_parts(pa.Table.from_batches(self._rows), self._part))
+            self._found.append(self._condition.of_parts(pa.concat_tables(self._rows), self._part))
         self._rows, self._held = [], 0
 
     def table(self) -> pa.Table:

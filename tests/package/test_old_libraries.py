@@ -50,7 +50,7 @@ def test_a_case_is_above_the_floor_and_can_be_reproduced_where_it_applies(case):
 
 @pytest.mark.parametrize("code", ["import snapshot_explorer", "from snapshot_explorer import open_table"])
 def test_a_library_that_is_older_than_its_floor_is_named_at_import(tmp_path, code):
-    for name, version in (("pyarrow", "17.0.0"), ("duckdb", "1.0.0")):
+    for name, version in (("pyarrow", "14.0.1"), ("duckdb", "1.0.0")):
         (tmp_path / f"{name}-{version}.dist-info").mkdir()
         (tmp_path / f"{name}-{version}.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"
@@ -59,23 +59,23 @@ def test_a_library_that_is_older_than_its_floor_is_named_at_import(tmp_path, cod
 
     assert done.stderr.splitlines()[-1] == (
         "snapshot_explorer.errors.MissingDependencyError: snapshot_explorer does not work with this environment: "
-        "duckdb 1.0.0 is older than 1.1 and pyarrow 17.0.0 is older than 18.1. "
-        "Run: pip install 'duckdb>=1.1' 'pyarrow>=18.1'"
+        "duckdb 1.0.0 is older than 1.1 and pyarrow 14.0.1 is older than 15.0. "
+        "Run: pip install 'duckdb>=1.1' 'pyarrow>=15.0'"
     )
 
 
-@pytest.mark.parametrize("version", ["18.1", "18.1.0", "18.1.0+vendor", "18.2.dev3", "26"])
+@pytest.mark.parametrize("version", ["15.0", "15.0.2", "15.0.2+vendor", "15.1.dev3", "26"])
 def test_a_version_from_the_floor_on_is_accepted(installed, version):
     installed(pyarrow=version)
 
     old_libraries.check_floors()
 
 
-@pytest.mark.parametrize("version", ["18.0.9", "17", "18", "9.30"])
+@pytest.mark.parametrize("version", ["14.9.9", "14", "14.0", "9.30"])
 def test_a_version_below_the_floor_is_refused(installed, version):
     installed(pyarrow=version)
 
-    with pytest.raises(MissingDependencyError, match=re.escape(f"pyarrow {version} is older than 18.1")):
+    with pytest.raises(MissingDependencyError, match=re.escape(f"pyarrow {version} is older than 15.0")):
         old_libraries.check_floors()
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Places = npt.NDArray[np.int64]
 
@@ -134,7 +135,7 @@ def pair_type(dtype: pa.MapType) -> pa.StructType:
 
 
 def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: pa.Array | None) -> pa.MapArray:
-    """Return lists of records with `key` and `value` as maps.
+    """Return lists of records with `key` and `value` as maps. Lists that the mask makes null have no items.
 
     Raises:
         pa.ArrowInvalid: A key is null.
@@ -142,7 +143,9 @@ def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: p
     keys, items = pairs.flatten()
     if keys.null_count:
         raise pa.ArrowInvalid("a map has a null key")
-    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=mask)
+    if mask is not None:  # PYARROW_MAP_MASKS
+        offsets = pc.if_else(pa.concat_arrays([mask, pa.array([False])]), None, offsets)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted)
 
 
 def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
@@ -187,7 +187,6 @@ _INTEGERS: Mapping[str, Sequence[pa.DataType]] = {
     "integer": (*_SMALL, pa.uint8(), pa.uint16()),
     "long": (*_SMALL, pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
 }
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
 def _number(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
@@ -222,7 +221,7 @@ def _boolean(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) ->
 
 
 def _text(values: pa.Array, data_type: DeltaDataType, target: pa.DataType) -> pa.Array:
-    if not _is(values, *_TEXTS) and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+    if not _is(values, *TEXTS) and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _unsupported_type(values, data_type)
     return padded(values.cast(target), data_type)
 

@@ -403,7 +403,7 @@ def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
         if part is None or not pa.types.is_struct(part.type):
             result[name] = {}
             continue
-        names, arrays = part.type.names, part.flatten()
+        names, arrays = [field.name for field in part.type], part.flatten()
         result[name] = dict(zip(names, arrays, strict=True))
         for item, count in Counter(names).items() if len(result[name]) < len(names) else ():
             if count > 1:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
-from snapshot_explorer.arrow.nesting import as_list, plain, with_entries, with_fields, with_items
+from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -212,7 +212,6 @@ def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
 
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32())
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 
 
 def _boolean(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
@@ -281,7 +280,7 @@ def _timestamp(values: pa.Array, data_type: IcebergDataType, target: pa.Timestam
 
 
 def _text(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:
-    if values.type not in _TEXTS and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
+    if values.type not in TEXTS and not (data_type.root == "binary" and pa.types.is_fixed_size_binary(values.type)):
         raise _other_type(values, data_type)
     return values.cast(target)
 
