@@ -127,6 +127,14 @@ NUMPY_ISIN = OldLibraryCase(
     "version.",
     reproduction="import numpy as np; hashes = np.array([2**63], np.uint64); np.isin(hashes, hashes)",
 )
+PANDAS_UNITS = OldLibraryCase(
+    library="pandas",
+    fixed_in="2.0",
+    problem="Times in NumPy types are nanoseconds, from 1677 to 2262, and dates beyond that become other dates. Such "
+    "times are refused; Arrow types have them.",
+    reproduction="import datetime, pyarrow; dates = pyarrow.array([datetime.date(3000, 1, 1)]); "
+    "assert dates.to_pandas(date_as_object=False)[0].year == 3000",
+)
 PYARROW_CHUNKS = OldLibraryCase(
     library="pyarrow",
     fixed_in="23.0",
@@ -134,6 +142,14 @@ PYARROW_CHUNKS = OldLibraryCase(
     "chunks of one column begin in the middle of those of another. Columns are combined into one chunk before.",
     reproduction="import pyarrow, pyarrow.compute as pc; "
     "assert pc.coalesce(pyarrow.array([1, None]), pyarrow.chunked_array([[2], [2]])).to_pylist() == [1, 2]",
+)
+PYARROW_CSV_CHUNKS = OldLibraryCase(
+    library="pyarrow",
+    fixed_in="24.0",
+    problem="write_csv writes the rows before an empty chunk again. Chunks are combined before, in every version.",
+    reproduction="import io, pyarrow, pyarrow.csv; out = io.BytesIO(); "
+    "pyarrow.csv.write_csv(pyarrow.table({'x': pyarrow.chunked_array([[1], [], [2]], pyarrow.int8())}), out); "
+    "assert out.getvalue() == b'\"x\"\\n1\\n2\\n', out.getvalue()",
 )
 PYARROW_IF_ELSE = OldLibraryCase(
     library="pyarrow",
@@ -177,8 +193,8 @@ PYARROW_VARIANTS = OldLibraryCase(
 PYARROW_VIEWS = OldLibraryCase(
     library="pyarrow",
     fixed_in="16.0",
-    problem="There are no views of texts and no list views. Files whose Arrow schema has them cannot be opened, and are "
-    "refused.",
+    problem="There are no views of texts and no list views. Files whose Arrow schema has them cannot be opened: they "
+    "are refused.",
     reproduction="import pyarrow; pyarrow.string_view(), pyarrow.binary_view(), pyarrow.ListViewArray",
 )
 PYARROW_NO_ROW_GROUPS = OldLibraryCase(
@@ -274,6 +290,8 @@ CASES = (
     PYARROW_VARIANTS,
     PYARROW_VIEWS,
     PYARROW_NO_ROW_GROUPS,
+    PYARROW_CSV_CHUNKS,
+    PANDAS_UNITS,
     PYARROW_ORC_STRIPES,
     PYARROW_ORC_TIMES,
     PYARROW_STRUCT_FIELDS,

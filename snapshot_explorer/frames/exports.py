@@ -47,13 +47,13 @@ def json_text(rows: pa.Table) -> str:
 
 
 def flat(rows: pa.Table) -> pa.Table:
-    """Return rows with nested values as JSON text and binary as hexadecimal text."""
+    """Return rows in one chunk, with nested values as JSON text and binary as hexadecimal text."""
     for index, item in enumerate(rows.schema):
         if _is_binary(item.type) or pa.types.is_nested(item.type) or pa.types.is_null(item.type):
             values = with_dicts(rows.column(index), "lossy")
             texts = pa.array([None if item is None else _flat_text(item) for item in values], pa.string())
             rows = rows.set_column(index, item.name, texts)
-    return rows
+    return rows.combine_chunks()  # see PYARROW_CSV_CHUNKS
 
 
 def indented_json(rows: pa.Table) -> str:

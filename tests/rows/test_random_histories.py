@@ -30,6 +30,11 @@ _STEPS = st.lists(
 )
 
 
+def _identity(file):
+    """Return what identifies a file in the log: the same one with another deletion vector is another one."""
+    return file["path"], file.get("deletionVector")
+
+
 class ModelledDelta:
     """A Delta table that is grown beside a model of it."""
 
@@ -118,8 +123,8 @@ class ModelledDelta:
         for name, (rows, gone, _) in self.states[number % len(self.states)].items():
             self.files[name] = (rows, gone)
             adds.append(add(name, rows=len(rows), vector=self.vectors[name, gone] if gone else None))
-        again = {one["add"]["path"] for one in adds}
-        self.table.commit(*(one for one in removed if one["remove"]["path"] not in again), *adds)
+        again = [_identity(one["add"]) for one in adds]
+        self.table.commit(*(one for one in removed if _identity(one["remove"]) not in again), *adds)
 
     def widen(self, number, values):
         del number, values

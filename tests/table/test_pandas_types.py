@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.frames import rows_as_pandas
+from snapshot_explorer import old_libraries, open_table, samples
+from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
+from snapshot_explorer.frames import Frame, rows_as_pandas
 
 ROWS = pa.table(
     {
@@ -137,3 +137,22 @@ def test_unknown_types_are_refused_before_reading(orders):
         InvalidArgumentError, match=r"types='nmpy' is unknown\. Did you mean numpy\? Types: arrow, numpy"
     ):
         orders.at(8).to_pandas(types="nmpy")
+
+
+@pytest.mark.parametrize("types", ["numpy", "nullable"])
+@pytest.mark.parametrize("values", [[date(3000, 1, 1), None], [datetime(1, 1, 1)]])  # noqa: DTZ001 - without a zone
+def test_times_that_an_old_pandas_makes_others_are_refused(monkeypatch, types, values):
+    monkeypatch.setattr(old_libraries, "_installed", lambda _: "1.5.3")
+    rows = pa.table({"t": values})
+
+    with pytest.raises(UnsupportedFeatureError, match="'t' has times outside of 1677 to 2262.* types='arrow'"):
+        rows_as_pandas(rows, types)
+    assert len(rows_as_pandas(rows)) == len(values)
+
+
+def test_rows_of_empty_chunks_are_written_once(tmp_path):
+    numbers = pa.chunked_array([[], [1], [], [2, 3]], pa.int64())
+
+    Frame(pa.table({"n": numbers}), title="Numbers", noun="numbers").to_csv(tmp_path / "numbers.csv")
+
+    assert (tmp_path / "numbers.csv").read_text().splitlines() == ['"n"', "1", "2", "3"]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from snapshot_explorer.arrow import compute as pc
 
 Places = npt.NDArray[np.int64]
 
