@@ -127,6 +127,12 @@ NUMPY_ISIN = OldLibraryCase(
     "version.",
     reproduction="import numpy as np; hashes = np.array([2**63], np.uint64); np.isin(hashes, hashes)",
 )
+PANDAS_TEXTS = OldLibraryCase(
+    library="pandas",
+    fixed_in="2.0",
+    problem="Texts of Arrow types have no methods (`.str`). They become pandas' own texts on Arrow.",
+    reproduction="import pandas, pyarrow; pandas.Series(['a'], dtype=pandas.ArrowDtype(pyarrow.string())).str",
+)
 PANDAS_UNITS = OldLibraryCase(
     library="pandas",
     fixed_in="2.0",
@@ -291,6 +297,7 @@ CASES = (
     PYARROW_VIEWS,
     PYARROW_NO_ROW_GROUPS,
     PYARROW_CSV_CHUNKS,
+    PANDAS_TEXTS,
     PANDAS_UNITS,
     PYARROW_ORC_STRIPES,
     PYARROW_ORC_TIMES,

@@ -11,6 +11,7 @@ from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
+from snapshot_explorer.old_libraries import PANDAS_TEXTS
 from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
 
 if TYPE_CHECKING:
@@ -224,7 +225,9 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    def dtype(kind: pa.DataType) -> pd.ArrowDtype | None:
+    def dtype(kind: pa.DataType) -> pd.ArrowDtype | pd.StringDtype | None:
+        if kind == pa.string() and PANDAS_TEXTS.applies():
+            return pd.StringDtype("pyarrow")
         return None if maps_as_dicts and pa.types.is_map(kind) else pd.ArrowDtype(kind)
 
     rows = with_texts(rows)
