@@ -225,7 +225,7 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    def dtype(kind: pa.DataType) -> pd.ArrowDtype | pd.StringDtype | None:
+    def dtype(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
         if kind == pa.string() and PANDAS_TEXTS.applies():
             return pd.StringDtype("pyarrow")
         return None if maps_as_dicts and pa.types.is_map(kind) else pd.ArrowDtype(kind)
