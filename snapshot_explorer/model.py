@@ -68,7 +68,7 @@ class Commit:
     """Event-time watermark, aware, UTC; null where the writer recorded none."""
     tags: tuple[str, ...]
     """Names of the tags on this version."""
-    details: str
+    details: str | None
     """Everything the format stored about the commit, as JSON text, unknown fields included."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

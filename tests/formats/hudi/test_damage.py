@@ -95,6 +95,16 @@ def test_newest_versions_that_are_not_shown_any_more_are_an_error(rides):
         table.update()
 
 
+def test_an_archive_that_is_not_shown_any_more_is_an_error(tmp_path):
+    path = Path(shutil.copytree(DATA / "v6_cow_archived", tmp_path / "table"))
+    table = open_table(path)
+    table.versions()
+    shutil.rmtree(path / ".hoodie" / "archived")
+
+    with pytest.raises(StorageError, match=r"shows fewer versions than before: .* and 5 more are missing"):
+        table.update()
+
+
 def test_a_version_that_was_rolled_back_may_be_gone(rides):
     table = open_table(rides)
     table.versions()
@@ -104,6 +114,16 @@ def test_a_version_that_was_rolled_back_may_be_gone(rides):
     table.update()
 
     assert table.current.version == 20261110220002049
+
+
+def test_nothing_is_known_of_what_an_emptied_commit_stored(tmp_path):
+    path = Path(shutil.copytree(DATA / "v6_cow_schema_on_read", tmp_path / "table"))
+    emptied = 20261123043038612
+    (path / ".hoodie" / f"{emptied}.commit").write_bytes(b"")
+
+    commit = open_table(path).at(emptied).commit
+
+    assert (commit.operation, commit.added_files, commit.details) == (None, None, None)
 
 
 def without_earlier_states(table, version):

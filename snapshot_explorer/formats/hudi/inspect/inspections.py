@@ -146,7 +146,7 @@ def _cleans(source: HudiSource) -> Iterator[Mapping[str, Any]]:
             "earliest_retained": raw.get("earliestCommitToRetain") or None,
             "deleted_files": raw.get("totalFilesDeleted"),
             "policies": sorted({str(item.get("policy")) for item in partitions.values()}) if raw else None,
-            "details": details(raw) if raw else None,
+            "details": details(raw),
         }
 
 
@@ -158,7 +158,7 @@ def _rollbacks(source: HudiSource) -> Iterator[Mapping[str, Any]]:
             "instant": instant.text,
             "action": instant.action,
             "removed": [str(item.get("commitTime")) for item in removed] if raw else None,
-            "details": details(raw) if raw else None,
+            "details": details(raw),
         }
 
 

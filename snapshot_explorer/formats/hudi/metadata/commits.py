@@ -151,9 +151,9 @@ def _damaged(path: str, what: str) -> CorruptTableError:
     )
 
 
-def details(raw: Mapping[str, Any]) -> str:
-    """Return everything that was recorded about an instant as JSON text."""
-    return orjson.dumps(_jsonable(raw)).decode()
+def details(raw: Mapping[str, Any]) -> str | None:
+    """Return everything that was recorded about an instant as JSON text; None if its file is empty."""
+    return orjson.dumps(_jsonable(raw)).decode() if raw else None
 
 
 def _jsonable(value: object) -> object:

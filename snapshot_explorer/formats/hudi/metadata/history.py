@@ -385,7 +385,7 @@ class HudiHistory:
 
         Raises:
             TableNotFoundError: There were versions, and now there is none.
-            StorageError: The newest versions are gone, and nothing rolled them back.
+            StorageError: Versions are gone, and nothing rolled them back.
         """
         before, since = self._source, self._listed_at
         source = self._listed()
@@ -425,9 +425,11 @@ class HudiHistory:
 
 
 def _lost(before: HudiSource | None, source: HudiSource) -> tuple[int, ...]:
-    """Return the newest versions of an earlier listing that a later one lacks, unless they were rolled back."""
-    newest = source.versions[-1] if source.versions else 0
-    lost = () if before is None else tuple(version for version in before.versions if version > newest)
+    """Return the versions of an earlier listing that a later one lacks, unless they were rolled back.
+
+    Hudi's archive keeps the oldest ones too.
+    """
+    lost = () if before is None else tuple(version for version in before.versions if version not in source.writes)
     undone = source.timeline.of_action("rollback", "restore")
     return () if lost and undone and undone[-1].time > lost[-1] else lost
 
