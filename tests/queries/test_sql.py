@@ -18,6 +18,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.frames.frame import as_pandas
 from snapshot_explorer.old_libraries import PYARROW_VARIANTS
 from tests.support.filesystems import counting
 from tests.support.old_libraries import refused_if
@@ -53,7 +54,7 @@ def test_results_are_those_of_duckdb_over_the_rows_of_each_version(tables, query
     for name, table in tables.items():
         for version in {3, 5, 15, 17, 18, 21} & set(table.versions()):
             connection.register(f"{name}_{version}", table.at(version).to_arrow())
-    expected = connection.sql(by_hand).to_arrow_table().to_pandas(types_mapper=pd.ArrowDtype)
+    expected = as_pandas(connection.sql(by_hand).to_arrow_table())
 
     got = snapshot_explorer.sql(re.sub(r"\{(\w+)@(\d+)\}", form, query), tables)
 
