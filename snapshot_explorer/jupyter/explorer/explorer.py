@@ -31,6 +31,7 @@ from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
 from snapshot_explorer.jupyter.explorer.page.static_view import (
     head,
     newest_commit,
+    shown_later_html,
     skeleton_html,
     static_html,
     static_text,
@@ -178,6 +179,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
         self._still: DisplayHandle | None = None
+        self._live: DisplayHandle | None = None
+        self._still_bundle: dict[str, str] = {}
         self._still_later = Delay(self._update_still, _STILL_DELAY)
         self._follow, self._play = Ticker(self.poll), Ticker(self.state.next)
         self._follow_errors = FollowErrors(self.state)
@@ -352,16 +355,22 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
         Two outputs: of a single one with both, JupyterLab only shows that the widget is missing once the notebook is
         opened again. The widget comes first: its bars do not wait for what is read for the picture.
+
+        What was displayed before becomes a picture of what it showed, so that each cell shows the state of its time.
         """
         if self._is_closed or not has_kernel():
             display(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
             return
+        if self._live is not None and self._still is not None and self._still_bundle:
+            picture = self._still_bundle | {"text/html": shown_later_html() + self._still_bundle["text/html"]}
+            self._still.update(picture, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+            self._live.update({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # likewise
         self._work.wait(_SOON, but_for=_LATER)  # what has been read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
         frame = {**about, "text/html": skeleton_html()}
         self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
-        display(self._widget_bundle() | about, raw=True)  # type: ignore[no-untyped-call]  # likewise
-        self._still.update(self._static_bundle(), raw=True)
+        self._live = display(self._widget_bundle() | about, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._show_still()
 
     def _widget_bundle(self) -> dict[str, Any]:
         """Return the widget, which is sent to the page now. ipywidgets before 8 has no bundle of its own."""
@@ -374,9 +383,14 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         """Show the current state in the picture that was displayed last, once nothing is being read."""
         if not self._is_closed and self._still is not None:
             if self._work.wait(0):
-                self._still.update(self._static_bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython's own
+                self._show_still()
             else:
                 self._still_later.start()
+
+    def _show_still(self) -> None:
+        if self._still is not None:
+            self._still_bundle = self._static_bundle()
+            self._still.update(self._still_bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
 
     def _static_bundle(self) -> dict[str, str]:
         self._work.wait(_STILL_SECONDS)

@@ -318,6 +318,24 @@ def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(not
     assert again.page.locator(".sx-explorer").count() == 0
 
 
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_each_cell_shows_the_state_of_its_time(notebook, theme):
+    later = "e.state.b, e.state.tab = 6, 'data'\ne"
+    notebook = notebook(OPEN, later, name="cells", theme=theme)
+    notebook.run(0)
+    notebook.says("41 rows in files")
+    notebook.run(1)
+    notebook.says("A later cell shows the explorer; this is what it showed here.")
+
+    first, second = notebook.cell(0), notebook.cell(1)
+    second.locator(".sx-explorer").wait_for()
+    assert first.locator(".sx-explorer").count() == 0
+    assert "orders.at(18).commit" in first.inner_text()
+    assert "orders.at(6)" not in first.inner_text()
+    second.get_by_text("orders.at(6)").locator("visible=true").first.wait_for()
+    notebook.shot(f"cells-{theme.lower()}")
+
+
 def test_the_last_picture_stays_when_the_kernel_restarts(notebook):
     notebook = notebook(OPEN, name="restarted")
     notebook.run(0)

@@ -116,6 +116,11 @@ def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | N
     return f'{_STYLE}<div class="sx-still">{picture}{table}</div>'
 
 
+def shown_later_html() -> str:
+    """Return the line above the picture of an explorer that a later cell shows."""
+    return '<p class="sx-still">A later cell shows the explorer; this is what it showed here.</p>'
+
+
 def skeleton_html() -> str:
     """Return a frame of the explorer's size, for the time until the page has drawn it."""
     style = "height:420px;border:1px solid rgba(128,128,128,.3);border-radius:8px"
