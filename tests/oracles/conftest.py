@@ -25,18 +25,19 @@ def environment():
 
 @pytest.fixture(scope="session")
 def oracle(environment, tmp_path_factory, request):
-    """A callable `oracle(script, *arguments)`: the folder into which a script of this folder has written.
+    """A callable `oracle(script, *arguments, inner="")`: the folder into which a script of this folder has written.
 
     The script is given the folder, which is empty, and the arguments. It runs once in a session, however many tests
-    and workers ask. A script that fails fails each test that asks, with what it printed.
+    and workers ask. A script that fails fails each test that asks, with what it printed. `inner` names an environment
+    within that of .ci/oracles.
     """
     import fcntl  # where .ci/oracles runs there is one
 
-    python = environment / "bin" / "python"
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
-    def written(script, *arguments):
+    def written(script, *arguments, inner=""):
+        python = environment / inner / "bin" / "python"
         name = "-".join(["oracle", Path(script).stem, *map(str, arguments)])
         folder, log = base / name, base / f"{name}.log"
         with (base / f"{name}.lock").open("w") as lock:

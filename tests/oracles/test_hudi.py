@@ -1,0 +1,36 @@
+"""Hudi's connector for Spark writes tables at random in this run; we read the same rows, and so does hudi-rs.
+
+SNAPSHOT_EXPLORER_SEED says what is random.
+"""
+
+import os
+
+import pytest
+
+from tests.support.hudi.histories import KINDS
+from tests.support.oracles import hudi_answers as answers
+
+SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
+pytestmark = pytest.mark.oracle
+
+
+@pytest.fixture(scope="session")
+def written(oracle):
+    """Return the folder of a random table, as its writer left it."""
+    print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
+    return lambda name: oracle("hudi_tables.py", KINDS[name][0], SEED, inner="hudi")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_version_has_the_rows_that_hudi_read(written, name):
+    answers.assert_versions(written(name), name)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_changed_rows_lead_from_each_version_to_the_next(written, name):
+    answers.assert_changes(written(name), name)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_hudi_rs_reads_the_same_rows_of_the_newest_version(written, name):
+    answers.assert_newest(written(name), name)

@@ -1,0 +1,68 @@
+"""Compares a Hudi table with what Hudi read of each version while it was the newest, and with what hudi-rs reads."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.canonical import canonical_rows
+from tests.support.oracles.comparing import assert_rows, expectations, open_written
+from tests.support.oracles.delta_answers import assert_same, conditions
+
+
+def assert_versions(folder, name):
+    """Assert that each version has the rows, count and answers to conditions that are expected.
+
+    A version whose files Hudi's cleaner removed is refused, and no other one.
+    """
+    table = open_written(folder, name)
+    readable = {row["version"]: row for row in table.readability().to_arrow().to_pylist()}
+    expected = expectations(folder, name)
+    for one in expected:
+        snapshot = table.at(one["version"])
+        if readable[one["version"]]["missing_files"]:
+            with pytest.raises(SnapshotExplorerError, match="not|gone|missing"):
+                snapshot.to_arrow()
+            continue
+        rows = snapshot.to_arrow()
+        rows.validate(full=True)
+        assert_rows(rows, one)
+        assert snapshot.count() == len(one["rows"])
+        again = pa.Table.from_pandas(snapshot.to_pandas(), schema=rows.schema, preserve_index=False)
+        assert_rows(again, one)
+        for where, kept in conditions(rows.schema, one["rows"]):
+            assert_same(canonical_rows(snapshot.to_arrow(where=where)), kept, f"version {one['version']} where {where}")
+    assert not readable[table.versions()[-1]]["missing_files"]
+    assert {one["version"] for one in expected} <= set(table.versions())
+    assert len(table.versions()) > 1
+
+
+def assert_changes(folder, name):
+    """Assert that the rows that changed lead from the rows of each version to those of the next one."""
+    table = open_written(folder, name)
+    readable = {row["version"] for row in table.readability().to_arrow().to_pylist() if not row["missing_files"]}
+    expected = [one for one in expectations(folder, name) if one["version"] in readable]
+    compared = 0
+    for old, new in itertools.pairwise(expected):
+        if old["columns"] != new["columns"]:
+            continue  # changes are in the schema of the later version
+        changes = table.row_changes(old["version"], new["version"])
+        kinds, rows = changes["rowkind"].to_pylist(), changes.select(old["columns"])
+        gone = [index for index, kind in enumerate(kinds) if kind in ("-D", "-U")]
+        come = [index for index, kind in enumerate(kinds) if kind in ("+I", "+U")]
+        left = old["rows"] + canonical_rows(rows.take(pa.array(come, pa.int64())))
+        right = new["rows"] + canonical_rows(rows.take(pa.array(gone, pa.int64())))
+        assert_same(sorted(left, key=json.dumps), sorted(right, key=json.dumps), f"changes of version {new['version']}")
+        compared += 1
+    assert compared
+
+
+def assert_newest(folder, name):
+    """Assert that the newest version has the rows that hudi-rs reads, unless it refuses the table."""
+    second = json.loads((Path(folder) / "hudi-rs" / f"{name}.json").read_text())
+    if second["outcome"] == "rows":
+        rows = open_written(folder, name).current.to_arrow().select(second["columns"])
+        assert_same(canonical_rows(rows), second["rows"], "the newest version by hudi-rs")
