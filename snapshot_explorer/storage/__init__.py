@@ -187,7 +187,7 @@ class Storage:
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes, in one request."""
-        if (ahead := self._ahead.pop(path, None)) is not None and (found := ahead.result()) is not None:
+        if (ahead := self._taken_ahead(path)) is not None and (found := ahead.result()) is not None:
             return found
         files, address = self._resolve(path)
         content = self._call(files.read, address, path)
@@ -230,8 +230,14 @@ class Storage:
                 self._ahead.pop(path, None)
 
     def _read_present(self, path: str) -> bytes | None:
-        ahead = self._ahead.pop(path, None)
+        ahead = self._taken_ahead(path)
         return self._read_present_now(path) if ahead is None else ahead.result()
+
+    def _taken_ahead(self, path: str) -> Future[bytes | None] | None:
+        """Return a file that is being or was read ahead, once; None if that failed before anybody asked."""
+        ahead = self._ahead.pop(path, None)
+        has_failed = ahead is not None and ahead.done() and ahead.exception() is not None
+        return None if has_failed else ahead
 
     def _read_present_now(self, path: str) -> bytes | None:
         try:
@@ -270,7 +276,7 @@ class Storage:
 
     def exists(self, path: str) -> bool:
         """Return whether the file exists. One request; on S3 a second one if it does not."""
-        if (ahead := self._ahead.get(path)) is not None:
+        if (ahead := self._ahead.get(path)) is not None and not (ahead.done() and ahead.exception() is not None):
             return ahead.result() is not None
         try:
             return self._request(lambda files, address: files.is_file(address), path)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import time
 
 import fsspec
 import pyarrow as pa
@@ -136,6 +137,18 @@ def test_files_that_are_read_ahead_are_requested_once_and_not_kept_longer_than_a
     write("later", b"3")
 
     assert storage.read("later") == b"3"
+
+
+def test_a_failure_while_reading_ahead_is_not_told_in_a_later_call(register):
+    kind = register(filesystems.failing(PermissionError("no")))
+    storage = Storage("failing://lake/t")
+    storage.read_ahead(["a"])
+    while not kind.asked:
+        time.sleep(0.01)
+    time.sleep(0.1)  # until the thread has ended
+    kind.cat_file = lambda *_, **__: b"1"
+
+    assert storage.read("a") == b"1"
 
 
 def test_an_end_saves_the_request_for_the_size(table):

@@ -56,7 +56,8 @@ RANGED = ("to_arrow", "count where", "changelog")
 
 _SAYS = re.compile(
     r"planted|is not there|does not exist|expired|[Cc]ould not|can ?not|broken|corrupt|damaged|cut short|missing|"
-    r"ends at |is no |is not a manifest|is empty, although|has no |does not return|vanished|\d+ (bytes|entries)"
+    r"are supported|ends at |is no |is not a manifest|is empty, although|has no |does not return|vanished|"
+    r"\d+ (bytes|entries)"
 )
 """What a picture says of a part that could not be read."""
 _STATES = re.compile(
