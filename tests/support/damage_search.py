@@ -221,7 +221,7 @@ def lacks_only(answer, truth):
         or re.search(r"missing|is gone|does not exist", repr(answer))
     ):
         return True
-    if fault_search._is_text(answer) and fault_search._is_text(truth):
+    if all(fault_search._is_text(one) or (isinstance(one, str) and "\n" in one) for one in (answer, truth)):
         return set(fault_search._words(answer)) <= {*fault_search._words(truth), "-", "other", "?"}
     if not isinstance(answer, list | tuple) or not isinstance(truth, list | tuple):
         return False
