@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.discovery import find_tables
     from snapshot_explorer.environment import show_versions
     from snapshot_explorer.jupyter.explorer import explore
+    from snapshot_explorer.lake import Lake, open_lake
     from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.pair_diff import diff
@@ -31,6 +32,7 @@ check_floors()
 
 __version__ = "0.1.0"
 __all__ = [
+    "Lake",
     "Limits",
     "Snapshot",
     "Table",
@@ -39,6 +41,7 @@ __all__ = [
     "explore",
     "find_tables",
     "load_ipython_extension",
+    "open_lake",
     "open_table",
     "samples",
     "show_progress",
@@ -47,6 +50,7 @@ __all__ = [
     "unload_ipython_extension",
 ]
 _HOMES = {
+    "Lake": "lake",
     "Limits": "limits",
     "Snapshot": "snapshot",
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not
@@ -54,6 +58,7 @@ _HOMES = {
     "diff": "pair_diff",
     "explore": "jupyter.explorer",
     "find_tables": "discovery",
+    "open_lake": "lake",
     "open_table": "opening",
     "show_progress": "progress",
     "show_versions": "environment",

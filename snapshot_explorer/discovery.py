@@ -34,7 +34,9 @@ _THREADS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Folder:
+class Folder:
+    """A folder that was listed."""
+
     name: str
     """Its path below the searched folder; empty for that folder."""
     format: str | None = None
@@ -43,6 +45,22 @@ class _Folder:
     """The folders below it that might be tables or contain some."""
     problem: str | None = None
     """Why it could not be listed."""
+
+    def title(self, root: str) -> str:
+        """Return its name; that of the root itself is the last part of its path."""
+        return self.name or root.rstrip("/").rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The result of a search for tables."""
+
+    root: Storage
+    """The folder that was searched."""
+    folders: Sequence[Folder]
+    """The tables, and the folders that could not be listed."""
+    note: str
+    """How many folders were listed, and how many were not, in words."""
 
 
 def find_tables(
@@ -75,37 +93,49 @@ def find_tables(
         StorageError: The storage refused the request or did not respond.
         MissingDependencyError: The storage needs a package that is not installed.
     """
+    search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+    root = search.root
+    with (
+        ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads,
+        step("Opening tables", total=len(search.folders)) as opening,
+    ):
+
+        def read(folder: Folder) -> dict[str, object]:
+            row = _row(folder, root, sizes=sizes)
+            opening.advance()
+            return row
+
+        rows = _concurrently(threads, read, search.folders)
+    rows.sort(key=lambda row: str(row["name"]))
+    table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
+    # Title and name make the path.
+    drawn = frames.non_empty_columns(table, exclude=("path",))
+    return Frame(table, title=f"Tables below {root.root} ({search.note})", noun="tables", drawn=drawn)
+
+
+def search_tables(
+    path: str | PathLike[str],
+    *,
+    depth: int = 3,
+    max_listings: int = 1000,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Search:
+    """Return the folders of tables below a folder. Opens no table. Arguments and errors as `find_tables`."""
     _check_number("depth", depth, 0)
     _check_number("max_listings", max_listings, 1)
     root = Storage(path, storage_options)
-
-    def storage_of(name: str) -> Storage:
-        return Storage(_join(os.fspath(path), name), storage_options)
-
     with ThreadPoolExecutor(_THREADS, "snapshot-tables") as threads:
-        folders, unlisted, deeper = _search(root, storage_of, threads, depth, max_listings)
-        if folders[0].format is None and not folders[0].subfolders and not root.list(""):
-            hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
-            raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
-        found = [folder for folder in folders if folder.format is not None or folder.problem is not None]
-        with step("Opening tables", total=len(found)) as opening:
-
-            def read(folder: _Folder) -> dict[str, object]:
-                row = _row(folder, root.root, storage_of, sizes=sizes)
-                opening.advance()
-                return row
-
-            rows = _concurrently(threads, read, found)
-    rows.sort(key=lambda row: str(row["name"]))
-    table = pa.Table.from_pylist(rows, schema=frames.FOUND_TABLES)
-    listed = f"{counted(len(folders), 'folder')} listed"
+        folders, unlisted, deeper = _search(root, threads, depth, max_listings)
+    if folders[0].format is None and not folders[0].subfolders and not root.list(""):
+        hint = nearest_folder(os.fspath(path), storage_options) or "Check the path and the options."
+        raise TableNotFoundError(f"{root.root} is missing or empty. {hint}")
+    note = f"{counted(len(folders), 'folder')} listed"
     if unlisted:
-        listed += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
+        note += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
     if deeper:
-        listed += f", {counted(deeper, 'folder')} below them not searched: raise depth"
-    # Title and name make the path.
-    drawn = frames.non_empty_columns(table, exclude=("path",))
-    return Frame(table, title=f"Tables below {root.root} ({listed})", noun="tables", drawn=drawn)
+        note += f", {counted(deeper, 'folder')} below them not searched: raise depth"
+    tables = [folder for folder in folders if folder.format is not None or folder.problem is not None]
+    return Search(root=root, folders=tables, note=note)
 
 
 def _check_number(name: str, number: object, minimum: int) -> None:
@@ -116,17 +146,15 @@ def _check_number(name: str, number: object, minimum: int) -> None:
         )
 
 
-def _search(
-    root: Storage, storage_of: Callable[[str], Storage], threads: ThreadPoolExecutor, depth: int, max_listings: int
-) -> tuple[list[_Folder], int, int]:
+def _search(root: Storage, threads: ThreadPoolExecutor, depth: int, max_listings: int) -> tuple[list[Folder], int, int]:
     """Return the folders that were listed, and how many known ones were not: for their number, and for their depth."""
-    folders: list[_Folder] = []
+    folders: list[Folder] = []
     level = [""]
     unlisted = 0
     with step("Listing folders") as listing:
 
-        def inspect(name: str) -> _Folder:
-            folder = _inspected(name, root, storage_of)
+        def inspect(name: str) -> Folder:
+            folder = _inspected(name, root)
             listing.advance()
             return folder
 
@@ -135,27 +163,27 @@ def _search(
             unlisted += len(level[allowed:])
             inspected = _concurrently(threads, inspect, level[:allowed])
             folders += inspected
-            level = [_join(folder.name, name) for folder in inspected for name in folder.subfolders]
+            level = [joined(folder.name, name) for folder in inspected for name in folder.subfolders]
     return folders, unlisted, len(level)
 
 
-def _inspected(name: str, root: Storage, storage_of: Callable[[str], Storage]) -> _Folder:
+def _inspected(name: str, root: Storage) -> Folder:
     """Return a folder with its format if it is a table, otherwise with its subfolders. One listing or two."""
     try:
         if _contains_itself(root, name):
-            return _Folder(name=name)
+            return Folder(name=name)
         subfolders = root.folders(name)
         # Without any of them, the folder is not a table: no second request.
         if not metadata_folders().isdisjoint(subfolders):
             try:
-                return _Folder(name=name, format=detect(storage_of(name)).name)
+                return Folder(name=name, format=detect(root.below(name)).name)
             except TableNotFoundError:
                 pass  # a folder that happens to have a subfolder of that name
     except SnapshotExplorerError as error:
         if not name:
             raise
-        return _Folder(name=name, problem=str(error))
-    return _Folder(
+        return Folder(name=name, problem=str(error))
+    return Folder(
         name=name,
         subfolders=[
             subfolder for subfolder in subfolders if not subfolder.startswith((".", "_")) and "=" not in subfolder
@@ -170,14 +198,14 @@ def _contains_itself(root: Storage, name: str) -> bool:
     return link.parent.resolve().is_relative_to(link.resolve())
 
 
-def _row(folder: _Folder, root: str, storage_of: Callable[[str], Storage], *, sizes: bool) -> dict[str, object]:
+def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
     """Return the row of FOUND_TABLES of a table, with the error where it cannot be opened."""
-    path = _join(root, folder.name)
-    row: dict[str, object] = {"name": folder.name or path.rpartition("/")[2], "format": folder.format, "path": path}
+    path = joined(root.root, folder.name)
+    row: dict[str, object] = {"name": folder.title(root.root), "format": folder.format, "path": path}
     if folder.problem is not None:
         return row | {"problem": folder.problem}
     try:
-        table = bind(storage_of(folder.name), folder.format)
+        table = bind(root.below(folder.name), folder.format)
         versions = table.listing().versions
         if not versions:
             return row | ({"files": 0, "size_bytes": 0} if sizes else {})
@@ -202,5 +230,6 @@ def _concurrently(threads: ThreadPoolExecutor, work: Callable[[A], B], items: Se
             future.cancel()
 
 
-def _join(folder: str, name: str) -> str:
+def joined(folder: str, name: str) -> str:
+    """Return the path of a folder below another one; either may be empty."""
     return f"{folder}{'' if folder.endswith('/') else '/'}{name}" if folder and name else folder or name

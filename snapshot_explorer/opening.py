@@ -104,6 +104,13 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         return Table(root, table_format, branch=branch, staleness_limit=staleness_limit, storage=storage, name=name)
 
 
+def open_found(storage: Storage, table_format: str) -> Table:
+    """Return the table in a folder where `find_tables` found one of a format. Errors as `open_table`."""
+    with storage.reading_ahead(first_files(table_format)):
+        bound = bind(storage, table_format)
+        return Table(storage.root, bound, branch=None, staleness_limit=timedelta(0), storage=storage)
+
+
 def _better_message(
     error: TableNotFoundError | StorageError, storage: Storage, path: str, storage_options: Mapping[str, Any] | None
 ) -> str:

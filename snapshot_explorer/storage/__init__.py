@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from queue import Empty, SimpleQueue
@@ -150,6 +150,7 @@ class Storage:
         self._external_files = parse_external_files(external_files)
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
+        self._above: Storage | None = None
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
         check_wrapper(self._location, self._options)
@@ -165,6 +166,18 @@ class Storage:
         self._warn_external_files()  # the driver logs what executors read
         create = partial(Storage, external_files=self._external_files, limits=self.limits)
         return create, (full_text(self._location), dict(self._options))
+
+    def below(self, path: str) -> "Storage":
+        """Return the storage of a folder below the root, which makes its requests over the connection of this one."""
+        if not path:
+            return self
+        location = full_text(self._location)
+        slash = "" if location.endswith("/") else "/"
+        result = Storage(
+            f"{location}{slash}{path}", self._options, external_files=self._external_files, limits=self.limits
+        )
+        result._above = self
+        return result
 
     @property
     def is_local(self) -> bool:
@@ -431,6 +444,9 @@ class Storage:
         location = self._location
         failure: SnapshotExplorerError
         try:
+            if self._above is not None:
+                shared = self._above._connection()  # noqa: SLF001 - of this class
+                return replace(shared, base=shared.files.base(location))
             files = _files(location, self._options)
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
             return _Connection(files, files.base(location), pool, ByteBudget(_AHEAD_BYTES))

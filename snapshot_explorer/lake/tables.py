@@ -1,0 +1,91 @@
+"""`LakeTable`: a table of a lake, opened at its first use; and where the tables of a lake are."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from snapshot_explorer.discovery import joined, search_tables
+from snapshot_explorer.errors import SnapshotExplorerError, StorageError
+from snapshot_explorer.opening import open_found
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+
+    from snapshot_explorer.table import Table
+
+
+class LakeTable:
+    """A table of a lake. It is opened at the first use of `table` or `error`. Safe to use from several threads."""
+
+    def __init__(self, name: str, *, path: str | None, table_format: str | None, opened: Callable[[], Table]) -> None:
+        self.name = name
+        """Its path below the lake's folder, or its name in the catalog."""
+        self._path = path
+        self._format = table_format
+        self._opened = opened
+        self._lock = threading.Lock()
+        self._table: Table | None = None
+        self._error: SnapshotExplorerError | None = None
+
+    def open(self) -> Table:
+        """Return the table. After an error, each call tries again.
+
+        Raises:
+            SnapshotExplorerError: It cannot be opened; as `open_table`.
+        """
+        with self._lock:
+            if self._table is None:
+                try:
+                    self._table = self._opened()
+                except SnapshotExplorerError as error:
+                    self._error = error
+                    raise
+                self._error = None
+            return self._table
+
+    @property
+    def table(self) -> Table | None:
+        """Return the table; None if it cannot be opened."""
+        try:
+            return self._table or (None if self._error else self.open())
+        except SnapshotExplorerError:
+            return None
+
+    @property
+    def error(self) -> SnapshotExplorerError | None:
+        """Return why the table cannot be opened; None if it can."""
+        return None if self.table is not None else self._error
+
+    @property
+    def format(self) -> str | None:
+        """Return the format; None as long as only the catalog knows it."""
+        return self._format if self._table is None else self._table.format
+
+    @property
+    def path(self) -> str | None:
+        """Return its location, without secrets; None as long as only the catalog knows it."""
+        return self._path if self._table is None else self._table.path
+
+    def __repr__(self) -> str:
+        return f"LakeTable({self.name!r}, format={self.format!r}, path={self.path!r})"
+
+
+def tables_below(
+    path: str | PathLike[str], *, depth: int, max_listings: int, storage_options: Mapping[str, Any] | None
+) -> tuple[str, Sequence[LakeTable], str]:
+    """Return the folder, the tables below it, sorted by name, and how many folders were listed."""
+    search = search_tables(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+    root = search.root.root
+
+    def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:
+        def opened() -> Table:
+            if table_format is None:
+                raise StorageError(problem)
+            return open_found(search.root.below(name), table_format)
+
+        return LakeTable(title, path=joined(root, name), table_format=table_format, opened=opened)
+
+    tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
+    return root, sorted(tables, key=lambda table: table.name), search.note
