@@ -441,6 +441,7 @@ def test_a_storage_has_no_way_to_write():
         "outside",
         "resolve_external",
         "address",
+        "below",
         "is_same_store",
     }
 
