@@ -291,6 +291,7 @@ class Snapshot:
         Paimon: the changelog of a table with a `changelog-producer`, unmerged, in the order of files and rows; also the
         long-lived changelog of an expired version. Delta: the result of `Table.row_changes` for this version alone,
         which is the written change data, or else changes derived from added and removed files and deletion vectors.
+        Hudi: likewise, derived by comparing file slices.
 
         Args:
             columns: The columns to return after `rowkind`, in order; by default all. For Delta also `_change_type`,

@@ -646,22 +646,23 @@ class Table:
         changes are derived from files: a row that was rewritten unchanged is returned as -D and +I. Iceberg: like
         Spark's changelog view, in the current schema, also for commits with delete files. A row that was rewritten
         unchanged is no change; if rows have ids, updates are -U and +U. Hudi: the rows of the file slices that a commit
-        changed, compared by record key, in the schema of `b`.
+        changed, compared by record key, in the schema of `b`; where change data was written, like Hudi's change query.
 
         Args:
             a: The version before the first change. Except for `diff`, it may be `earliest^`.
             b: The version of the last change.
             columns: The columns to return after `rowkind`, in order; by default all. For Delta also `_change_type`,
-                `_commit_version` and `_commit_timestamp`.
+                `_commit_version` and `_commit_timestamp`, for Hudi `_hoodie_commit_time`.
             where: A condition in DuckDB's SQL. It may use `rowkind`. Files that cannot contain a matching row are not
                 opened.
             mode: `auto`. Paimon: `diff` between two tags; otherwise `changelog` if the table has a
-                changelog-producer, else `delta`. Delta: change data if it was written, otherwise derived changes.
+                changelog-producer, else `delta`. Delta, Hudi: change data if it was written, otherwise derived changes.
                 `delta`: changes of files. Paimon: rows of files added by APPEND commits; COMPACT and OVERWRITE commits
                 are skipped, and so is level 0 in tables with deletion vectors or merge-engine=first-row. Delta: rows
                 of files that were added or removed, or whose deletion vector changed.
                 `changelog`: recorded changes. Paimon: the changelogs of all commits except OVERWRITE. Delta: like
-                `auto`, if delta.enableChangeDataFeed was set at all of the versions.
+                `auto`, if delta.enableChangeDataFeed was set at all of the versions. Hudi: like `auto`, if
+                hoodie.table.cdc.enabled is set.
                 `diff`, Paimon: the state at `b` compared with that at `a` by primary key. New and changed rows
                 are returned as they are at `b`, missing rows as -D. Files of both versions are ignored, as in Paimon:
                 a row rewritten with its old values is returned, a row removed by a deletion vector alone is not.

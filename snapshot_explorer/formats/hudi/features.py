@@ -169,6 +169,12 @@ ROW_CHANGES = read(
     area="row changes",
     condition="mode='auto', mode='delta' or mode='diff'",
 )
+CHANGE_DATA = read(
+    name="recorded change data in all logging modes",
+    area="row changes",
+    keyword="hoodie.table.cdc.enabled",
+    condition="mode='auto' or mode='changelog'",
+)
 CHANGE_COLUMN_CONFLICT = refused(
     name="row changes of tables that have a column rowkind",
     area="row changes",

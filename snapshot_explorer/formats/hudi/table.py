@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
-from snapshot_explorer.formats.hudi.changes.row_changes import no_changelog
 from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.readability import presence_of
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
@@ -89,8 +88,6 @@ class Hudi(TableFormat):
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, in the schema of `last`; see `splits_between`."""
-        if mode == "changelog":
-            raise no_changelog()
         version = self.version(last)
         if first != last and first >= self._history.current().versions[0]:
             self._history.having(first)

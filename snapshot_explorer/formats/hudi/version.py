@@ -12,14 +12,13 @@ from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.changes.row_changes import (
     ChangedSlices,
-    no_changelog,
     read_changes,
     splits_between,
 )
 from snapshot_explorer.formats.hudi.expiry import settings
 from snapshot_explorer.formats.hudi.frames.files import changes_frame, files_frame, manifest_path, manifests_frame
 from snapshot_explorer.formats.hudi.inspect.inspections import inspect_version
-from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource
+from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSource, neighbour
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.schema import (
     field_ids,
@@ -30,7 +29,7 @@ from snapshot_explorer.formats.hudi.metadata.schema import (
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
 from snapshot_explorer.formats.hudi.scan import planning
 from snapshot_explorer.formats.hudi.scan import read as rows
-from snapshot_explorer.formats.hudi.scan.meta_columns import metadata_columns
+from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS, metadata_columns
 from snapshot_explorer.formats.hudi.scan.native_files import native_files, split_by_file
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
@@ -177,14 +176,15 @@ class HudiVersion(TableVersion):
         return rows.read(self._storage, split, columns, predicate)
 
     def changelog(self) -> RowChanges:
-        """Refuse: the files with change data are not read."""
-        raise no_changelog()
+        """Return the rows that the version's commit changed, as `changes` after the version before it."""
+        before = None if self._number is None else neighbour(self._source, self._number)
+        return self.changes(-1 if before is None else before, "auto")
 
     def changes(self, first: int, mode: ChangeMode) -> RowChanges:
         last = 0 if self._number is None else self._number
         return RowChanges(
             schema=self.arrow_schema,
-            metadata_columns=pa.schema([]),
+            metadata_columns=pa.schema([arrow_field(FIELDS[COMMIT_TIME])]),
             splits=lambda _: splits_between(self._source, self._at, first, last, mode),
             reader=self,
         )

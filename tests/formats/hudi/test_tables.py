@@ -55,7 +55,7 @@ def test_changes_are_by_commit_without_those_that_rearrange_rows():
 
     assert table.row_changes(history[place - 1]["version"], clustering).num_rows == 0
     assert table.row_changes("earliest^", "latest").num_rows > table.current.count()
-    with pytest.raises(InvalidArgumentError, match="The change data of Hudi tables is not read"):
+    with pytest.raises(InvalidArgumentError, match="The table records no change data: hoodie.table.cdc.enabled"):
         table.row_changes("earliest", "latest", mode="changelog")
 
 

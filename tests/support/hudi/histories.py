@@ -54,7 +54,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-_OPTIONS = {
+OPTIONS = {
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
     "hoodie.compact.inline": "false",
@@ -280,7 +280,7 @@ def _deck(name: str, seed: int) -> list[Callable[[Lake], None]]:
 
 def _play(spark: Any, path: Path, out: Path, seed: int) -> None:
     lake = Lake(spark=spark, path=path, choose=random.Random(f"{seed} {path.name}"))
-    for key, value in _OPTIONS.items():
+    for key, value in OPTIONS.items():
         spark.sql(f"SET {key}={value}")
     spark.sql(f"SET hoodie.metadata.enable={str(lake.choose.random() < 0.5).lower()}")
     version = "" if lake.is_old else f", 'hoodie.write.table.version' = '{KINDS[path.name][1]}'"

@@ -1,28 +1,39 @@
 """Which rows changed between two versions: the file slices that differ are read at both, and compared by key.
 
-Rows of file groups whose slice is the same at both versions cannot differ.
+Rows of file groups whose slice is the same at both versions cannot differ. Where a commit recorded its changes, these
+are read instead.
 
 Source: hudi "Incremental Queries"; hudi HoodieCDCExtractor.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.equal_values import exact_keys, same
-from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.files.change_files import (
+    ChangeEvents,
+    ChangeFile,
+    change_files_of,
+    read_change_file,
+)
+from snapshot_explorer.formats.hudi.metadata.file_groups import FileGroup
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, arrow_field
+from snapshot_explorer.formats.hudi.scan.meta_columns import COMMIT_TIME, FIELDS
 from snapshot_explorer.formats.hudi.scan.planning import VersionFiles, slice_splits
-from snapshot_explorer.formats.hudi.scan.read import read
-from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, keys_of, record_keys
+from snapshot_explorer.formats.hudi.scan.plans import HudiPlan
+from snapshot_explorer.formats.hudi.scan.read import finished, read
+from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, check_deletes, deleted_key, keys_of, record_keys
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, ChangeMode, Split
 from snapshot_explorer.storage import Storage
 
@@ -43,19 +54,23 @@ class ChangedSlices:
     """The columns of the later version."""
     version: int
     """The later version."""
+    instant: str
+    """The later version as its commit writes it."""
+    change_files: tuple[ChangeFile, ...] = ()
+    """The files in which the commit recorded the changes of the slice; without any, its sides are compared."""
 
     @property
     def identity(self) -> Hashable:
         """Return a value that is equal where the same rows are read."""
         sides = (tuple(split.identity for split in splits) for splits in (self.before, self.after))
-        return *sides, self.version
+        return *sides, self.version, self.change_files
 
 
 def no_changelog() -> InvalidArgumentError:
-    """Return the error for a changelog that is requested."""
+    """Return the error for a changelog of a table that records no changes."""
     return InvalidArgumentError(
-        "The change data of Hudi tables is not read. Use mode='delta', which compares the file slices that each commit "
-        "changed, or mode='diff', which compares two versions."
+        "The table records no change data: hoodie.table.cdc.enabled is not true. Use mode='delta', which compares the "
+        "file slices that each commit changed, or mode='diff', which compares two versions."
     )
 
 
@@ -67,57 +82,172 @@ def splits_between(
     Args:
         at: Returns what the splits of a version are planned from, in the schema of `last`.
         first: The version before the first included one; before the earliest version, the table was empty.
-        mode: `auto` and `delta`: by commit, without those that only rearranged rows. `diff`: the rows of `last` against
-            those of `first`.
+        mode: `auto`: by commit, without those that only rearranged rows; from change data where it was written.
+            `changelog`: as auto, if the table records change data. `delta`: without change data. `diff`: the rows of
+            `last` against those of `first`.
     """
     if any(field.name == ROW_KIND for field in at(last).fields):
         raise refusal(features.CHANGE_COLUMN_CONFLICT)
+    if mode == "changelog" and not source.config.logs_changes:
+        raise no_changelog()
     versions = source.versions
     begin, end = bisect_right(versions, first), bisect_right(versions, last)
     if mode == "diff":
-        pairs = [(versions[begin - 1] if begin else None, last)] if begin < end else []
-    else:
-        commits = source.commits(versions[begin:end])
-        changing = [version for version in versions[begin:end] if not commits[version].is_service]
-        indices = [bisect_left(versions, version) for version in changing]
-        pairs = [(versions[index - 1] if index else None, versions[index]) for index in indices]
-    return [split for before, after in pairs for split in _difference(at, before, after)]
+        difference = (_Difference(source, at, versions[begin - 1] if begin else None, last),) if begin < end else ()
+        return [split for item in difference for split in item.by_partition()]
+    commits = source.commits(versions[begin:end])
+    splits: list[Split] = []
+    for index in range(begin, end):
+        commit = commits[versions[index]]
+        if commit.is_service:
+            continue
+        item = _Difference(source, at, versions[index - 1] if index else None, versions[index])
+        change_files = change_files_of(commit) if mode != "delta" else {}
+        is_logged = mode != "delta" and (source.config.logs_changes or bool(change_files))
+        splits += item.by_group(change_files) if is_logged else item.by_partition()
+    return splits
 
 
-def _difference(at: Callable[[int], VersionFiles], before: int | None, after: int) -> Iterator[Split]:
-    new = at(after)
-    earlier = {} if before is None else slice_splits(at(before))
-    later = slice_splits(new)
-    partitions: dict[str, tuple[list[Split], list[Split]]] = {}
-    for index, (mine, other) in enumerate(((earlier, later), (later, earlier))):
-        for group, split in mine.items():
-            same_group = other.get(group)
-            if same_group is None or same_group.identity != split.identity:
-                partitions.setdefault(group[0], ([], []))[index].append(split)
-    keys = record_keys(new.config, new.fields)
-    for removed, added in partitions.values():
+class _Difference:
+    """The file slices by which two versions differ."""
+
+    def __init__(self, source: HudiSource, at: Callable[[int], VersionFiles], before: int | None, after: int) -> None:
+        self._source = at(after)
+        self._instant = source.instant(after).text
+        self._before = {} if before is None else slice_splits(at(before))
+        self._after = slice_splits(self._source)
+        self._keys = record_keys(self._source.config, self._source.fields)
+
+    def by_partition(self) -> Iterator[Split]:
+        """Yield splits of slices that are compared together, as rows may move between the groups of a partition."""
+        partitions: dict[str, list[FileGroup]] = {}
+        for group in self._groups():
+            partitions.setdefault(group[0], []).append(group)
+        for groups in partitions.values():
+            yield self._split(groups, ())
+
+    def by_group(self, change_files: Mapping[FileGroup, Sequence[ChangeFile]]) -> Iterator[Split]:
+        """Yield splits of single slices, as Hudi's change queries see them: a row that moves is deleted and inserted.
+
+        Args:
+            change_files: The files in which changes were recorded, by file group.
+        """
+        for group in dict.fromkeys((*change_files, *self._groups())):
+            yield self._split([group], tuple(change_files.get(group, ())))
+
+    def _groups(self) -> list[FileGroup]:
+        """Return the file groups whose slices differ."""
+        return [
+            group
+            for group in dict.fromkeys((*self._before, *self._after))
+            if (old := self._before.get(group)) is None
+            or (new := self._after.get(group)) is None
+            or old.identity != new.identity
+        ]
+
+    def _split(self, groups: Sequence[FileGroup], change_files: tuple[ChangeFile, ...]) -> Split:
+        removed, added = (
+            tuple(side[group] for group in groups if group in side) for side in (self._before, self._after)
+        )
         splits = (*removed, *added)
-        yield Split(
-            files=tuple(dict.fromkeys(path for split in splits for path in split.files)),
+        reads_slices = not change_files or not self._source.config.logs_whole_rows
+        paths = [path for split in splits for path in split.files] if reads_slices else []
+        return Split(
+            files=tuple(dict.fromkeys((*(file.path for file in change_files), *paths))),
             raw=False,
-            partition=splits[0].partition,
+            partition=splits[0].partition if splits else {},
             bucket=None,
             rows=None,
-            size_bytes=sum(split.size_bytes for split in splits),
+            size_bytes=sum(file.size_bytes for file in change_files) or sum(split.size_bytes for split in splits),
             detail=ChangedSlices(
-                before=tuple(removed), after=tuple(added), keys=keys, fields=new.fields, version=after
+                before=removed,
+                after=added,
+                keys=self._keys,
+                fields=self._source.fields,
+                version=self._source.version,
+                instant=self._instant,
+                change_files=change_files,
             ),
         )
 
 
 def read_changes(storage: Storage, changed: ChangedSlices, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that differ, with these columns: of the schema, and `rowkind`. Both sides are held in memory."""
-    before, after = (_rows(storage, changed, splits) for splits in (changed.before, changed.after))
-    names = [field.name for field in changed.fields]
-    schema = pa.schema([_KIND_FIELD if name == ROW_KIND else before.schema.field(name) for name in columns])
-    for kinds, rows in _changes(before, after, changed.keys, names):
-        arrays = [kinds if name == ROW_KIND else rows.column(name) for name in columns]
+    fields = {field.name: arrow_field(field) for field in (*changed.fields, FIELDS[COMMIT_TIME])}
+    schema = pa.schema([_KIND_FIELD if name == ROW_KIND else fields[name] for name in columns])
+    for kinds, rows in _changed_rows(storage, changed):
+        more = {ROW_KIND: kinds, COMMIT_TIME: pa.repeat(changed.instant, rows.num_rows)}
+        arrays = [more[name] if name in more else rows.column(name) for name in columns]
         yield pa.RecordBatch.from_arrays([_flat(array) for array in arrays], schema=schema)
+
+
+def _changed_rows(storage: Storage, changed: ChangedSlices) -> Iterator[tuple[pa.Array, pa.Table]]:
+    """Yield the kinds of changes and their rows."""
+    before, after = (cache(partial(_rows, storage, changed, splits)) for splits in (changed.before, changed.after))
+    names = [field.name for field in changed.fields]
+    if not changed.change_files:
+        yield from _changes(before(), after(), changed.keys, names)
+        return
+    for file in changed.change_files:
+        for events in read_change_file(storage, file, changed.instant, changed.fields):
+            sides = [
+                None if events.has(side) else _Side(rows=rows(), keys=_keys(rows(), changed.keys))
+                for side, rows in (("before", before), ("after", after))
+            ]
+            if any(side is not None and not _is_unique(side.keys) for side in sides):
+                # Keys do not say which rows were changed.
+                yield from _changes(before(), after(), changed.keys, names)
+                return
+            yield _recorded(events, changed, sides)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    rows: pa.Table
+    keys: pa.Array
+
+
+def _recorded(events: ChangeEvents, changed: ChangedSlices, sides: Sequence[_Side | None]) -> tuple[pa.Array, pa.Table]:
+    """Return the kinds of recorded changes and their rows.
+
+    Args:
+        sides: The rows of the slice before and after, where the change data lacks them.
+    """
+    operations = np.array(events.operations.to_pylist(), object)
+    tables = []
+    for name, affected, side in zip(("before", "after"), ("ud", "iu"), sides, strict=True):
+        indices = np.flatnonzero(np.isin(operations, list(affected)))
+        if side is None:
+            rows, is_known = _with_partition(events.image(name), changed), events.is_present(name)
+        else:
+            check_deletes(changed.keys)
+            keys = [deleted_key(key, changed.keys) for key in events.keys.to_pylist()]
+            places = pc.index_in(pa.array(keys, pa.string()), value_set=side.keys, skip_nulls=True)
+            rows, is_known = side.rows.take(places), places.is_valid()
+        known = np.asarray(is_known.to_numpy(zero_copy_only=False), np.bool_)
+        if not known[indices].all():
+            raise CorruptTableError(
+                f"The change data {events.path} names a row that has no values {name} its change: neither there nor in "
+                "the data files. It is damaged; compare it with a copy of the table, or use mode='delta'."
+            )
+        tables.append(rows.select([field.name for field in changed.fields]))
+    kinds, order = [], []
+    for index, operation in enumerate(operations.tolist()):
+        if operation in ("u", "d"):
+            kinds.append(BEFORE if operation == "u" else DELETED)
+            order.append(index)
+        if operation in ("u", "i"):
+            kinds.append(AFTER if operation == "u" else INSERTED)
+            order.append(len(operations) + index)
+    return pa.array(kinds, pa.string()), pa.concat_tables(tables).take(pa.array(order, pa.int64()))
+
+
+def _with_partition(rows: pa.Table, changed: ChangedSlices) -> pa.Table:
+    """Return recorded rows with the values of partition columns that files lack."""
+    plan = (*changed.after, *changed.before)[0].detail
+    if not isinstance(plan, HudiPlan) or not rows.num_rows:
+        return rows
+    return pa.Table.from_batches([finished(rows.combine_chunks().to_batches()[0], changed.fields, plan)])
 
 
 def _rows(storage: Storage, changed: ChangedSlices, splits: Sequence[Split]) -> pa.Table:

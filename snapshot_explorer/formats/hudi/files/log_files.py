@@ -126,16 +126,17 @@ def _data_block(
     storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
 ) -> pa.RecordBatch:
     if block.type == log_format.AVRO:
-        return _avro(storage, block, path, fields, shapes)
+        return read_avro_block(storage, block, path, fields, shapes)
     if block.type == log_format.PARQUET:
         return _parquet(block, path, fields)
     name = {log_format.HFILE: "HFile", log_format.CHANGES: "change data"}.get(block.type, str(block.type))
     raise refusal(features.OTHER_BLOCKS, path=path, type=name)
 
 
-def _avro(
+def read_avro_block(
     storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
 ) -> pa.RecordBatch:
+    """Return those of the columns that an Avro block has."""
     container = container_of(block, path, shapes, storage.limits)
     requested = {field.name for field in fields}
     written = [

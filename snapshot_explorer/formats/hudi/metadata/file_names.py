@@ -34,8 +34,3 @@ def log_name(name: str) -> LogName | None:
     if matched is None or matched[5]:
         return None
     return LogName(matched[2], int(matched[3]), matched[4] or "", matched[1])
-
-
-def is_change_file(name: str) -> bool:
-    """Return whether a name is that of a file of change data."""
-    return name.endswith(".cdc")

@@ -71,6 +71,17 @@ class TableConfig:
         return self.is_on("hoodie.populate.meta.fields", default=True)
 
     @property
+    def logs_changes(self) -> bool:
+        """Whether commits record the changes of rows."""
+        return self.is_on("hoodie.table.cdc.enabled", default=False)
+
+    @property
+    def logs_whole_rows(self) -> bool:
+        """Whether recorded changes contain the rows before and after; otherwise keys, which data files must resolve."""
+        mode = self.text("hoodie.table.cdc.supplemental.logging.mode", default="data_before_after")
+        return mode.lower().endswith("before_after")
+
+    @property
     def record_keys(self) -> tuple[str, ...]:
         """The columns of the record key; empty if the writer generated keys."""
         return self.names("hoodie.table.recordkey.fields")

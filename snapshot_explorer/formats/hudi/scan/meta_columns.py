@@ -8,12 +8,13 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType, arrow_field
 
+COMMIT_TIME = "_hoodie_commit_time"
 RECORD_KEY = "_hoodie_record_key"
 OPERATION = "_hoodie_operation"
 IS_DELETED = "_hoodie_is_deleted"
 """A column of the user that marks deleted records."""
 NAMES = (
-    "_hoodie_commit_time",
+    COMMIT_TIME,
     "_hoodie_commit_seqno",
     RECORD_KEY,
     "_hoodie_partition_path",

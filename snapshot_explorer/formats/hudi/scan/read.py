@@ -42,7 +42,7 @@ def read(
             predicate = predicate.on(frozenset(field.name for field in stored) - frozenset(plan.null_texts))
         batches = (batch for file in plan.bases for batch in read_base(storage, file, stored, predicate))
     for batch in batches:
-        yield _finished(batch, fields, plan)
+        yield finished(batch, fields, plan)
 
 
 def _fields(plan: HudiPlan, columns: Sequence[str]) -> list[HudiField]:
@@ -66,7 +66,8 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
     yield from work.merged(batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
 
 
-def _finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
+def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:
+    """Return columns of files as the version's: with the values of partition columns that files lack."""
     if not fields:
         return bare(batch.num_rows)
     constants = dict(plan.partition)

@@ -1,0 +1,127 @@
+"""Change data: log files in which a commit recorded the rows that it inserted, updated and deleted.
+
+Records contain the operation, and by the table's logging mode the key, or the row before it and after it.
+
+Source: hudi specification, "CDC"; hudi HoodieCDCUtils, HoodieCDCLogger.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.corrupt_files import check_size
+from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.hudi import features
+from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
+from snapshot_explorer.formats.hudi.files.log_files import read_avro_block
+from snapshot_explorer.formats.hudi.metadata import log_format
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata
+from snapshot_explorer.formats.hudi.metadata.file_names import log_name
+from snapshot_explorer.formats.hudi.metadata.types import HudiField, HudiType
+from snapshot_explorer.storage import Storage
+
+_TEXT = HudiType(root="string")
+_OPERATIONS = frozenset("iud")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFile:
+    """A file of change data. Picklable."""
+
+    path: str
+    """Its path, below the table's root."""
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEvents:
+    """The records of a block of change data."""
+
+    path: str
+    """The file, for messages."""
+    batch: pa.RecordBatch
+    present: frozenset[str]
+    """The columns that the block has."""
+
+    def has(self, image: str) -> bool:
+        """Return whether the rows before, or after, are recorded."""
+        return image in self.present
+
+    @property
+    def operations(self) -> pa.Array:
+        """The operations: i, u or d."""
+        return self.batch.column("op")
+
+    @property
+    def keys(self) -> pa.Array:
+        """The keys of the rows, where they are recorded."""
+        return self.batch.column("record_key")
+
+    def is_present(self, image: str) -> pa.Array:
+        """Return whether each record has the row before, or after."""
+        return self.batch.column(image).is_valid()
+
+    def image(self, image: str) -> pa.Table:
+        """Return the rows before, or after; of nulls where a record has none."""
+        rows = self.batch.column(image)
+        return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
+
+
+def change_files_of(commit: CommitMetadata) -> dict[tuple[str, str], list[ChangeFile]]:
+    """Return the files of change data that a commit wrote, in order, by partition and file group."""
+    files: dict[tuple[str, str], list[ChangeFile]] = {}
+    for stat in commit.stats:
+        for path, size in stat.change_files.items():
+            name = path.rpartition("/")[2]
+            files.setdefault((stat.partition, stat.file_id), []).append(
+                ChangeFile(path=f"{stat.partition}/{name}" if stat.partition else name, size_bytes=size)
+            )
+    return {group: sorted(members, key=_order) for group, members in files.items()}
+
+
+def _order(file: ChangeFile) -> tuple[int, str]:
+    name = log_name(file.path.rpartition("/")[2].removesuffix(".cdc"))
+    return (0 if name is None else name.number), file.path
+
+
+def read_change_file(
+    storage: Storage, file: ChangeFile, instant: str, fields: Sequence[HudiField]
+) -> Iterator[ChangeEvents]:
+    """Yield the blocks of a file of change data, in order.
+
+    Args:
+        instant: The commit that wrote it.
+        fields: The columns of the rows.
+    """
+    with translated(file.path, "change data of Hudi"):
+        content = storage.read(file.path)
+    check_size(f"The change data {file.path}", len(content), file.size_bytes, by="its commit")
+    row = HudiType(root="record", fields=tuple(fields))
+    columns = [HudiField(name=name, type=_TEXT, nullable=True) for name in ("op", "record_key")]
+    columns += [HudiField(name=name, type=row, nullable=True) for name in ("before", "after")]
+    is_empty = True
+    for block in log_format.blocks(content, file.path):
+        if block.header.get(log_format.INSTANT) != instant:
+            raise _damaged(file.path, f"it has a block of the commit {block.header.get(log_format.INSTANT)}")
+        if block.type != log_format.CHANGES:
+            raise refusal(features.OTHER_BLOCKS, path=file.path, type=block.type)
+        is_empty = False
+        stored = read_avro_block(storage, block, file.path, columns, {})
+        batch = conformed(stored, columns, file.path)
+        if unknown := set(batch.column("op").to_pylist()) - _OPERATIONS:
+            raise _damaged(file.path, f"it has the operation {min(map(str, unknown))!r}")
+        present = frozenset(stored.schema.names)
+        if not present.issuperset(("before", "after")) and "record_key" not in present:
+            raise _damaged(file.path, "its records have neither rows nor keys")
+        yield ChangeEvents(path=file.path, batch=batch, present=present)
+    if is_empty:
+        raise _damaged(file.path, "it has no intact block")
+
+
+def _damaged(path: str, what: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"The change data {path} cannot be read: {what}. It was cut short or replaced; compare it with a copy of the "
+        "table, or use mode='delta'."
+    )
