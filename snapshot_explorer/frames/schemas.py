@@ -474,6 +474,105 @@ VERIFIED = pa.schema(
 )
 
 
+_COMMIT_COUNTS = [
+    COMMITS.field(name)
+    for name in ("added_files", "removed_files", "added_rows", "removed_rows", "added_bytes", "removed_bytes")
+]
+
+LAKE_OVERVIEW = pa.schema(
+    [
+        _column("name", pa.string(), "the table: its path below the folder, or its name in the catalog", is_whole=True),
+        _column("state", pa.string(), "act, watch or ok; unknown where too few commits are known for a rhythm"),
+        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if it could not be opened"),
+        _column("version", pa.int64(), "the newest version; null without commits"),
+        _column("committed_at", UTC_MILLIS, "when that version was committed"),
+        _column("age_seconds", pa.int64(), "the time since the newest commit that changed data"),
+        _column("rhythm", pa.string(), "late, on time, busy, or unknown"),
+        _column("usual_seconds", pa.int64(), "the median time between recent commits; null if unknown"),
+        _column("late_after_seconds", pa.int64(), "the age from which the table is late; null if unknown"),
+        _column("commits", pa.int64(), "commits since the time in the title; null if there are more than were read"),
+        _column("added_rows", pa.int64(), "rows that they added, without maintenance; null if unknown", "rows"),
+        _column("removed_rows", pa.int64(), "rows that they removed, without maintenance; null if unknown", "rows"),
+        _column("added_bytes", pa.int64(), "size of the files that they added", "bytes"),
+        _column("removed_bytes", pa.int64(), "size of the files that they removed", "bytes"),
+        _column(
+            "total_rows", pa.int64(), "rows of the newest version, as COMMITS counts them; null if unknown", "rows"
+        ),
+        _column("recent_rows", pa.list_(pa.int64()), "rows that each recent commit added, oldest first"),
+        _column("schema_changes", pa.int64(), "commits since then that changed the schema; null if unknown"),
+        _column("anomalies", pa.list_(pa.string()), "numbers that jump since then, and repeated appends, in words"),
+        _column(
+            "unreadable",
+            pa.int64(),
+            "recent versions that cannot be loaded; null if not checked",
+            "versions",
+            words="checked",
+        ),
+        _column("health", pa.string(), "act, watch, ok or unknown; null if not checked", words="checked"),
+        _column("note", pa.string(), "what the numbers leave out; null if nothing"),
+        _column("problem", pa.string(), "why the table cannot be read; null otherwise"),
+        _column("path", pa.string(), "the path for `open_table`", is_whole=True),
+    ]
+)
+
+LAKE_COMMITS = pa.schema(
+    [
+        COMMITS.field("committed_at"),
+        _column("table", pa.string(), "the table"),
+        *(COMMITS.field(name) for name in ("version", "kind", "operation", "user")),
+        *_COMMIT_COUNTS,
+        *(COMMITS.field(name) for name in ("total_rows", "schema_id", "readable", "details")),
+    ]
+)
+
+LAKE_SUMMARY = pa.schema(
+    [
+        _column("commits", pa.int64(), "commits"),
+        _column("tables", pa.int64(), "tables with these commits"),
+        _column("first_at", UTC_MILLIS, "the time of the first one"),
+        _column("last_at", UTC_MILLIS, "the time of the last one"),
+        _column("added_rows", pa.int64(), "rows that they added; null if a commit does not record it", "rows"),
+        _column("removed_rows", pa.int64(), "rows that they removed; null if a commit does not record it", "rows"),
+        _column("added_bytes", pa.int64(), "size of the files that they added", "bytes"),
+        _column("removed_bytes", pa.int64(), "size of the files that they removed", "bytes"),
+    ]
+)
+"""The numbers of `LakeChanges.by`, behind a column for the table, the user or the hour."""
+
+LAKE_VERSIONS = pa.schema(
+    [
+        _column("name", pa.string(), "the table", is_whole=True),
+        _column("format", pa.string(), "paimon, delta, iceberg or hudi; null if it could not be opened"),
+        _column("version", pa.int64(), "the version that was current; null if there was none"),
+        _column("committed_at", UTC_MILLIS, "when it was committed"),
+        _column("note", pa.string(), "ties, commits within a minute after the time, or why there is no version"),
+        _column("problem", pa.string(), "why the table could not be read; null otherwise"),
+        _column("path", pa.string(), "the path for `open_table`", is_whole=True),
+    ]
+)
+
+LAKE_DIFF = pa.schema(
+    [
+        _column("name", pa.string(), "the table", is_whole=True),
+        _column("change", pa.string(), "same, changed, only in A, only in B; null if it could not be compared"),
+        _column("version_a", pa.int64(), "the version in A; null if there is none"),
+        _column("version_b", pa.int64(), "the version in B; null if there is none"),
+        _column("schema_changes", pa.list_(pa.string()), "how the columns differ, in words; null if not compared"),
+        _column("files_a", pa.int64(), "data files in A", "files"),
+        _column("files_b", pa.int64(), "data files in B", "files"),
+        _column("shared_files", pa.int64(), "data files in both; null for two different tables", "files"),
+        _column("rows_a", pa.int64(), "rows in the files in A, before merges and deletes; null if unknown", "rows"),
+        _column("rows_b", pa.int64(), "rows in the files in B, before merges and deletes; null if unknown", "rows"),
+        _column("bytes_a", pa.int64(), "size of the files in A", "bytes"),
+        _column("bytes_b", pa.int64(), "size of the files in B", "bytes"),
+        _column("inserted", pa.int64(), "rows only in B; null if rows were not compared", "rows", words="checked"),
+        _column("deleted", pa.int64(), "rows only in A; null if rows were not compared", "rows", words="checked"),
+        _column("updated", pa.int64(), "rows of equal keys that differ; null if not compared", "rows", words="checked"),
+        _column("problem", pa.string(), "why the tables could not be compared; null otherwise"),
+    ]
+)
+
+
 def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
     """Return a table. Columns that are left out are null, and single values are repeated.
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
 from snapshot_explorer.lake.tables import LakeTable, tables_below
 from snapshot_explorer.progress import step
+from snapshot_explorer.refs.grammar import parse_time_bound
+from snapshot_explorer.refs.times import brief_repr
+from snapshot_explorer.render import mimebundle, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from snapshot_explorer.render import Drawing
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")
@@ -31,13 +37,16 @@ class Lake:
     Iterating yields each `LakeTable`, sorted by name; `lake["orders"]` opens one.
     """
 
-    def __init__(self, name: str, tables: Sequence[LakeTable], *, note: str = "") -> None:
+    def __init__(self, name: str, tables: Sequence[LakeTable], *, note: str = "", time: datetime | None = None) -> None:
         self.name = name
         """The folder or the catalog, without secrets."""
         self.tables = tuple(tables)
         """The tables, sorted by name."""
         self.note = note
         """How many folders were listed, in words; empty for a catalog."""
+        self.time = time
+        """The time at which the tables are viewed; None for now."""
+        self._overview: LakeOverview | None = None
 
     def matching(self, *patterns: str) -> Lake:
         """Return a lake of the tables whose names match one of the patterns, such as `shop.*`. No request.
@@ -52,7 +61,7 @@ class Lake:
             raise TableNotFoundError(
                 f"No table of {self.name} matches {', '.join(patterns)}. {self._hint(patterns[0])}"
             )
-        return Lake(self.name, tables, note=self.note)
+        return Lake(self.name, tables, note=self.note, time=self.time)
 
     def each(
         self, work: Callable[[LakeTable], A], *, what: str = "Reading tables"
@@ -78,6 +87,36 @@ class Lake:
                 for future in pending:
                     future.cancel()
 
+    def overview(self, since: str | datetime = "1d", *, health: bool = False) -> LakeOverview:
+        """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and what changed.
+
+        Of each table, the newest 12 commits are read, and more where these do not reach back to `since`, or where the
+        table seems late. Reads metadata alone. A table that cannot be read is a row with its problem.
+
+        Args:
+            since: The time from which commits, rows and bytes are counted, such as `1d`, `yesterday` or a datetime.
+            health: Whether to read the health of each newest version too: its list of files and manifests.
+
+        Raises:
+            InvalidArgumentError: `since` is not a time.
+        """
+        request = self.request(since, health=health)
+        rows = [row for _, row in self.rows(request)]
+        self._overview = LakeOverview(rows, name=self.name, request=request, search=self.note)
+        return self._overview
+
+    def request(self, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
+        """Return what an overview covers. Arguments and errors as `overview`."""
+        now = self.time or datetime.now(UTC)
+        start = _time("since", since, now, start=True)
+        return OverviewRequest(now=now, is_past=self.time is not None, since=start, health=health)
+
+    def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
+        """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
+        for table, result in self.each(lambda table: overview_row(table.open(), request), what="Reading tables"):
+            row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
+            yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
+
     def __getitem__(self, name: str) -> Table:
         named = [table for table in self.tables if table.name == name]
         ended = named or [table for table in self.tables if _last_part(table.name) == name]
@@ -96,6 +135,16 @@ class Lake:
     def __len__(self) -> int:
         return len(self.tables)
 
+    def drawing(self) -> Drawing:
+        """Return the newest overview as a drawing. Reads it if there is none."""
+        return (self._overview or self.overview()).drawing()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def __str__(self) -> str:
+        return text(self.drawing())
+
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"
 
@@ -110,6 +159,7 @@ class Lake:
 
 def open_lake(
     path: str | PathLike[str],
+    at: str | datetime | None = None,
     *,
     pattern: str | Sequence[str] | None = None,
     depth: int = 3,
@@ -120,6 +170,7 @@ def open_lake(
 
     Args:
         path: A local folder or a URL such as `s3://lake/shop.db`.
+        at: View the tables as they were at this time; by default now.
         pattern: Only tables whose names match: a pattern such as `shop.*`, or several.
         depth: The levels of folders to search, as for `find_tables`.
         max_listings: The maximum number of folders to list.
@@ -134,7 +185,8 @@ def open_lake(
     name, tables, note = tables_below(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
     if not tables:
         raise TableNotFoundError(f"No table is below {name} ({note}). Check the path, or raise depth.")
-    lake = Lake(name, tables, note=note)
+    now = datetime.now(UTC)
+    lake = Lake(name, tables, note=note, time=None if at is None else _past("at", at, now))
     return lake if pattern is None else lake.matching(*([pattern] if isinstance(pattern, str) else pattern))
 
 
@@ -151,3 +203,23 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _last_part(name: str) -> str:
     return name.rpartition("/")[2].rpartition(".")[2]
+
+
+def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:
+    time = parse_time_bound(value, start=start, now=now)
+    if time is None:
+        raise InvalidArgumentError(
+            f"{name}={brief_repr(value)} is not a time. Use a datetime, or text such as 2026-11-01 03:00, 3h or "
+            "yesterday, in UTC without a zone."
+        )
+    return time
+
+
+def _past(name: str, value: str | datetime, now: datetime) -> datetime:
+    time = _time(name, value, now)
+    if time > now:
+        raise InvalidArgumentError(
+            f"{name}={brief_repr(value)} is in the future: which versions are current then is not known yet. It is "
+            f"{now:%Y-%m-%d %H:%M:%S} UTC."
+        )
+    return time

@@ -56,7 +56,15 @@ def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenar
 
 
 NO_RESULTS = {
-    *("Limits", "load_ipython_extension", "samples", "show_progress", "show_versions", "unload_ipython_extension"),
+    *(
+        "Lake",
+        "Limits",
+        "load_ipython_extension",
+        "samples",
+        "show_progress",
+        "show_versions",
+        "unload_ipython_extension",
+    ),
     *("cached_format_version", "cached_partition_values", "renamed_column", "time_note", "uncache"),
     *("at_each", "drawing", "on_branch", "pair_side", "read_overview"),
 }
