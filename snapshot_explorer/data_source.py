@@ -81,8 +81,8 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
     branch = given.get("branch")
     table_format = bind(storage, given.get("format"), branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
-    found = table.at(given["version"]) if "version" in given else table.current
-    version = found.resolved
+    snapshot = table.at(given["version"]) if "version" in given else table.current
+    version = snapshot.resolved
     schema = version.arrow_schema
     columns = _names(given["columns"]) if "columns" in given else schema.names
     known = frozenset(schema.names)
@@ -137,9 +137,9 @@ def check_schema(given: StructType, own: StructType) -> None:
     for column in given:
         known = there.get(column.name)
         if known is None or column.dataType != known.dataType or (known.nullable and not column.nullable):
-            found = "has no such column" if known is None else f"has {_type_text(known)}"
+            actual = "has no such column" if known is None else f"has {_type_text(known)}"
             raise InvalidArgumentError(
-                f"The given schema has the column {column.name!r} as {_type_text(column)}, but the table {found}. "
+                f"The given schema has the column {column.name!r} as {_type_text(column)}, but the table {actual}. "
                 "Leave out the schema: each version has its own. Select columns with option('columns', 'a,b')."
             )
 
@@ -153,14 +153,14 @@ def reading(described: bytes, columns: StructType) -> bytes:
     source: _TableDescription = unpacked(described)
     names = [column.name for column in columns]
     schema = pa.schema([source.schema.field(column.name).with_nullable(column.nullable) for column in columns])
-    found = Reading(
+    state = Reading(
         reader=source.version,
         needed=tuple([*names, *sorted(source.where.columns - set(names))] if source.where else names),
         condition=source.where,
         limit=None,
         schema=arrow_schema(schema),
     )
-    return packed(partial(read, found))
+    return packed(partial(read, state))
 
 
 def plan(described: bytes, filters: Sequence[object]) -> list[bytes]:

@@ -118,8 +118,8 @@ def read_history(
 ) -> pa.Table:
     """Return the matching COMMITS of the versions, in their order. Stops reading at `limit` matches."""
     with step("Reading commits", total=_max_commits(versions, commit_filter, limit)) as reading:
-        found = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading), limit))
-    return pa.concat_tables(found) if found else frames.COMMITS.empty_table()
+        pages = list(_take_rows(_pages(table_format, versions, commit_filter, limit, reading), limit))
+    return pa.concat_tables(pages) if pages else frames.COMMITS.empty_table()
 
 
 def history_frame(  # noqa: PLR0913 - what it draws, all named

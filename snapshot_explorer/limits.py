@@ -84,19 +84,23 @@ def check_limits(limits: object) -> None:
 def parse_limits(text: str) -> Limits:
     """Return limits from text, such as `metadata_bytes=8589934592,metadata_rows=10000000`."""
     names = [field.name for field in fields(Limits)]
-    found: dict[str, int] = {}
+    limits: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = (item.strip() for item in part.partition("="))
-        if name not in names or name in found or not (number.isascii() and number.isdigit() and len(number) <= _DIGITS):
+        if (
+            name not in names
+            or name in limits
+            or not (number.isascii() and number.isdigit() and len(number) <= _DIGITS)
+        ):
             raise InvalidArgumentError(
                 f"limits must be NAME=NUMBER, separated by commas, got {part.strip()[:80]!r}. Names, each once: "
                 f"{', '.join(names)}. Example: {names[0]}=8589934592."
             )
-        found[name] = int(number)
-    return Limits(**found)
+        limits[name] = int(number)
+    return Limits(**limits)
 
 
-def exceeded(path: str, size_bytes: int, found: str, name: str, needed: int, limits: Limits) -> LimitError:
+def exceeded(path: str, size_bytes: int, claim: str, name: str, needed: int, limits: Limits) -> LimitError:
     """Return the error for a file that exceeds a limit; it names the file, the limit and how to raise it."""
     most = {
         "metadata_bytes": limits.most_bytes(size_bytes),
@@ -104,7 +108,7 @@ def exceeded(path: str, size_bytes: int, found: str, name: str, needed: int, lim
         "value_bytes": limits.value_bytes,
     }[name]
     return LimitError(
-        f"{path}, of {size_bytes} bytes, {found}; the limit is {most}. It may be damaged, or crafted to exhaust "
+        f"{path}, of {size_bytes} bytes, {claim}; the limit is {most}. It may be damaged, or crafted to exhaust "
         f"memory. If the file is valid, open the table with limits=Limits({name}={2 * needed})."
     )
 

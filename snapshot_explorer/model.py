@@ -459,15 +459,15 @@ class Listing:
             versions: The versions that an answer uses, ascending. The first and the last need not be listed.
         """
         breaks = frozenset(self.after_gaps)
-        found = []
+        gaps = []
         for before, after in pairwise(versions):
             if self.is_contiguous and after == before + 1:
                 continue
             listed = self.between(before, after - 1)
             missing = _absent(before, after, listed) if self.is_contiguous else ()
             if missing or listed or after in breaks:
-                found.append(Gap(before=before, after=after, missing=missing, unreadable=runs_of(listed)))
-        return tuple(found)
+                gaps.append(Gap(before=before, after=after, missing=missing, unreadable=runs_of(listed)))
+        return tuple(gaps)
 
     def gaps_between(self, a: int, b: int) -> tuple[Gap, ...]:
         """Return the gaps from version `a` up to `b`, which need not be listed."""

@@ -88,10 +88,10 @@ def overview_facts(
         files: Its FILES, if those were read.
     """
     facts: dict[str, object] = {}
-    found = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
-    if found:
-        time, rows = found[0]["committed_at"], found[0]["total_rows"]
-        facts["last commit"] = " ".join([found[0]["kind"], *([moment(time)] if time else [])])
+    newest = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
+    if newest:
+        time, rows = newest[0]["committed_at"], newest[0]["total_rows"]
+        facts["last commit"] = " ".join([newest[0]["kind"], *([moment(time)] if time else [])])
         facts[total_rows_name(table_format)] = None if rows is None else f"{rows:,}"
     if files is not None:
         count, size_bytes = len(files), pc.sum(files["size_bytes"]).as_py() or 0

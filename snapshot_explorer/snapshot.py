@@ -82,10 +82,10 @@ class Snapshot:
         """
         version = self._existing()
         rows = self._cache.get("commit", lambda: self._format.commits([version]))
-        found = commit_of(self._readability.applied_to(rows))
-        if None in (found.added_files, found.added_rows, found.removed_rows, found.total_rows):
+        record = commit_of(self._readability.applied_to(rows))
+        if None in (record.added_files, record.added_rows, record.removed_rows, record.total_rows):
             self._cache.forget("commit")  # a file may have been missing; it may exist at the next call
-        return found
+        return record
 
     @property
     def schema(self) -> TableSchema:
@@ -462,13 +462,13 @@ class Snapshot:
 
     def cached_files(self) -> pa.Table | None:
         """Return the FILES that were read; None if they were not. No request."""
-        found: pa.Table | None = self._cache.peek("files")
-        return found
+        files: pa.Table | None = self._cache.peek("files")
+        return files
 
     def cached_schema(self) -> TableSchema | None:
         """Return the cached schema; None if it was not read. No request; never blocks."""
-        found: TableSchema | None = self._cache.peek("schema")
-        return found
+        schema: TableSchema | None = self._cache.peek("schema")
+        return schema
 
     def cached_format_version(self) -> str | None:
         """Return the format version and features; None if the schema was not read, or there are none. No request."""
@@ -514,6 +514,6 @@ def _file_columns(rows: pa.Table) -> tuple[str, ...]:
 
 def _in_partition(rows: pa.Table, partition: Mapping[str, str | None]) -> pa.Table:
     for name, value in partition.items():
-        found = pc.map_lookup(rows["partition"], name, "first")
-        rows = rows.filter(pc.is_null(found) if value is None else pc.equal(found, value))
+        values = pc.map_lookup(rows["partition"], name, "first")
+        rows = rows.filter(pc.is_null(values) if value is None else pc.equal(values, value))
     return rows

@@ -260,9 +260,9 @@ class Table:
 
     def listing(self) -> Listing:
         """Return all versions, including those of which only the commit is left. One listing."""
-        found = self.bound.listing(0)
-        self._versions = found.reachable
-        return found
+        listing = self.bound.listing(0)
+        self._versions = listing.reachable
+        return listing
 
     def history(  # noqa: PLR0913 - filters, which are combined freely
         self,
@@ -358,8 +358,8 @@ class Table:
             SnapshotNotFoundError: A version does not exist.
             CorruptTableError: A file is damaged; the message names it.
         """
-        found = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
-        rows = self._commits = self._readability.applied_to(found)
+        history = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
+        rows = self._commits = self._readability.applied_to(history)
         return history_frame(rows, stat=False, title=self._history_title, total=None, limit=None)
 
     @overload
@@ -535,9 +535,9 @@ class Table:
             CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         lifetimes, listing = self.lifetimes(), self.bound.listing(0)
-        found = readability_frame(self.bound, lifetimes, listing, name=self.name)
-        self._readability.rows = found.to_arrow()
-        return found
+        frame = readability_frame(self.bound, lifetimes, listing, name=self.name)
+        self._readability.rows = frame.to_arrow()
+        return frame
 
     def verify(self, level: Level = "existence", *, resume: Verification | None = None) -> Verification:
         """Return whether the data files of all versions of all branches are there, and are what the metadata records.
@@ -611,9 +611,9 @@ class Table:
             UnsupportedFeatureError: The rows need a feature that is not supported; raised before any row is read.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
-        found = next((one for one in self.inspections if one.name == name), None)
-        if found is None or not found.at_version:
-            if found is not None and ref is not None:
+        inspection = next((one for one in self.inspections if one.name == name), None)
+        if inspection is None or not inspection.at_version:
+            if inspection is not None and ref is not None:
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
@@ -622,7 +622,7 @@ class Table:
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")
         rows = snapshot.resolved.inspect(name)
-        is_whole = found.of_rows or snapshot.schema.partition_keys
+        is_whole = inspection.of_rows or snapshot.schema.partition_keys
         drawn = () if is_whole else tuple(column for column in rows.column_names if column != "partition")
         return Frame(rows, title=title, drawn=drawn)
 
@@ -1217,8 +1217,8 @@ def _checked_versions(versions: object) -> Sequence[int]:
     """Return versions as a list. Raises InvalidArgumentError if something else was given."""
     if isinstance(versions, str | bytes) or not isinstance(versions, Iterable):
         raise InvalidArgumentError(f"versions must be a list of versions, got {versions!r}. Write [{versions}].")
-    found = list(versions)
-    wrong = [version for version in found if not isinstance(version, Integral)]
+    checked = list(versions)
+    wrong = [version for version in checked if not isinstance(version, Integral)]
     if wrong:
         raise InvalidArgumentError(f"versions must be whole numbers, got {wrong[0]!r}. at(ref).version resolves a ref.")
-    return found
+    return checked

@@ -113,10 +113,10 @@ def check_range(source: pa.NativeFile, stripe: int, names: Sequence[str] | None)
     if not PYARROW_ORC_TIMES.applies():
         return
     for number in timestamp_columns(source, names):
-        found = streams_of(source, stripe, number)
-        if found.encoding != _DIRECT_V2:
+        streams = streams_of(source, stripe, number)
+        if streams.encoding != _DIRECT_V2:
             raise UnsupportedFeatureError(f"ORC files of old writers hold times: {PYARROW_ORC_TIMES.remedy()}.")
-        for seconds in _runs(found.streams.get(_DATA, b""), signed=True):
+        for seconds in _runs(streams.streams.get(_DATA, b""), signed=True):
             if len(seconds) and int(np.abs(seconds + _EPOCH).max()) >= _MAX_NANO_SECONDS:
                 raise pa.ArrowInvalid("ORC timestamp is out of range for nanosecond resolution")
 
@@ -130,35 +130,35 @@ def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArr
     Raises:
         CorruptBytesError: The bytes are cut short or contradict themselves.
     """
-    found = column_streams(source, stripe, name)
-    if found.encoding != _DIRECT_V2 or found.zone not in UTC_NAMES:
+    streams = column_streams(source, stripe, name)
+    if streams.encoding != _DIRECT_V2 or streams.zone not in UTC_NAMES:
         return None
-    return _decoded(found, "us", None)
+    return _decoded(streams, "us", None)
 
 
 def _early_times(source: pa.NativeFile, stripe: int, name: str, unit: Literal["us", "ns"]) -> pa.TimestampArray | None:
     """Return a timestamp column on the writer's clock, right until 2037; None where it cannot be decoded."""
-    found = column_streams(source, stripe, name)
+    streams = column_streams(source, stripe, name)
     try:
-        zone = fixed_offset(found.zone) or ZoneInfo(found.zone)
+        zone = fixed_offset(streams.zone) or ZoneInfo(streams.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None
-    return _decoded(found, unit, zone) if found.encoding == _DIRECT_V2 else None
+    return _decoded(streams, unit, zone) if streams.encoding == _DIRECT_V2 else None
 
 
-def _decoded(found: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
+def _decoded(streams: ColumnStreams, unit: Literal["us", "ns"], zone: ZoneInfo | timezone | None) -> pa.TimestampArray:
     each = _PER_SECOND[unit]
-    valid = _present(found)
+    valid = _present(streams)
     count = int(valid.sum())
-    seconds = integers(found.streams.get(_DATA, b""), count, signed=True)
+    seconds = integers(streams.streams.get(_DATA, b""), count, signed=True)
     seconds += _EPOCH if zone is None else int(datetime(2015, 1, 1, tzinfo=zone).timestamp())
-    nanos = _nanos(integers(found.streams.get(_SECONDARY, b""), count, signed=False))
+    nanos = _nanos(integers(streams.streams.get(_SECONDARY, b""), count, signed=False))
     seconds -= (seconds < 0) & (nanos > _LARGEST_NANO_BEFORE)
     if count and int(np.abs(seconds).max()) >= np.iinfo(np.int64).max // each - _MAX_OFFSET:
         raise CorruptBytesError(f"a timestamp is out of range for {unit}")
     if zone is not None:
         seconds = _on_the_clock_of(zone, seconds)
-    moments = np.zeros(found.rows, np.int64)
+    moments = np.zeros(streams.rows, np.int64)
     moments[valid] = seconds * each + nanos // (_NANO // each)
     return pa.array(moments, mask=~valid).view(pa.timestamp(unit))
 
@@ -174,12 +174,12 @@ def _on_the_clock_of(zone: ZoneInfo | timezone, seconds: Numbers) -> Numbers:
     return np.where(seconds < _FIRST_OFFSET, seconds + int(standard), shown)
 
 
-def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
-    content = found.streams.get(_PRESENT)
+def _present(streams: ColumnStreams) -> npt.NDArray[np.bool_]:
+    content = streams.streams.get(_PRESENT)
     if content is None:
-        return np.ones(found.rows, np.bool_)
+        return np.ones(streams.rows, np.bool_)
     parts, offset, size = [], 0, 0
-    while offset < len(content) and size * 8 < found.rows:
+    while offset < len(content) and size * 8 < streams.rows:
         control = content[offset]
         if control < 128:  # noqa: PLR2004 - a run, otherwise literals
             parts.append(content[offset + 1 : offset + 2] * (control + 3))
@@ -188,8 +188,8 @@ def _present(found: ColumnStreams) -> npt.NDArray[np.bool_]:
             parts.append(content[offset + 1 : offset + 1 + 256 - control])
             offset += 257 - control
         size += len(parts[-1])
-    bits = np.unpackbits(np.frombuffer(b"".join(parts), np.uint8))[: found.rows].astype(np.bool_)
-    if len(bits) < found.rows:
+    bits = np.unpackbits(np.frombuffer(b"".join(parts), np.uint8))[: streams.rows].astype(np.bool_)
+    if len(bits) < streams.rows:
         raise CorruptBytesError("the stream of nulls is cut short")
     return bits
 

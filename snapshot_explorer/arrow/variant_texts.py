@@ -102,15 +102,15 @@ def json_texts(values: pa.StructArray) -> pa.Array:
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
     validity = values.is_valid().to_pylist()
     known: dict[tuple[bytes, bytes], str] = {}
-    found: list[str | None] = []
+    texts: list[str | None] = []
     for is_there, pair in zip(validity, pairs, strict=True):
         if not is_there or None in pair:
-            found.append(None)
+            texts.append(None)
             continue
         if pair not in known:
             known[pair] = json_text(*pair)
-        found.append(known[pair])
-    return pa.array(found, pa.string())
+        texts.append(known[pair])
+    return pa.array(texts, pa.string())
 
 
 def json_text(metadata: bytes, value: bytes) -> str:

@@ -99,7 +99,7 @@ def unread_type(dtype: pa.DataType) -> pa.DataType | None:
     if typed is None:
         return None
     if pa.types.is_struct(typed):
-        return next((found for item in typed if (found := unread_type(item.type)) is not None), None)
+        return next((unread for item in typed if (unread := unread_type(item.type)) is not None), None)
     if pa.types.is_list(typed) or pa.types.is_large_list(typed):
         return unread_type(typed.value_type)
     typed = _storage(typed)
@@ -122,9 +122,9 @@ def assembled(values: pa.StructArray) -> pa.Array:
     )
     encoded = metadata.dictionary_encode()
     names = _parsed([item.as_py() for item in encoded.dictionary])
-    found = _rebuilt(values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
-    found = pc.fill_null(found, pa.scalar(_NULL, pa.large_binary()))
-    return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.large_binary()))
+    rebuilt = _rebuilt(values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
+    rebuilt = pc.fill_null(rebuilt, pa.scalar(_NULL, pa.large_binary()))
+    return pc.if_else(values.is_valid(), rebuilt, pa.scalar(None, pa.large_binary()))
 
 
 def _parsed(metadata: list[bytes]) -> _Names:

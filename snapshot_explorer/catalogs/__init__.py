@@ -165,9 +165,9 @@ def locate(
         mask = _mask(settings, secrets)
         if location and split_metadata_path(location):
             return CatalogTable(path=location, format="iceberg", storage_options=options_of_table)
-        found = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
+        metadata_file = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
         failure = UnsupportedFeatureError(
-            f"The catalog {settings.shown} names {found} of {name}. Files named *.metadata.json are read."
+            f"The catalog {settings.shown} names {metadata_file} of {name}. Files named *.metadata.json are read."
         )
     raise failure  # not above: the client's error, which holds requests with secrets, would be its context
 

@@ -349,7 +349,7 @@ class Comparison:
             return None
         if not self._between:
             return frames.CHANGES.empty_table()
-        found = []
+        parts = []
         with step("Reading the changes between", total=len(self._between)) as reading:
             for start in range(0, len(self._between), _PAGE):
                 some = self._between[start : start + _PAGE]
@@ -360,9 +360,9 @@ class Comparison:
                         raise
                     log.debug("not compared: %s", error)
                     return None
-                found.append(changes.filter(pc.equal(changes["list"], "delta")))
+                parts.append(changes.filter(pc.equal(changes["list"], "delta")))
                 reading.advance(len(some))
-        return pa.concat_tables(found)
+        return pa.concat_tables(parts)
 
     @property
     def _is_whole(self) -> bool:

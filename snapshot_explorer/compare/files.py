@@ -88,8 +88,8 @@ def with_partition_names(files: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 def _places(these: Codes, those: Codes) -> npt.NDArray[np.int64]:
     """Return the index of each code among others; -1 if it is not there."""
-    found = pc.index_in(pa.array(these), pa.array(those))
-    indices: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    matches = pc.index_in(pa.array(these), pa.array(those))
+    indices: npt.NDArray[np.int64] = pc.fill_null(matches, -1).to_numpy().astype(np.int64)
     return indices
 
 
@@ -150,8 +150,10 @@ def _reasons(files: pa.Table, changes: pa.Table | None, event: str) -> tuple[pa.
     codes = group_ids(pa.concat_tables([events.select(names), files.select(names)]).columns)
     # The last of equal codes is found first.
     last = _places(codes[len(events) :], codes[: len(events)][::-1])
-    found = pa.array(len(events) - 1 - last, mask=last < 0)
-    return single_chunk(events.column("data_change")).take(found), single_chunk(events.column("version")).take(found)
+    indices = pa.array(len(events) - 1 - last, mask=last < 0)
+    return single_chunk(events.column("data_change")).take(indices), single_chunk(events.column("version")).take(
+        indices
+    )
 
 
 def partitions_frame(difference: FileDifference) -> pa.Table:

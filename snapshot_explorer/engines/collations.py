@@ -27,8 +27,8 @@ _CLAUSES = ("group_expressions", "group_sets", "having", "qualify")
 
 def collation_of(field: pa.Field) -> str | None:
     """Return the collation of a column's texts; None if they are compared by their bytes."""
-    found = (field.metadata or {}).get(b"collation")
-    return None if found is None else str(found.decode())
+    collation = (field.metadata or {}).get(b"collation")
+    return None if collation is None else str(collation.decode())
 
 
 def check_condition(columns: Iterable[str], schema: pa.Schema) -> None:
@@ -53,8 +53,8 @@ def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str
 
 
 def _collations(columns: Iterable[str], schema: pa.Schema) -> dict[str, str]:
-    found = {name: collation_of(schema.field(name)) for name in columns if schema.names.count(name) == 1}
-    return {name: collation for name, collation in found.items() if collation is not None}
+    collations = {name: collation_of(schema.field(name)) for name in columns if schema.names.count(name) == 1}
+    return {name: collation for name, collation in collations.items() if collation is not None}
 
 
 def _may_compare(query: str, columns: Collection[str]) -> bool:

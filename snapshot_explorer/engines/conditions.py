@@ -310,7 +310,7 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
     if kind == "LAMBDA":
         # `a -> 'x'` parses like a lambda, but may also extract a value from JSON: allow for both.
         parameters = frozenset(parts[0] for parts in names_of(tree.get("lhs")))
-        yield from (found for found in (find(name, schema) for name in parameters) if found)
+        yield from (reference for reference in (find(name, schema) for name in parameters) if reference)
         bound |= parameters
     for key, value in tree.items():
         if not (kind == "LAMBDA" and key == "lhs"):

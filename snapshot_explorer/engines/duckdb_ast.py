@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def children(tree: dict[str, Any]) -> list[Any]:
     """Return the arguments of a function. DuckDB 2 renamed the list."""
-    found = list(tree.get("arguments") or tree.get("children") or [])
-    return [child.get("expression", child) if isinstance(child, dict) else child for child in found]
+    nodes = list(tree.get("arguments") or tree.get("children") or [])
+    return [child.get("expression", child) if isinstance(child, dict) else child for child in nodes]
 
 
 def find(name: str, schema: pa.Schema) -> str | None:
@@ -57,10 +57,10 @@ def to_sql(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]]) -
     if any("\\u0000" in whole for whole in wholes):
         return None
     query = "SELECT json_deserialize_sql(tree) FROM (SELECT unnest(?::VARCHAR[]) AS tree)"
-    found = [str(row[0]) for row in cursor.execute(query, [wholes]).fetchall()]
-    if not all(text.startswith("SELECT ") for text in found):
+    texts = [str(row[0]) for row in cursor.execute(query, [wholes]).fetchall()]
+    if not all(text.startswith("SELECT ") for text in texts):
         return None
-    return [text.removeprefix("SELECT ") for text in found]
+    return [text.removeprefix("SELECT ") for text in texts]
 
 
 def _has_double(tree: object) -> bool:

@@ -92,19 +92,19 @@ def select(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Tabl
     files = proven(reader, splits, scan.needed, scan.condition)
     if files is None:
         return None
-    found: list[pa.Table] = []
+    parts: list[pa.Table] = []
     left = scan.limit
     for run in _runs(files):
         rows = _fetch(run, scan.columns, scan, left)
         if rows is None:
             return None
-        found.append(rows)
+        parts.append(rows)
         left = None if left is None else left - rows.num_rows
         if left == 0:
             break
     if not scan.columns.names:  # tables without columns cannot be joined, but they do have rows
-        return _without_columns(sum(rows.num_rows for rows in found))
-    return pa.concat_tables(found) if found else scan.columns.empty_table()
+        return _without_columns(sum(rows.num_rows for rows in parts))
+    return pa.concat_tables(parts) if parts else scan.columns.empty_table()
 
 
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int | None:

@@ -67,12 +67,12 @@ def identity(path: str) -> Identity:
     Raises:
         OSError: There is none.
     """
-    found = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
+    status = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
     return Identity(
         path=path,
-        size_bytes=found.st_size,
-        place=(found.st_dev, found.st_ino),
-        changed=(found.st_mtime_ns, found.st_ctime_ns),
+        size_bytes=status.st_size,
+        place=(status.st_dev, status.st_ino),
+        changed=(status.st_mtime_ns, status.st_ctime_ns),
     )
 
 
@@ -102,9 +102,9 @@ def _read(file: Identity, kind: str) -> Footer | None:
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
             return _found(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.path) as parquet:
-            found = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
+            result = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
             groups, writer = parquet.metadata.num_row_groups, parquet.metadata.created_by or ""
-            return None if found is None else replace(found, writer=writer, row_groups=groups)
+            return None if result is None else replace(footer_found, writer=writer, row_groups=groups)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 

@@ -66,7 +66,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         rows_found = duckdb_files.select(reader, splits, scan)
         if rows_found is not None:
             return rows_found
-    found: list[pa.Table] = []
+    tables: list[pa.Table] = []
     missing = limit
     stop = Event()
 
@@ -88,11 +88,11 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         for group, part in zip(groups, parts, strict=False):
             reading.advance(len(group))
             for table in part:
-                found.append(table if missing is None else table.slice(0, missing))
-                missing = None if missing is None else missing - found[-1].num_rows
+                tables.append(table if missing is None else table.slice(0, missing))
+                missing = None if missing is None else missing - tables[-1].num_rows
             if missing == 0:
                 break
-    return _joined(found, scan.columns)
+    return _joined(tables, scan.columns)
 
 
 def count(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> int:
@@ -342,16 +342,16 @@ def _in_order(
 def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
     """Return the splits in order, consecutive small ones together, in several groups for each thread."""
     most = min(_MOST_SMALL, len(splits) // (8 * _THREADS))
-    found: list[list[Split]] = []
+    groups: list[list[Split]] = []
     size = 0
     for split in splits:
         size += split.size_bytes
-        if found and len(found[-1]) < most and size <= _SMALL_BYTES:
-            found[-1].append(split)
+        if groups and len(groups[-1]) < most and size <= _SMALL_BYTES:
+            groups[-1].append(split)
         else:
-            found.append([split])
+            groups.append([split])
             size = split.size_bytes
-    return [tuple(group) for group in found]
+    return [tuple(group) for group in groups]
 
 
 def _weight(split: Split) -> int:

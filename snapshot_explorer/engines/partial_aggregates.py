@@ -48,8 +48,8 @@ class PartialCondition:
         Args:
             rows: The columns of the condition, and the part of each row.
         """
-        found = ", ".join(f"{item} AS p{index}" for index, item in enumerate(self.aggregates))
-        query = f"SELECT {quoted(part)} AS {_PART}, {found} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
+        expressions = ", ".join(f"{item} AS p{index}" for index, item in enumerate(self.aggregates))
+        query = f"SELECT {quoted(part)} AS {_PART}, {expressions} FROM this GROUP BY 1"  # noqa: S608 - expressions that were parsed
         return sql.run(query, {"this": _relation(rows)}, self._failure, whole=True)
 
     def over(
@@ -78,8 +78,8 @@ class PartialCondition:
         )
         indices = pa.table({"place": pa.array(range(count), pa.int64())})
         relations = {"ranges": _relation(ranges), "places": _relation(indices)}
-        found = sql.run(query, relations, self._failure, whole=True)
-        holds: list[bool] = found.sort_by("place")["holds"].to_pylist()
+        results = sql.run(query, relations, self._failure, whole=True)
+        holds: list[bool] = results.sort_by("place")["holds"].to_pylist()
         return holds
 
     def _failure(self, sentence: str, _: int | None) -> str:
@@ -96,16 +96,16 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
         text: A condition that was checked: on all rows together, or on each, which holds if some row passes.
     """
     tree: Any = copy.deepcopy(parsed(text if is_on_all else f"bool_or(CAST((\n{text}\n) AS BOOLEAN))"))
-    found: list[dict[str, Any]] = []
-    tree = _replaced(tree, found)
-    if not found or any(not (len(name) == 1 and name[0].startswith("p")) for name in names_of(tree)):
+    calls: list[dict[str, Any]] = []
+    tree = _replaced(tree, calls)
+    if not calls or any(not (len(name) == 1 and name[0].startswith("p")) for name in names_of(tree)):
         return None
     with locked_cursor() as cursor:
-        texts = to_sql(cursor, [tree, *found])
+        texts = to_sql(cursor, [tree, *calls])
     if texts is None:
         return None
     whole, *aggregates = texts
-    named = [str(item["function_name"]) for item in found]
+    named = [str(item["function_name"]) for item in calls]
     kinds_of = ", ".join(f"typeof({aggregate})" for aggregate in aggregates)
     query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
     kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda one, _: one, whole=True)
@@ -124,17 +124,17 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     )
 
 
-def _replaced(tree: Any, found: list[dict[str, Any]]) -> Any:
+def _replaced(tree: Any, aggregates: list[dict[str, Any]]) -> Any:
     """Return a parse tree with names in place of the aggregates that add up, which are added to `found`."""
     if isinstance(tree, list):
-        return [_replaced(item, found) for item in tree]
+        return [_replaced(item, aggregates) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if tree.get("class") == "FUNCTION" and _adds_up(tree):
-        name = {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [f"p{len(found)}"]}
-        found.append(tree)
+        name = {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [f"p{len(aggregates)}"]}
+        aggregates.append(tree)
         return name | {key: tree[key] for key in ("query_location", "query_location_length") if key in tree}
-    return {key: _replaced(value, found) for key, value in tree.items()}
+    return {key: _replaced(value, aggregates) for key, value in tree.items()}
 
 
 def _adds_up(tree: dict[str, Any]) -> bool:

@@ -102,13 +102,13 @@ def _limit(info: Mapping[str, Any]) -> int | None:
     return int(limit) + int(offset) if limit.isdecimal() and offset.isdecimal() else None
 
 
-def limit_of(found: Sequence[Scan]) -> int | None:
+def limit_of(scans: Sequence[Scan]) -> int | None:
     """Return a number of rows that is enough for all scans of a relation; None if a scan needs all."""
-    limits = [scan.limit for scan in found if scan.limit is not None]
-    return max(limits) if limits and len(limits) == len(found) else None
+    limits = [scan.limit for scan in scans if scan.limit is not None]
+    return max(limits) if limits and len(limits) == len(scans) else None
 
 
-def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
+def condition_of(scans: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
     """Return a condition in SQL that all rows match that a scan of the relation needs; None if there is none.
 
     Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.
@@ -118,7 +118,7 @@ def condition_of(found: Sequence[Scan], names: Mapping[str, str], schema: pa.Sch
         names: Column names by their names in the plan.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
-    pushed = [_pushed(scan.condition, planned) for scan in found]
+    pushed = [_pushed(scan.condition, planned) for scan in scans]
     sides = [side for side in dict.fromkeys(pushed) if side is not None]
     if not sides or None in pushed:
         return None
@@ -173,8 +173,8 @@ def _is_exact(dtype: pa.DataType) -> bool:
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     """Return the text with quoted column names in place of the plan's. Strings are unchanged."""
 
-    def own(found: re.Match[str]) -> str:
-        column = found["column"]
-        return '"' + names[column].replace('"', '""') + '"' if column else found.group()
+    def own(match: re.Match[str]) -> str:
+        column = match["column"]
+        return '"' + names[column].replace('"', '""') + '"' if column else match.group()
 
     return _TOKEN.sub(own, text)

@@ -38,13 +38,15 @@ def scan_of(
         where: A condition in SQL, as DuckDB understands it.
         limit: The maximum number of rows to return.
     """
-    found = None if where is None else condition(where, schema)
+    predicate = None if where is None else condition(where, schema)
     chosen = _chosen(schema, columns)
     check_limit(limit, "rows")
     kept = frozenset(chosen.names)
     names = [name for name in schema.names if name in kept]
-    names += sorted(found.columns - set(names)) if found else []
-    return Scan(columns=chosen, needed=pa.schema([schema.field(name) for name in names]), condition=found, limit=limit)
+    names += sorted(predicate.columns - set(names)) if predicate else []
+    return Scan(
+        columns=chosen, needed=pa.schema([schema.field(name) for name in names]), condition=predicate, limit=limit
+    )
 
 
 def check_limit(limit: object, what: str) -> None:

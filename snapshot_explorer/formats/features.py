@@ -47,13 +47,13 @@ def declared(names: Mapping[str, object]) -> tuple[Feature, ...]:
     return tuple(value for value in names.values() if isinstance(value, Feature))
 
 
-def refusal(feature: Feature, /, **found: object) -> UnsupportedFeatureError:
+def refusal(feature: Feature, /, **values: object) -> UnsupportedFeatureError:
     """Return the error that refuses a feature.
 
     Args:
         found: A value for each field of the feature's message.
     """
-    return UnsupportedFeatureError(feature.message.format(**found))
+    return UnsupportedFeatureError(feature.message.format(**values))
 
 
 def summary(features: Sequence[Feature]) -> str:

@@ -115,14 +115,14 @@ def _is_worth(metadata: "pq.FileMetaData") -> bool:
 
 def _leaves(metadata: "pq.FileMetaData") -> dict[str, int]:
     """Return the indexes of columns without parts, by name; without names that several columns have."""
-    found: dict[str, int] = {}
+    indices: dict[str, int] = {}
     twice = set()
     for index in range(metadata.num_columns):
         column = metadata.schema.column(index)
         if column.name == column.path and not column.max_repetition_level:
-            twice |= {column.name} & found.keys()
-            found[column.name] = index
-    return {name: index for name, index in found.items() if name not in twice}
+            twice |= {column.name} & indices.keys()
+            indices[column.name] = index
+    return {name: index for name, index in indices.items() if name not in twice}
 
 
 def _null_count(chunk: "pq.ColumnChunkMetaData") -> int | None:

@@ -22,7 +22,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def lost_versions(before: Sequence[int], found: Sequence[int]) -> tuple[int, ...]:
+def lost_versions(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
     """Return the versions of an earlier listing that a later one lacks, except expired ones before its first.
 
     Args:
@@ -31,12 +31,12 @@ def lost_versions(before: Sequence[int], found: Sequence[int]) -> tuple[int, ...
     """
     if not before:
         return ()
-    if not found:
+    if not after:
         return tuple(before)
-    first, last = found[0], found[-1]
-    if last - first + 1 == len(found) and before[-1] <= last:
+    first, last = after[0], after[-1]
+    if last - first + 1 == len(after) and before[-1] <= last:
         return ()
-    found_set = set(found)
+    found_set = set(after)
     return tuple(version for version in before if version >= first and version not in found_set)
 
 
@@ -55,7 +55,7 @@ def missing_table_error(root: str, what: str, newest: int, since: datetime) -> T
     )
 
 
-def missing_versions_error(root: str, lost: Sequence[int], found: Sequence[int], since: datetime) -> StorageError:
+def missing_versions_error(root: str, lost: Sequence[int], after: Sequence[int], since: datetime) -> StorageError:
     """Return the error for a storage that shows fewer versions than before.
 
     Args:
@@ -63,7 +63,7 @@ def missing_versions_error(root: str, lost: Sequence[int], found: Sequence[int],
         found: The versions that are shown, ascending.
         since: The time of the last listing.
     """
-    shown = f"{found[0]} to {found[-1]}" if len(found) > 1 else str(found[0])
+    shown = f"{after[0]} to {after[-1]}" if len(after) > 1 else str(after[0])
     return StorageError(
         f"{root} shows fewer versions than before: {_version_list(lost)} {'is' if len(lost) == 1 else 'are'} "
         f"missing, which the storage showed at {_utc_text(since)}; now it shows {shown}. The storage may be behind, a "

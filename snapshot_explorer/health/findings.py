@@ -54,11 +54,11 @@ def findings_of(
     """
     if not len(partitions):
         return (*_of_metadata(manifests, settings), *own)
-    found = [_of_existence(readability), *_of_files(partitions, settings), *_of_deletes(partitions, settings)]
+    findings = [_of_existence(readability), *_of_files(partitions, settings), *_of_deletes(partitions, settings)]
     if settings.runs_trigger is not None and settings.runs_stop is not None:
-        found += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
-    found += [*_of_metadata(manifests, settings), *own]
-    return tuple(sorted(found, key=lambda one: STATES.index(one.state)))
+        findings += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
+    findings += [*_of_metadata(manifests, settings), *own]
+    return tuple(sorted(findings, key=lambda one: STATES.index(one.state)))
 
 
 def findings_frame(findings: Sequence[Finding]) -> pa.Table:
@@ -96,20 +96,20 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
 def _of_existence(readability: Mapping[str, object] | None) -> Finding:
     missing = readability["missing_files"] if readability else None
     is_whole = readability is not None and readability["readable"] == "yes"
-    found = "not checked: health reads metadata, and `%snapshot readability` looks for every file"
+    result = "not checked: health reads metadata, and `%snapshot readability` looks for every file"
     if is_whole:
-        found = "every file that the version needs exists, with its recorded size"
+        result = "every file that the version needs exists, with its recorded size"
     elif readability and readability["readable"] is not None:
-        found = f"the version cannot be loaded: {readability['reason']}"
+        result = f"the version cannot be loaded: {readability['reason']}"
     elif readability:
-        found = f"not checked: {readability['reason']}"
+        result = f"not checked: {readability['reason']}"
     is_lacking = readability is not None and readability["readable"] in ("metadata", "no")
     return Finding(
         finding=MISSING_FILES,
         value=max(1, int(missing or 0)) if is_lacking else 0 if is_whole else None,  # type: ignore[call-overload]  # a number
         watch_from=1,
         act_from=1,
-        found=found,
+        found=result,
         threshold="1 file",
         meaning="Its rows cannot be loaded without all of its files.",
         advice="Restore the files from a backup or from the versions of the storage",

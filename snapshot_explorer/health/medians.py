@@ -40,7 +40,7 @@ def medians(values: Ints, first: Ints, last: Ints, count: int) -> Ints:
 def _middle_slots(events: list[int], ends: list[int], size: int) -> tuple[Ints, Ints, Ints]:
     """Return for each moment the slots of the two middle values, which may be the same, and the number of values."""
     present = bytearray(size)
-    found = np.zeros((3, len(ends)), np.int64)
+    slots = np.zeros((3, len(ends)), np.int64)
     at = below = total = begin = 0  # `below` of the `total` values present are in slots before `at`
     for moment, end in enumerate(ends):
         for event in events[begin:end]:
@@ -59,6 +59,6 @@ def _middle_slots(events: list[int], ends: list[int], size: int) -> tuple[Ints, 
         while below < middle or not present[at]:
             below += present[at]
             at = present.find(1, at + 1)
-        found[:, moment] = at, at if total % 2 else present.find(1, at + 1), total
-    low, high, totals = found
+        slots[:, moment] = at, at if total % 2 else present.find(1, at + 1), total
+    low, high, totals = slots
     return low, high, totals

@@ -204,7 +204,7 @@ def _with_first_state_and_changes(
 
 
 def _with_later_changes(
-    table_format: FileHistory, found: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
+    table_format: FileHistory, lifetimes: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
 ) -> FileLifetimes:
     """Return lifetimes extended by the versions after the known ones, from their changes.
 
@@ -216,12 +216,12 @@ def _with_later_changes(
         some, rest = rest[:number], rest[number:]
         _, times, changes = _changes(table_format, some) if read is None else read
         read = None
-        found = found.extended(some, times, changes)
+        lifetimes = lifetimes.extended(some, times, changes)
         reading.advance(len(some))
         # Each step also takes time for the live files. With this many changes, it is small in proportion.
-        wanted = max(_AT_ONCE, len(found)) * len(some) // max(1, len(changes))
+        wanted = max(_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
         number = min(max(1, wanted), _FASTER * len(some))
-    return found
+    return lifetimes
 
 
 def _with_first_state(
@@ -240,15 +240,15 @@ def _with_first_state(
     return base, ()
 
 
-def _is_unchanged(table_format: FileHistory, found: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
+def _is_unchanged(table_format: FileHistory, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether exactly the versions that were read still exist, and the newest is still the same."""
     again = table_format.listing(0)
     existing = set(states_of(again))
-    if not set(found.versions).difference(base.versions) <= existing:
+    if not set(lifetimes.versions).difference(base.versions) <= existing:
         return False
-    if existing.intersection(states_of(listing)).difference(found.versions):
+    if existing.intersection(states_of(listing)).difference(lifetimes.versions):
         return False  # a version that was missing when it was read now exists
-    newest = found.versions[-1:]
+    newest = lifetimes.versions[-1:]
     return again.identity == listing.identity or all(
-        time_of(table_format, version) == found.time_of(version) for version in newest
+        time_of(table_format, version) == lifetimes.time_of(version) for version in newest
     )

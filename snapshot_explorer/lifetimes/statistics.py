@@ -179,12 +179,12 @@ def _distinguishing_vectors(level: pa.Array, vector: pa.Array) -> pa.Array:
     return pc.if_else(level.is_null(), vector, pa.scalar(None, pa.string()))
 
 
-def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
+def _of_intervals(lifetimes: FileLifetimes, bounds: pa.Table, fields: Sequence[pa.Field]) -> Bounds:
     intervals = lifetimes.intervals
     level = single_chunk(intervals.rows.column("level"))
     vector = _distinguishing_vectors(level, single_chunk(intervals.rows.column("deletion_vector")))
     wanted = pa.table([intervals.paths(intervals.rows), level, vector], schema=pa.schema(_IDENTITY))
-    codes = group_ids(pa.concat_tables([wanted, found.select(wanted.column_names)]).columns)
+    codes = group_ids(pa.concat_tables([wanted, bounds.select(wanted.column_names)]).columns)
     mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
     distinct, firsts = np.unique(theirs, return_index=True)
     indices = np.minimum(np.searchsorted(distinct, mine), max(0, len(distinct) - 1))
@@ -192,7 +192,7 @@ def _of_intervals(lifetimes: FileLifetimes, found: pa.Table, fields: Sequence[pa
     chosen = pa.array(firsts[indices] if len(distinct) else np.zeros(len(mine), np.int64), mask=~is_there)
 
     def part(name: str) -> pa.Table:
-        values = single_chunk(found.column(name)).take(chosen)
+        values = single_chunk(bounds.column(name)).take(chosen)
         names = [field.name for field in fields]
         return pa.Table.from_arrays(values.flatten(), names) if names else pa.table({"rows": chosen}).select([])
 

@@ -133,28 +133,28 @@ def sql(
 
 def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before | None = None) -> pa.Table:
     """Return the result of a query from DuckDB as an Arrow table. Arguments and errors as for `sql`."""
-    found = _Query.of(query, tables)
-    rewritten = found.rewritten("duckdb", name)
-    words = {token.keyword for token in found.tokens}
-    relations = {name(number): _relation(item) for number, item in enumerate(found.sources)}
+    parsed = _Query.of(query, tables)
+    rewritten = parsed.rewritten("duckdb", name)
+    words = {token.keyword for token in parsed.tokens}
+    relations = {name(number): _relation(item) for number, item in enumerate(parsed.sources)}
     rows = duckdb_sql.run(
         rewritten.text,
         relations,
-        lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
+        lambda sentence, at: parsed.failure(sentence, None if at is None else rewritten.origin(at)),
         # The plan of a pivot depends on the existing values.
         whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
-        explain=found.first == "EXPLAIN",
-        before=None if before is None else lambda wanted: before(_readings(found, wanted)),
+        explain=parsed.first == "EXPLAIN",
+        before=None if before is None else lambda wanted: before(_readings(parsed, wanted)),
     )
-    if found.first in _DESCRIBING and rows.num_columns and pa.types.is_string(rows.schema.field(0).type):
-        described = [restore_column(column, query, found.written) for column in rows.column(0).to_pylist()]
+    if parsed.first in _DESCRIBING and rows.num_columns and pa.types.is_string(rows.schema.field(0).type):
+        described = [restore_column(column, query, parsed.written) for column in rows.column(0).to_pylist()]
         rows = rows.set_column(0, rows.schema.field(0), pa.array(described, pa.string()))
-    return rows.rename_columns([restore_column(column, query, found.written) for column in rows.column_names])
+    return rows.rename_columns([restore_column(column, query, parsed.written) for column in rows.column_names])
 
 
-def _readings(found: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
+def _readings(parsed: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
     """Return the snapshots whose rows are read, not only counted."""
-    named = {name(number): item for number, item in enumerate(found.sources)}
+    named = {name(number): item for number, item in enumerate(parsed.sources)}
     return [
         Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
         for relation, what in wanted.items()
@@ -166,26 +166,26 @@ def _on_spark(query: str, tables: Mapping[str, VersionedTable], spark: SparkSess
     from snapshot_explorer.engines.spark import sql as spark_sql  # noqa: PLC0415 - only for Spark
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
 
-    found = _Query.of(query, tables)
+    parsed = _Query.of(query, tables)
     chosen = session(spark)
     if not spark_sql.reads_backslashes(chosen):
-        _check_strings(found)
-    names = spark_sql.stand_ins(chosen, len(found.sources))
-    rewritten = found.rewritten("spark", names.__getitem__)
+        _check_strings(parsed)
+    names = spark_sql.stand_ins(chosen, len(parsed.sources))
+    rewritten = parsed.rewritten("spark", names.__getitem__)
     return spark_sql.run(
         chosen,
         rewritten.text,
-        {name: item.snapshot.to_spark(chosen) for name, item in zip(names, found.sources, strict=True)},
-        lambda sentence, at: found.failure(sentence, None if at is None else rewritten.origin(at)),
+        {name: item.snapshot.to_spark(chosen) for name, item in zip(names, parsed.sources, strict=True)},
+        lambda sentence, at: parsed.failure(sentence, None if at is None else rewritten.origin(at)),
     )
 
 
-def _check_strings(found: _Query) -> None:
+def _check_strings(parsed: _Query) -> None:
     """Refuse string literals whose meaning depends on a Spark setting."""
-    for token in found.tokens:
+    for token in parsed.tokens:
         if token.kind == "text" and ("\\" in token.value or "'" in token.value):
             raise InvalidArgumentError(
-                f"The string{near(found.text, token.start)} contains a quote or a backslash, and "
+                f"The string{near(parsed.text, token.start)} contains a quote or a backslash, and "
                 "spark.sql.parser.escapedStringLiterals is on, which changes what they mean. Turn it off for the query."
             )
 
@@ -220,12 +220,12 @@ class _Query:
         if not isinstance(tables, Mapping):
             raise InvalidArgumentError(f"tables must be a dict of names and open tables, got {type(tables).__name__}.")
         cut = tokens(text)
-        found = references(text, cut, tables, datetime.now(UTC))
+        references_of_text = references(text, cut, tables, datetime.now(UTC))
         sources: list[_Source] = []
         numbers: dict[tuple[int, str | None, int | None], int] = {}
         indices = []
         newest: dict[int, int | None] = {}
-        for reference in found:
+        for reference in references_of_text:
             table = tables[reference.table]
             if not hasattr(table, "at"):
                 what = type(table).__name__

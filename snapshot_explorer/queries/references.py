@@ -276,9 +276,9 @@ class _Walk:
             ref, end = sign
             while self.at < len(self.tokens) and self.tokens[self.at].start < end:
                 self.at += 1
-        elif table is not None and (found := clause(self.query, following, self.now)):
-            self.at += found.size
-            ref, end, number = found.ref, self.tokens[self.at - 1].end, found.number_as_text
+        elif table is not None and (version_clause := clause(self.query, following, self.now)):
+            self.at += version_clause.size
+            ref, end, number = version_clause.ref, self.tokens[self.at - 1].end, version_clause.number_as_text
         if table is None:
             raise InvalidArgumentError(self._unknown(token, token.text, token.value))
         has_alias = self._has_alias()

@@ -40,9 +40,9 @@ def version_marks(anomalies: pa.Table) -> pa.Table:
             "rule": anomalies["rule"],
         }
     )
-    found = rows.group_by("version", use_threads=False).aggregate([("word", "list"), ("rule", "list")])
-    words = pc.binary_join(found["word_list"].combine_chunks(), ", ")
-    marks = pa.table([found["version"], words, found["rule_list"]], schema=MARKS)
+    marked = rows.group_by("version", use_threads=False).aggregate([("word", "list"), ("rule", "list")])
+    words = pc.binary_join(marked["word_list"].combine_chunks(), ", ")
+    marks = pa.table([marked["version"], words, marked["rule_list"]], schema=MARKS)
     return marks.sort_by("version")
 
 

@@ -42,10 +42,10 @@ def _details(text: str | None) -> list[tuple[str, object]]:
     if len(text) > _LONGEST_DETAILS:
         return [("details", cut(text, _LONGEST_VALUE))]
     try:
-        found = json.loads(text, parse_int=str, parse_float=str)
+        value_of_text = json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return [("details", cut(text, _LONGEST_VALUE))]
-    return [(name or "details", value) for name, value in _flat("", found)]
+    return [(name or "details", value) for name, value in _flat("", value_of_text)]
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:

@@ -178,8 +178,8 @@ def history_of(
 def _with_branches(commits: pa.Table, branches: Mapping[int, Sequence[str]]) -> pa.Table:
     """Return commits with another column, the names of the branches that begin with each."""
     dtype = pa.list_(pa.string())
-    found = [branches.get(version, ()) for version in commits["version"].to_pylist()] if branches else None
-    return commits.append_column("branches", pa.nulls(len(commits), dtype) if found is None else pa.array(found, dtype))
+    names = [branches.get(version, ()) for version in commits["version"].to_pylist()] if branches else None
+    return commits.append_column("branches", pa.nulls(len(commits), dtype) if names is None else pa.array(names, dtype))
 
 
 def _figure(history: History, title: str, total: int | None, notes: Sequence[str]) -> go.Figure:

@@ -112,52 +112,52 @@ class Tracks:
         return [*dict.fromkeys(even.astype(int).tolist())]
 
 
-def tracks_content(found: Tracks) -> dict[str, Any]:
+def tracks_content(tracks: Tracks) -> dict[str, Any]:
     """Return tracks as plain data for the page; versions are text, since browsers cannot hold each 64-bit number."""
     return {
-        "count": len(found.versions),
-        "ticks": [[place, str(found.versions[place])] for place in found.ticks()],
-        "note": found.note,
-        "groups": {group: [GROUPS[group].colour, GROUPS[group].symbol] for group in found.groups},
+        "count": len(tracks.versions),
+        "ticks": [[place, str(tracks.versions[place])] for place in tracks.ticks()],
+        "note": tracks.note,
+        "groups": {group: [GROUPS[group].colour, GROUPS[group].symbol] for group in tracks.groups},
         "tracks": [
             {
                 "label": track.label,
                 "spans": [[span.first, span.last, span.group, span.hover] for span in track.spans],
                 "marks": [[mark.place, mark.group, mark.text, mark.hover] for mark in track.marks],
             }
-            for track in found.tracks
+            for track in tracks.tracks
         ],
     }
 
 
-def tracks_figure(found: Tracks) -> go.Figure:
+def tracks_figure(tracks: Tracks) -> go.Figure:
     """Return tracks as a figure, the first one at the top."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for group in found.groups:
-        figure.add_traces([*_lines(found.tracks, group), *_marks(found.tracks, group, len(found.versions))])
-    ticks, count = found.ticks(), len(found.tracks)
-    lines = [plain(found.title), *([found.note] if found.note else [])]
+    for group in tracks.groups:
+        figure.add_traces([*_lines(tracks.tracks, group), *_marks(tracks.tracks, group, len(tracks.versions))])
+    ticks, count = tracks.ticks(), len(tracks.tracks)
+    lines = [plain(tracks.title), *([tracks.note] if tracks.note else [])]
     top = 40 + 22 * len(lines)
     figure.update_layout(
         layout(
             "<br>".join(lines),
-            height=top + 90 + max(_FEWEST_PIXELS, (_TRACK_PIXELS if found.has_texts else _THIN_PIXELS) * count),
+            height=top + 90 + max(_FEWEST_PIXELS, (_TRACK_PIXELS if tracks.has_texts else _THIN_PIXELS) * count),
             hovermode="closest",
             margin={"l": 20, "r": 40, "t": top, "b": 70},
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
             xaxis=axis(
                 "version",
                 tickvals=ticks,
-                ticktext=[str(found.versions[place]) for place in ticks],
+                ticktext=[str(tracks.versions[place]) for place in ticks],
                 showgrid=False,
                 zeroline=False,
-                range=[-0.5, max(1, len(found.versions)) - 0.5],
+                range=[-0.5, max(1, len(tracks.versions)) - 0.5],
             ),
             yaxis=axis(
                 tickvals=list(range(count)),
-                ticktext=[plain(track.label, _LONGEST_LABEL) for track in found.tracks],
+                ticktext=[plain(track.label, _LONGEST_LABEL) for track in tracks.tracks],
                 range=[count - 0.3, -0.9],
                 showgrid=False,
                 zeroline=False,

@@ -90,9 +90,9 @@ def plan_repair(request: RepairRequest) -> Repair:
         return repair
     if where is None:
         return _restored(repair, request, syntax, name, name_notes)
-    found, notes = _row_statements(request, syntax, name, where, plan.key, rows)
+    statements, notes = _row_statements(request, syntax, name, where, plan.key, rows)
     notes = (*notes, *name_notes, *_row_notes(request, rows), *request.notes)
-    return replace(repair, statements=found, notes=notes)
+    return replace(repair, statements=statements, notes=notes)
 
 
 def _syntax(request: RepairRequest) -> RepairSyntax:
@@ -209,8 +209,8 @@ def _row_statements(
         selection = Selection(plain=texts[0], of_target=texts[1], of_source=texts[2])
         return statements.by_key(target, key, selection, rows.counts, names_keys=True), ()
     _check_texts(request, where)
-    found = [spark_condition(where, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
-    plain, of_target, of_source = found
+    conditions = [spark_condition(where, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
+    plain, of_target, of_source = conditions
     if plain is None or of_target is None or of_source is None:
         hint = "Choose fewer rows" if key else "Name a key, by which the rows are listed,"
         raise UnsupportedFeatureError(

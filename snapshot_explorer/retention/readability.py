@@ -48,9 +48,9 @@ def with_readability(commits: pa.Table, readability: pa.Table) -> pa.Table:
     at = pc.index_in(commits["version"], readability["version"].combine_chunks())
     # After a rollback, a version may be another commit.
     is_same = pc.fill_null(pc.equal(readability["committed_at"].take(at), commits["committed_at"]), fill_value=False)
-    found = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
-    worse = pc.max_element_wise(_ranks(commits["readable"]), found)
-    worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), found, worse)
+    ranks = pc.if_else(is_same, _ranks(readability["readable"].take(at)), 0)
+    worse = pc.max_element_wise(_ranks(commits["readable"]), ranks)
+    worse = pc.if_else(pc.and_(is_same, commits["readable"].is_null()), ranks, worse)
     index = frames.COMMITS.get_field_index("readable")
     return commits.set_column(index, frames.COMMITS.field(index), pa.array(_RANKS).take(worse.combine_chunks()))
 

@@ -74,12 +74,12 @@ class Verification:
             if self._unchecked:
                 return f"No problem was found, but {self._unchecked:,} of {files} could not be checked."
             return "The data files have no problem, but other files that versions need are missing or were not checked."
-        found = {
+        phrases = {
             "existence": "exist, with the recorded sizes where some are recorded",
             "footers": "exist, and their footers have the recorded rows where some are recorded",
             "bytes": "were read as a whole, and have the recorded rows where some are recorded",
         }
-        return f"All {files} {found[self.level]}."
+        return f"All {files} {phrases[self.level]}."
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the verdict, and the files with problems."""

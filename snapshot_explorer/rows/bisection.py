@@ -143,15 +143,15 @@ class Bisection(FrameExports):
         known = rows.filter(pc.is_valid(rows["holds"]))
         holds = known["holds"].to_numpy()
         differs = np.concatenate([np.ones(min(1, len(holds)), np.bool_), holds[1:] != holds[:-1]])
-        found = known.filter(pa.array(differs))
+        changed = known.filter(pa.array(differs))
         missed = len(self.versions) - len(known)
         notes = (f"{counted(missed, 'version')} of {len(self.versions):,} could not be, or were not, evaluated.",)
-        times = counted(max(0, len(found) - 1), "time")
+        times = counted(max(0, len(changed) - 1), "time")
         return Frame(
-            found,
+            changed,
             title=f"{self.condition} changes {times} from version {self.versions[0]} to {self.versions[-1]}",
             noun="versions",
-            drawn=tuple(name for name in found.column_names if name != "note"),
+            drawn=tuple(name for name in changed.column_names if name != "note"),
             notes=notes if missed else (),
         )
 
@@ -258,8 +258,8 @@ class Bisection(FrameExports):
         """Return the evaluated versions; if there are many, those around the result."""
         rows = self.evaluated.to_arrow()
         if len(rows) > _DRAWN:
-            found = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))
-            begin = min(max(0, found - _DRAWN // 2), len(rows) - _DRAWN)
+            index = 0 if self.version is None else int(np.searchsorted(rows["version"].to_numpy(), self.version))
+            begin = min(max(0, index - _DRAWN // 2), len(rows) - _DRAWN)
             rows = rows.slice(begin, _DRAWN)
         return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
 
@@ -304,7 +304,7 @@ def bisect(
     is_on_each_row = False
     if isinstance(condition, str) and is_on_metadata(condition, newest.arrow_schema.names):
         on_metadata = metadata_condition(condition, newest.arrow_schema)
-        found = _by_metadata(source, on_metadata, versions)
+        evaluations = _by_metadata(source, on_metadata, versions)
     else:
         test = _test(source, condition, newest)
         is_on_each_row = isinstance(condition, str) and aggregate(condition, newest.arrow_schema) is None
@@ -320,8 +320,8 @@ def bisect(
         if once is not None:
             passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
         search = _by_all if every else _by_halving
-        found = search(test, versions, is_bad_given=bad is not None) if passed is None else passed
-    return _result(source, condition, versions, found, good=good, call=call, is_on_each_row=is_on_each_row)
+        evaluations = search(test, versions, is_bad_given=bad is not None) if passed is None else passed
+    return _result(source, condition, versions, evaluations, good=good, call=call, is_on_each_row=is_on_each_row)
 
 
 def _check_order(good: int | None, bad: int | None) -> None:
@@ -461,15 +461,15 @@ class _Test:
         self.source = source
         self.condition = condition
 
-    def evaluate(self, version: int, found: _Evaluations) -> bool | None:
+    def evaluate(self, version: int, evaluations: _Evaluations) -> bool | None:
         """Return whether it holds at a version, None if that cannot be read. Records the result and a note."""
         try:
-            found.answers[version], note = self.condition.holds(self.source.format.version(version))
+            evaluations.answers[version], note = self.condition.holds(self.source.format.version(version))
         except UNREADABLE as error:
-            found.answers[version], note = None, f"cannot be read: {error}"
+            evaluations.answers[version], note = None, f"cannot be read: {error}"
         if note is not None:
-            found.notes[version] = note
-        return found.answers[version]
+            evaluations.notes[version] = note
+        return evaluations.answers[version]
 
 
 def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
@@ -595,16 +595,16 @@ def _result(
     source: Source,
     condition: Test,
     versions: Sequence[int],
-    found: _Evaluations,
+    evaluations: _Evaluations,
     *,
     good: int | None,
     call: str,
     is_on_each_row: bool,
 ) -> Bisection:
-    first = None if found.first == good else found.first
-    last_good = None if first is None else found.last_good()
+    first = None if evaluations.first == good else evaluations.first
+    last_good = None if first is None else evaluations.last_good()
     condition_text = condition if isinstance(condition, str) else _name(condition)
-    if good is not None and found.answers.get(good):
+    if good is not None and evaluations.answers.get(good):
         next_commands: tuple[str, ...] = (f"%snapshot bisect {condition_text} --bad {good}",)
     elif first is None:
         next_commands = (f"%snapshot blame {condition_text}",) if is_on_each_row else ()
@@ -624,8 +624,8 @@ def _result(
         gaps=source.gaps(versions),
         versions=tuple(versions),
         span=source.span(versions),
-        evaluated=_evaluated(source, found),
-        notes=(*_notes(source.gaps(versions), versions, found, good), *found.on_numbers),
+        evaluated=_evaluated(source, evaluations),
+        notes=(*_notes(source.gaps(versions), versions, evaluations, good), *evaluations.on_numbers),
         call=call,
         opened=source.opened,
         is_on_each_row=is_on_each_row,
@@ -647,9 +647,9 @@ def _commands_of_change(source: Source, last_good: int | None, first: int) -> tu
     return f"%snapshot diff {last_good} {first} --rows", *load
 
 
-def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Evaluations, good: int | None) -> list[str]:
-    values = dict(sorted(found.answers.items()))
-    first, last_good = found.first, found.last_good()
+def _notes(gaps: Sequence[Gap], versions: Sequence[int], evaluations: _Evaluations, good: int | None) -> list[str]:
+    values = dict(sorted(evaluations.answers.items()))
+    first, last_good = evaluations.first, evaluations.last_good()
     notes = list(gaps_note(gaps, "nothing was evaluated there"))
     if first is None:
         if len(values) < len(versions):
@@ -673,13 +673,13 @@ def _notes(gaps: Sequence[Gap], versions: Sequence[int], found: _Evaluations, go
     return notes
 
 
-def _evaluated(source: Source, found: _Evaluations) -> Frame:
-    versions = sorted(found.answers)
+def _evaluated(source: Source, evaluations: _Evaluations) -> Frame:
+    versions = sorted(evaluations.answers)
     columns = [
         pa.array(versions, pa.int64()),
         pa.array(_times(source, versions), frames.UTC_MILLIS),
-        pa.array([found.answers[version] for version in versions], pa.bool_()),
-        pa.array([found.notes.get(version) for version in versions], pa.string()),
+        pa.array([evaluations.answers[version] for version in versions], pa.bool_()),
+        pa.array([evaluations.notes.get(version) for version in versions], pa.string()),
     ]
     rows = pa.table(columns, schema=frames.BISECTED)
     return Frame(rows, title=f"Versions of {source.name} that were evaluated", noun="versions")

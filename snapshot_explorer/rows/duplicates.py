@@ -51,7 +51,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     several = several.sort_by([("count_all", "descending")]).select(["count_all", *columns])
     count = "rows" if "rows" not in chosen else "rows_"
     fields = [pa.field(count, pa.int64(), metadata={"unit": "rows", "meaning": "how many rows have this key"})]
-    found = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
+    repeated = pa.table(several.columns, schema=pa.schema([*fields, *scan.columns]))
     more = (pc.sum(several["count_all"]).as_py() or 0) - len(several)
     names = f"the {', '.join(chosen)}" if len(chosen) < len(schema) else "all values"
     repeating = f"{more:,} of {counted(len(rows), 'row')}" if more else f"None of {counted(len(rows), 'row')}"
@@ -59,4 +59,4 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     if more and len(chosen) == 1:
         name = quoted(chosen[0])
         notes.append(f"The first version with such rows: %snapshot bisect 'count({name}) > count(distinct {name})'")
-    return Frame(found, title=title, noun="keys of several rows", notes=tuple(notes))
+    return Frame(repeated, title=title, noun="keys of several rows", notes=tuple(notes))

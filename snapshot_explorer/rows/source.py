@@ -144,14 +144,14 @@ def column_names(
     number = reference.number
     known = [start for start in starts if number is None or start <= number]
     ids: dict[str, _Id] = {name: reference.field_ids[name].id for name in columns}
-    found: list[Mapping[str, str | None]] = []
+    names: list[Mapping[str, str | None]] = []
     newer = reference
     for start in reversed(known):
         older = table_format.version(start)
         ids = _ids_before(older, newer, ids)
-        found.append(_names_of(older, ids))
+        names.append(_names_of(older, ids))
         newer = older
-    return ColumnNames(starts=tuple(known), names=tuple(found[::-1]) or (_names_of(reference, ids),))
+    return ColumnNames(starts=tuple(known), names=tuple(names[::-1]) or (_names_of(reference, ids),))
 
 
 def names_before(older: TableVersion, newer: TableVersion, columns: Sequence[str]) -> Mapping[str, str | None]:

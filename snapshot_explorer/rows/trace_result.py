@@ -239,8 +239,8 @@ class Trace:
         reasons = list(dict.fromkeys(version.reason for _, version in self._found if version.reason))
         unknown = [Line(f"Not known: {reason.rstrip('.')}.") for reason in reasons[:_MOST_REASONS]]
         notes = [Line(note) for note in (*self._notes, _NOT_COVERED)]
-        found = self.versions.to_arrow()
-        holding = found.filter(
+        versions = self.versions.to_arrow()
+        holding = versions.filter(
             pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
         )
         shown = Frame(holding, title="", noun="versions with matching rows", drawn=_drawn(holding))

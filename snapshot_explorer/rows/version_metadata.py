@@ -128,7 +128,7 @@ class MetadataCondition:
     def _answers(self, read: sql.Read, count: int) -> list[bool | None]:
         relation = sql.Relation(what="the metadata", schema=self._schema(self.names), read=read, count=lambda: count)
         expression = f"CAST((\n{self.text}\n) AS BOOLEAN)"
-        found = sql.run(
+        results = sql.run(
             f"SELECT version, {expression} AS holds FROM {QUALIFIER}",  # noqa: S608 - one expression
             {QUALIFIER: relation},
             lambda sentence, _: (
@@ -137,7 +137,7 @@ class MetadataCondition:
             ),
             whole=True,
         )
-        holds: list[bool | None] = found.sort_by("version").column("holds").to_pylist()
+        holds: list[bool | None] = results.sort_by("version").column("holds").to_pylist()
         return holds
 
     def _schema(self, names: Sequence[str]) -> pa.Schema:

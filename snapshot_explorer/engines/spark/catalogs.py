@@ -37,11 +37,11 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
     table_format = next((candidate for candidate in FORMATS if candidate.name == provider), None)
     if table_format is None:
-        found = f"a table of {provider}" if provider else "a table of an unknown format"
+        description = f"a table of {provider}" if provider else "a table of an unknown format"
         path = details.get("Location")
         advice = f" If it is one of these, open it by its path, {shortened(path)}." if path else ""
         raise UnsupportedFeatureError(
-            f"Spark's catalog says that {name} is {found}. Tables of {titles()} are read.{advice}"
+            f"Spark's catalog says that {name} is {description}. Tables of {titles()} are read.{advice}"
         )
     if table_format.catalog_file_query is not None:
         files = _ask(spark, table_format.catalog_file_query.format(table=quoted), name)

@@ -83,8 +83,8 @@ def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
         column, column_type = _column(first, schema)
         if column_type == pa.float64():
             raise _NotTranslatableError  # for many values Spark builds a hash table, in which -0.0 is not 0.0
-        found = column.isin([_literal(other, column_type) for other in others])
-        return found if kind == "COMPARE_IN" else ~found
+        is_in = column.isin([_literal(other, column_type) for other in others])
+        return is_in if kind == "COMPARE_IN" else ~is_in
     if kind == "COLUMN_REF":
         column, column_type = _column(tree, schema)
         if column_type == pa.bool_():
@@ -103,8 +103,8 @@ def _compared(kind: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
     if left.get("type") != "COLUMN_REF":
         left, right, kind = right, left, _MIRRORED.get(kind, kind)
     column, column_type = _column(left, schema)
-    found: Column = _COMPARISONS[kind](column, _literal(right, column_type))
-    return found
+    comparison: Column = _COMPARISONS[kind](column, _literal(right, column_type))
+    return comparison
 
 
 def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataType]:

@@ -26,8 +26,8 @@ def run(function: bytes, task: bytes) -> Iterator[pa.RecordBatch]:
 @lru_cache(maxsize=4)
 def _function(content: bytes) -> Callable[[Any], Iterator[pa.RecordBatch]]:
     """Return the function that many tasks share. It remains in memory between tasks, with its open files."""
-    found: Callable[[Any], Iterator[pa.RecordBatch]] = unpacked(content)
-    return found
+    function: Callable[[Any], Iterator[pa.RecordBatch]] = unpacked(content)
+    return function
 
 
 def unpacked(content: bytes) -> Any:

@@ -35,24 +35,24 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
         schema: The Arrow schema of the table's rows.
         where: A condition that is joined to them by AND.
     """
-    found = where
+    pushed = where
     for text in filter(None, (sql(each, schema) for each in filters)):
         try:
-            found = condition(text if found is None else f"(\n{found.text}\n) AND {text}", schema)
+            pushed = condition(text if pushed is None else f"(\n{pushed.text}\n) AND {text}", schema)
         except (InvalidArgumentError, UnsupportedFeatureError):
             continue  # for example, columns whose names differ only in case, or that have a collation
-    return found
+    return pushed
 
 
-def sql(found: object, schema: pa.Schema) -> str | None:
+def sql(pushed_filter: object, schema: pa.Schema) -> str | None:
     """Return a filter as a condition that is true and false for the same rows; None if there is none."""
-    kind = type(found).__name__
+    kind = type(pushed_filter).__name__
     if kind == "Not":
-        child = sql(getattr(found, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
+        child = sql(getattr(pushed_filter, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
         return child and f"(NOT {child})"
-    path: tuple[str, ...] = getattr(found, "attribute", ())
+    path: tuple[str, ...] = getattr(pushed_filter, "attribute", ())
     column = _column(path, schema)
-    return column and _on(kind, column, getattr(found, "value", None))
+    return column and _on(kind, column, getattr(pushed_filter, "value", None))
 
 
 def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:

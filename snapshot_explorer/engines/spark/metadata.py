@@ -101,8 +101,8 @@ def files(
     if version is None:
         return used.createDataFrame([], spark_schema(frames.FILES))
     state = table_format.state_tasks(version, _prefetch(used, table_format))
-    found = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
-    rows = live(found, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
+    state_records = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
+    rows = live(state_records, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
         wanted = rows["partition"].getItem(name)
         rows = rows.where(wanted.isNull() if value is None else wanted == value)

@@ -22,8 +22,10 @@ def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
 
     same = Window.partitionBy("version", "identity")
     removed = f.max(f.when(f.col("change") == "remove", f.col("rank"))).over(same)
-    found = records.withColumn("removed", removed)
-    kept = found.where((f.col("change") == "add") & (f.col("removed").isNull() | (f.col("rank") > f.col("removed"))))
+    with_removals = records.withColumn("removed", removed)
+    kept = with_removals.where(
+        (f.col("change") == "add") & (f.col("removed").isNull() | (f.col("rank") > f.col("removed")))
+    )
     if not keeps_last_add:
         return kept.drop("removed")
     newest = same.orderBy(f.desc("rank"), f.desc("place"))

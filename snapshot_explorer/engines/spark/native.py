@@ -142,14 +142,14 @@ def frames(
     for group in groups[_MOST_GROUPS:]:
         rest += group.splits
     del groups[_MOST_GROUPS:]
-    found: list[DataFrame] = []
+    parts: list[DataFrame] = []
     for group in groups:
         frame = _scanned(spark, group, needed, wanted, passes)
         if frame is None:
             rest += group.splits
         else:
-            found.append(frame)
-    return found, rest
+            parts.append(frame)
+    return parts, rest
 
 
 def _is_worthwhile(splits: Sequence[Split]) -> bool:
@@ -208,7 +208,7 @@ def _verified_files(
         parts = zip(version.split_by_file(split), rows.files, strict=True)
         files += [(part, file, rows.partition) for part, file in parts]
     constants: dict[int, dict[str, _Source | None]] = {}
-    found: list[_VerifiedFile] = []
+    verified: list[_VerifiedFile] = []
     for (split, file, partition), file_footer in zip(files, _footers([file for _, file, _ in files]), strict=True):
         if id(partition) not in constants:
             constants[id(partition)] = _constants(partition, schema)
@@ -216,8 +216,8 @@ def _verified_files(
         if sources is None or file_footer is None or file.rows not in (None, file_footer.rows):
             rest.append(split)
         else:
-            found.append(_VerifiedFile(split=split, file=file, footer=file_footer, sources=sources))
-    return found, rest
+            verified.append(_VerifiedFile(split=split, file=file, footer=file_footer, sources=sources))
+    return verified, rest
 
 
 def _deleted_positions(
@@ -231,10 +231,10 @@ def _deleted_positions(
     is_too_many = sum(one.file.deleted for one in supported) > _MOST_DELETED
     if is_too_many or METADATA in {name.lower() for name in schema.names} or PYSPARK_ARROW.applies():
         supported = []
-    found = version.deleted_positions([one.split for one in supported], [one.footer.rows for one in supported])
-    if bitmap_bytes(found) > _MAX_BITMAP_BYTES:
-        supported, found = [], []
-    gone = {id(one): positions for one, positions in zip(supported, found, strict=True)}
+    deleted = version.deleted_positions([one.split for one in supported], [one.footer.rows for one in supported])
+    if bitmap_bytes(deleted) > _MAX_BITMAP_BYTES:
+        supported, deleted = [], []
+    gone = {id(one): positions for one, positions in zip(supported, deleted, strict=True)}
     return [gone.get(id(one)) if one.file.deleted else NOTHING for one in files]
 
 
@@ -260,9 +260,9 @@ def _footers(files: Sequence[NativeFile]) -> list[Footer | None]:
 
 def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Source | None]:
     """Return the source of each partition column; None for a value that has no literal in Spark."""
-    found: dict[str, _Source | None] = {}
+    constants: dict[str, _Source | None] = {}
     if partition is None:
-        return found
+        return constants
     for name in partition.column_names:
         if name in schema.names:
             one = pa.schema([schema.field(name)])
@@ -270,18 +270,18 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
             kind = values.type
             is_literal = kind in (*_INTEGERS, pa.string(), pa.bool_(), pa.date32()) or pa.types.is_decimal(kind)
             source = _Source(kind=kind, constant=values[0].as_py())
-            found[name] = source if is_literal or not values[0].is_valid else None
-    return found
+            constants[name] = source if is_literal or not values[0].is_valid else None
+    return constants
 
 
 def _sources(
     file: NativeFile, file_footer: Footer, constants: dict[str, _Source | None], schema: pa.Schema
 ) -> tuple[_Source, ...] | None:
     """Return the source of each column; None if the source of a column is uncertain."""
-    found = [_source(column, file, file_footer, constants) for column in schema]
-    if None in found:
+    candidates = [_source(column, file, file_footer, constants) for column in schema]
+    if None in candidates:
         return None
-    sources = tuple(one for one in found if one is not None)
+    sources = tuple(one for one in candidates if one is not None)
     if not any(one.name for one in sources) and any(column.name not in constants for column in schema):
         return None  # the format's own reader checks whether a file may lack all selected columns
     return sources

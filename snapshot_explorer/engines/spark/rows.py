@@ -63,12 +63,12 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     """
     wanted, condition, limit = scan.columns, scan.condition, scan.limit
     check_files(version, splits)
-    found = session(spark)
+    spark_session = session(spark)
     theirs = spark_schema(wanted or _DUMMY)
     if limit == 0:
-        return _plain(found.createDataFrame([], theirs), wanted)
+        return _plain(spark_session.createDataFrame([], theirs), wanted)
     frames, rest = native.frames(
-        found,
+        spark_session,
         version,
         splits,
         wanted=wanted,
@@ -83,8 +83,8 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
         schema=arrow_schema(wanted or _DUMMY),
     )
     if rest or not frames:
-        tasks = packs(rest, parallelism(found), version.split_by_file)
-        frames.append(on_executors(found, partial(read, reading), tasks, theirs))
+        tasks = packs(rest, parallelism(spark_session), version.split_by_file)
+        frames.append(on_executors(spark_session, partial(read, reading), tasks, theirs))
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionAll(frame)

@@ -62,7 +62,7 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
         return spark.DecimalType(kind.precision, kind.scale)
     if pa.types.is_timestamp(kind):
         return spark.TimestampNTZType() if kind.tz is None else spark.TimestampType()
-    found = {
+    constructor = {
         pa.bool_(): spark.BooleanType,
         pa.int8(): spark.ByteType,
         pa.int16(): spark.ShortType,
@@ -77,9 +77,9 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
         pa.date32(): spark.DateType,
         pa.null(): spark.NullType,
     }.get(pa.binary() if pa.types.is_fixed_size_binary(kind) else kind)
-    if found is None:
+    if constructor is None:
         raise UnsupportedFeatureError(f"The column {name!r} has the type {kind}, which Spark does not have. {_WITHOUT}")
-    return found()
+    return constructor()
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -47,12 +47,12 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
     """
     check_floors(SPARK_FLOORS)
-    found = active() if given is None else checked(given)
-    if found is not None:
-        other = None if is_connect(found) else foreign_python(found.sparkContext.master, found.sparkContext.pythonExec)
+    spark = active() if given is None else checked(given)
+    if spark is not None:
+        other = None if is_connect(spark) else foreign_python(spark.sparkContext.master, spark.sparkContext.pythonExec)
         if other is not None:
             notify(_FOREIGN.format(other=other, this=sys.executable))
-        return found
+        return spark
     if os.environ.get("SPARK_REMOTE"):
         from pyspark.sql import SparkSession
 
@@ -91,11 +91,11 @@ def active() -> SparkSession | None:
 
     try:
         # The session of this thread, otherwise one of any thread.
-        found = SparkSession.active()
+        spark = SparkSession.active()
     except PySparkRuntimeError:
         return None
-    is_stopped = not is_connect(found) and found.sparkContext._jsc is None  # noqa: SLF001 - there is no public accessor
-    return None if is_stopped else found
+    is_stopped = not is_connect(spark) and spark.sparkContext._jsc is None  # noqa: SLF001 - there is no public accessor
+    return None if is_stopped else spark
 
 
 def _check_java() -> None:
@@ -163,8 +163,8 @@ def session_mebibytes(root: Path = Path("/")) -> int:
     Args:
         root: The root of the file system, for the files with Linux's limits.
     """
-    found = [*_of_machine(), *_of_groups(root)]
-    return min(_MOST, max(_LEAST, min(found, default=0) // 4 // 2**20))
+    limits = [*_of_machine(), *_of_groups(root)]
+    return min(_MOST, max(_LEAST, min(limits, default=0) // 4 // 2**20))
 
 
 def _of_machine() -> Iterator[int]:

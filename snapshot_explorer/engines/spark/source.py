@@ -61,11 +61,11 @@ def _caller(module: str, missing_message: str) -> Callable[..., Any]:
 
         try:
             errors = import_module("snapshot_explorer.errors")
-            found = getattr(import_module(module), function)
+            implementation = getattr(import_module(module), function)
         except ImportError as error:
             raise ImportError(missing_message.format(error=error)) from None
         try:
-            return found(*arguments)
+            return implementation(*arguments)
         except errors.SnapshotExplorerError as error:
             raise error.with_traceback(None) from None
 
@@ -114,8 +114,8 @@ def _reader_class(datasource: ModuleType, call: Callable[..., Any], on_executor:
         def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
             if partition is None or partition.value is None:
                 return iter(())  # without partitions, Spark creates an empty task; PySpark 4.0 one of None
-            found: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
-            return found
+            batches: Iterator[pa.RecordBatch] = on_executor("run", self.function, partition.value)
+            return batches
 
     return Reader
 
@@ -152,14 +152,14 @@ def _source_class(
 
         def schema(self) -> StructType:
             self.described, schema = call("describe", dict(self.options), storage_options)
-            found: StructType = schema
-            return found
+            struct: StructType = schema
+            return struct
 
         def reader(self, schema: StructType) -> DataSourceReader:
             if self.described is None:  # Spark does not call `schema` if the user provides one
                 self.described, own = call("describe", dict(self.options), storage_options)
                 call("check_schema", schema, own)
-            found: DataSourceReader = reader_class(self.described, schema)
-            return found
+            data_source_reader: DataSourceReader = reader_class(self.described, schema)
+            return data_source_reader
 
     return SnapshotDataSource

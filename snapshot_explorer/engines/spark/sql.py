@@ -72,8 +72,8 @@ def _position(error: PySparkException, text: str) -> int | None:
         if context.contextType().name == "SQL":
             at = context.startIndex()
             return at if text.startswith(context.fragment().split(" ", 1)[0], at) else None
-    found = _PLACE.search(str(error))
+    match = _PLACE.search(str(error))
     lines = text.split("\n")
-    if found is None or int(found[1]) > len(lines):
+    if match is None or int(match[1]) > len(lines):
         return None
-    return sum(len(line) + 1 for line in lines[: int(found[1]) - 1]) + int(found[2])
+    return sum(len(line) + 1 for line in lines[: int(match[1]) - 1]) + int(match[2])

@@ -177,11 +177,11 @@ def change_tasks(
         prefetch: Searches commits in tasks if there are too many to read here.
     """
     files = dict(zip(versions, log.commit_files(versions), strict=True))
-    found = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
-    several = [commit for pieces in found for piece in pieces[:-1] for commit in piece]
+    runs = [_pieces([files[version] for version in run]) for run in contiguous_runs(versions)]
+    several = [commit for pieces in runs for piece in pieces[:-1] for commit in piece]
     later = _settings(storage, several, prefetch).metadatas
     tasks: list[MetadataTask] = []
-    for pieces in found:
+    for pieces in runs:
         metadata = _metadata_near(storage, log, pieces[0][0].version, prefetch)
         for commits in pieces:
             first, last = commits[0].version, commits[-1].version
@@ -265,14 +265,14 @@ def _read(storage: Storage, unit: MetadataTask) -> Iterator[pa.Table]:
 
 def _of_settings(storage: Storage, unit: SettingsTask) -> pa.Table:
     """Return the lines that may contain protocol or metaData; others become empty, to keep line numbers."""
-    found = []
+    rows = []
     for version, path, content in _contents(storage, unit.commits):
         check_is_commit(path, content)
         if any(word in content for word in _WORDS):
             lines = json_text.lines(content, path, storage.limits)
             commit_times = [line if any(word in line for word in _WORDS) else b"" for line in lines]
-            found.append({"version": version, "path": path, "content": b"\n".join(commit_times)})
-    return pa.Table.from_pylist(found, PREFETCHED)
+            rows.append({"version": version, "path": path, "content": b"\n".join(commit_times)})
+    return pa.Table.from_pylist(rows, PREFETCHED)
 
 
 def _of_commits(storage: Storage, unit: DeltaCommitsTask) -> pa.Table:

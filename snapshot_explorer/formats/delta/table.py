@@ -88,43 +88,43 @@ class Delta(TableFormat):
         Lists the log once; without `start`, also reads the hint, and the versions begin with the checkpoint of the
         newest version. If there are staged commits, lists them.
         """
-        hint, notes, found = self._hint_and_listing() if start is None else (None, (), self._log.refresh())
+        hint, notes, log_listing = self._hint_and_listing() if start is None else (None, (), self._log.refresh())
         if start is None:
             self._log.hint = hint
         first_checkpoint = start if hint is None else hint.version
-        versions = found.versions()
+        versions = log_listing.versions()
         if not versions:
             if start is None:
-                raise _no_table(self._storage, is_empty=found.is_empty)
+                raise _no_table(self._storage, is_empty=log_listing.is_empty)
             return Listing(versions=(), identity=(), start=0)
         try:
-            segment = self._log.newest(found, first_checkpoint or None)
+            segment = self._log.newest(log_listing, first_checkpoint or None)
         except CorruptTableError:
             # A listing during two commits may contain only the second one.
-            found = self._log.refresh()
-            versions, segment = found.versions(), self._log.newest(found, first_checkpoint or None)
-        for folder in found.staged:
+            log_listing = self._log.refresh()
+            versions, segment = log_listing.versions(), self._log.newest(log_listing, first_checkpoint or None)
+        for folder in log_listing.staged:
             check_published(self._storage, self._log, folder, segment.version)
         first = segment.checkpoint_version or 0
         last = segment.last_commit or segment.checkpoint[0]
         return Listing(
             versions=tuple(version for version in versions if version >= (first if start is None else start)),
-            lost=found.lost,
+            lost=log_listing.lost,
             identity=(segment.version, last.identity, self._log.generation),
             checkpoint=segment.checkpoint_version,
             start=first,
-            commitless=found.commitless,
+            commitless=log_listing.commitless,
             notes=(*notes, *segment.notes),
-            earliest=earliest(found),
+            earliest=earliest(log_listing),
         )
 
     def _hint_and_listing(self) -> tuple[CheckpointHint | None, tuple[str, ...], LogListing]:
         """Return what the hint names, notes on it, and a listing of the log that is not older."""
-        (hint, notes), found = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
-        versions = found.versions()
+        (hint, notes), listing = self._storage.together(partial(read_hint, self._storage), self._log.refresh)
+        versions = listing.versions()
         if hint is not None and versions and versions[-1] < hint.version:
-            found = self._log.refresh()  # a commit and its checkpoint came while both were read
-        return hint, notes, found
+            listing = self._log.refresh()  # a commit and its checkpoint came while both were read
+        return hint, notes, listing
 
     def version(self, number: int | None) -> DeltaVersion:
         segment = self._log.segment(number)
@@ -172,15 +172,15 @@ class Delta(TableFormat):
 
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema in force at each version. Reads the commits, as `changes` does."""
-        found: dict[int, TableSchema] = {}
+        by_version: dict[int, TableSchema] = {}
         ascending = sorted(set(versions))
         for begin in range(0, len(ascending), _AT_ONCE):
             some = ascending[begin : begin + _AT_ONCE]
             in_force = self._metadata_of(some, self._log.actions(some, infos=False))
             starts = [version for version, _ in in_force]
             known = [table_schema(metadata) for _, metadata in in_force]
-            found |= {version: known[bisect_right(starts, version) - 1] for version in some}
-        return [found[version] for version in versions]
+            by_version |= {version: known[bisect_right(starts, version) - 1] for version in some}
+        return [by_version[version] for version in versions]
 
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int
@@ -199,17 +199,17 @@ class Delta(TableFormat):
         )
 
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
-        found = ChangeData(self._storage, self._log, self._times)
+        change_data = ChangeData(self._storage, self._log, self._times)
         return RowChanges(
-            schema=found.schema(first, last),
+            schema=change_data.schema(first, last),
             metadata_columns=HIDDEN,
-            splits=lambda _: found.between(first, last, mode),
+            splits=lambda _: change_data.between(first, last, mode),
             reader=self.version(last),
         )
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:
-        found = metadata_tasks.state_tasks(self._storage, self._log, version, prefetch)
-        return StateTasks(tasks=found, keeps_last_add=True)
+        tasks = metadata_tasks.state_tasks(self._storage, self._log, version, prefetch)
+        return StateTasks(tasks=tasks, keeps_last_add=True)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:
         listed = self._times.listed(versions) if lifetimes else None

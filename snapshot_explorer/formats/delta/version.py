@@ -166,11 +166,11 @@ class DeltaVersion(TableVersion):
         return planning.plan_pair(self._storage, states, predicates)
 
     def changelog(self) -> RowChanges:
-        found = ChangeData(self._storage, self._log, self._times)
+        change_data = ChangeData(self._storage, self._log, self._times)
         return RowChanges(
             schema=self.arrow_schema,
             metadata_columns=HIDDEN,
-            splits=lambda _: found.of_version(self._number),
+            splits=lambda _: change_data.of_version(self._number),
             reader=self,
         )
 

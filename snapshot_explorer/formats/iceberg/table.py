@@ -229,8 +229,8 @@ class Iceberg(TableFormat):
         history = self._history(versions)
         source, _ = self._current()
         snapshots = [history.snapshots[version] for version in versions]
-        found = own_manifests(manifests_of(source, snapshots), snapshots)
-        return frozenset(found.filter(pc.equal(found.column("content"), DATA)).column("location").to_pylist())
+        manifests = own_manifests(manifests_of(source, snapshots), snapshots)
+        return frozenset(manifests.filter(pc.equal(manifests.column("content"), DATA)).column("location").to_pylist())
 
     def delete_manifests(self, versions: Sequence[int]) -> Sequence[frozenset[str]]:
         """Return for each version the manifests of its live delete files. Reads the manifest lists concurrently.
@@ -240,7 +240,7 @@ class Iceberg(TableFormat):
         history = self._history(versions)
         source, _ = self._current()
         snapshots = [history.snapshots[version] for version in versions]
-        found: dict[int, set[str]] = {snapshot.id: set() for snapshot in snapshots}
+        locations: dict[int, set[str]] = {snapshot.id: set() for snapshot in snapshots}
         for begin in range(0, len(snapshots), _AT_ONCE):
             manifests = manifests_of(source, snapshots[begin : begin + _AT_ONCE])
             # Counts are null in lists of version 1, which has no deletes.
@@ -249,8 +249,8 @@ class Iceberg(TableFormat):
             for snapshot, location in zip(
                 chosen["snapshot_id"].to_pylist(), chosen["location"].to_pylist(), strict=True
             ):
-                found[snapshot].add(location)
-        return [frozenset(found[snapshot.id]) for snapshot in snapshots]
+                locations[snapshot].add(location)
+        return [frozenset(locations[snapshot.id]) for snapshot in snapshots]
 
     def lifetime_files(self, version: int) -> pa.Table:
         """Return the FILES of a version without deletions. Reads the manifests of data files only."""
@@ -347,8 +347,8 @@ class Iceberg(TableFormat):
     def _state_tasks(self, version: int, *, deletes: bool) -> StateTasks:
         history = self._history([version])
         source, _ = self._current()
-        found = metadata_tasks.state_tasks(source, history.snapshots[version], version, deletes=deletes)
-        return StateTasks(tasks=found, keeps_last_add=False)
+        tasks = metadata_tasks.state_tasks(source, history.snapshots[version], version, deletes=deletes)
+        return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads nothing if the metadata file has been read."""
@@ -377,16 +377,16 @@ class Iceberg(TableFormat):
 
     def _read(self) -> tuple[Source, IcebergHistory, tuple[str, ...]]:
         """Return the current history, and notes on it. Reads the current metadata file."""
-        found = self._files.current()
+        current = self._files.current()
         with self._lock:
             known = self._known
-            if known is not None and known[0].metadata is found.metadata:
+            if known is not None and known[0].metadata is current.metadata:
                 return known
-            history = history_of(found.metadata, self._branch, self._numbers)
+            history = history_of(current.metadata, self._branch, self._numbers)
             if history.is_counted:
                 self._numbers = dict(history.numbers)
-            source = self._source(found.metadata)
-            self._known = source, history, (*found.notes, *history.notes)
+            source = self._source(current.metadata)
+            self._known = source, history, (*current.notes, *history.notes)
             return self._known
 
     def _source(self, metadata: TableMetadata) -> Source:

@@ -122,15 +122,15 @@ class IcebergVersion(TableVersion):
         """Return the version of the table's metadata, and the partition fields and settings that readers notice."""
         metadata = self._source.metadata
         names = {column.id: column.name for column in self.schema.columns}
-        found = [
+        features = [
             f"partitions by {field.transform.name} of {names.get(field.source_ids[0], field.name)}"
             for field in self._partition_fields
             if field.transform.name not in ("identity", "void")
         ]
-        found += ["row lineage"] if metadata.format_version >= FIRST_WITH_ROW_IDS else []
+        features += ["row lineage"] if metadata.format_version >= FIRST_WITH_ROW_IDS else []
         modes = {name: metadata.properties.get(f"write.{name}.mode") for name in ("delete", "update", "merge")}
-        found += [f"{name} mode {mode}" for name, mode in modes.items() if mode]
-        return f"{metadata.format_version}" + (f": {', '.join(found)}" if found else "")
+        features += [f"{name} mode {mode}" for name, mode in modes.items() if mode]
+        return f"{metadata.format_version}" + (f": {', '.join(features)}" if features else "")
 
     @property
     def recorded_properties(self) -> Mapping[str, str]:
@@ -146,8 +146,8 @@ class IcebergVersion(TableVersion):
         """Return the MANIFESTS frame. Reads the manifest list only; see `manifests_frame`."""
         if self._snapshot is None or self._number is None:
             return frames.MANIFESTS.empty_table()
-        found = manifests_of(self._source, [self._snapshot])
-        return manifests_frame(self._source.metadata, found, self._snapshot, self._number)
+        manifests = manifests_of(self._source, [self._snapshot])
+        return manifests_frame(self._source.metadata, manifests, self._snapshot, self._number)
 
     def file_count(self) -> int | None:
         """Return the number of live data files; None if the manifest list lacks a count. Reads the list only."""
@@ -173,10 +173,10 @@ class IcebergVersion(TableVersion):
             raise InvalidArgumentError(
                 f"{manifest} contains delete files, no data files. See inspect('delete_files') and inspect('entries')."
             )
-        found = entries_of(self._source, chosen, statistics=False)
+        entries = entries_of(self._source, chosen, statistics=False)
         writer = chosen.column("added_snapshot_id")[0].as_py()
         own = is_own(chosen, [self._snapshot])[0].as_py()
-        return entries_frame(self._source.metadata, self._snapshot, found, writer=writer, is_own=own)
+        return entries_frame(self._source.metadata, self._snapshot, entries, writer=writer, is_own=own)
 
     def files(self, predicate: Predicate | None = None, *, statistics: bool = False) -> pa.Table:
         """Return the FILES frame. Reads the manifest list, then the manifests concurrently."""

@@ -147,15 +147,15 @@ def fallback_version(
         raise refusal(features.EXPIRED_VERSION_WITH_BRANCH, version=snapshot.id, option=link.option)
     if history.newest().versions[-1:] == (snapshot.id,):
         return next(iter(other.newest().versions[-1:]), None)
-    found = [item for item in other.snapshots(other.all_from(0).versions) if item.file_kind == "snapshot"]
-    if not found:
+    snapshots = [item for item in other.snapshots(other.all_from(0).versions) if item.file_kind == "snapshot"]
+    if not snapshots:
         return None
-    times = [item.committed_at for item in found]
+    times = [item.committed_at for item in snapshots]
     if times != sorted(times) or times.count(snapshot.committed_at) > 1:
         reason = "whose versions were committed at the same time or out of order"
         raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
-    before = [item.id for item in found if item.committed_at <= snapshot.committed_at]
-    if not before and found[0].id != 1:
+    before = [item.id for item in snapshots if item.committed_at <= snapshot.committed_at]
+    if not before and snapshots[0].id != 1:
         reason = "whose versions of that time have expired"
         raise refusal(features.AMBIGUOUS_BRANCH_VERSION, version=snapshot.id, option=link.option, reason=reason)
     return before[-1] if before else 1

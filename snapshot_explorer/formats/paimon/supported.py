@@ -60,7 +60,7 @@ def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
     if data_type.root in _TYPES:
         return data_type
     parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]
-    return next((found for found in map(_unread, parts) if found), None)
+    return next((unread for unread in map(_unread, parts) if unread), None)
 
 
 def check_write_columns(written: Sequence[str] | None, columns: Iterable[str], file_name: str, version: int) -> None:

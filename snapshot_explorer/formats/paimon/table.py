@@ -172,19 +172,21 @@ class Paimon(TableFormat):
     def schemas(self, versions: Sequence[int]) -> Sequence[TableSchema]:
         """Return the schema in force at each version. Reads the snapshots and the schemas that they name, once each."""
         numbers = [item.schema_id for item in self._history.snapshots(versions)]
-        found = {number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()}
-        return [found[number] for number in numbers]
+        by_number = {
+            number: table_schema(schema) for number, schema in self._schemas.by_id(sorted(set(numbers))).items()
+        }
+        return [by_number[number] for number in numbers]
 
     def row_modifiers(self) -> frozenset[RowModifier]:
         """Return why the rows of versions are not those of their files, by the newest options. Reads that schema."""
         options = self._schemas.newest().options
         here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
-        found: dict[RowModifier, bool] = {
+        modifiers: dict[RowModifier, bool] = {
             "deletion vectors": flag(options, "deletion-vectors.enabled"),
             "data evolution": flag(options, "data-evolution.enabled"),
             "another branch": fallback.fallback_link(here) is not None,
         }
-        return frozenset(name for name, applies in found.items() if applies)
+        return frozenset(name for name, applies in modifiers.items() if applies)
 
     def changes_with_statistics(
         self, versions: Sequence[int], columns: Sequence[str], at: int
@@ -221,7 +223,7 @@ class Paimon(TableFormat):
     def check_comparable(self, other: "Paimon", versions: tuple[int, int]) -> None:
         sides = (self, versions[0]), (other, versions[1])
         schemas = [table._schemas.by_id([table._schema_id(version)]) for table, version in sides]  # noqa: SLF001 - of this class
-        first, last = (next(iter(found.values())) for found in schemas)
+        first, last = (next(iter(schemas_of_version.values())) for schemas_of_version in schemas)
         check_field_ids(first, last, self._schemas.common_with(other._schemas))  # noqa: SLF001 - of this class
 
     def _schema_id(self, version: int) -> int:
@@ -284,8 +286,8 @@ class Paimon(TableFormat):
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
         """Return the tasks that read the live files of a version. Reads its base and delta lists."""
-        found = metadata_tasks.state_tasks(self._storage, self._history.snapshots([version])[0])
-        return StateTasks(tasks=found, keeps_last_add=False)
+        tasks = metadata_tasks.state_tasks(self._storage, self._history.snapshots([version])[0])
+        return StateTasks(tasks=tasks, keeps_last_add=False)
 
     def change_tasks(self, versions: Sequence[int], prefetch: Prefetch, *, lifetimes: bool) -> Sequence[MetadataTask]:  # noqa: ARG002 - as above
         """Return the tasks that read the changes of commits. Reads the newest schema, which may raise."""

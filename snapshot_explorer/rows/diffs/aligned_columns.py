@@ -179,8 +179,8 @@ def wider(
     if pa.types.is_decimal(one) and pa.types.is_decimal(other):
         whole = max(one.precision - one.scale, other.precision - other.scale)
         return _decimal(whole, max(one.scale, other.scale), cut=across_tables)
-    found = _has(one, other) or _has(other, one)
-    return _across_tables(one, other) if found is None and across_tables else found
+    dtype = _has(one, other) or _has(other, one)
+    return _across_tables(one, other) if dtype is None and across_tables else dtype
 
 
 def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -49,8 +49,8 @@ def changed_splits(
             file is the same under two schemas.
     """
     planned = a.plan_pair(b, (where_a, where_b))
-    found = differing_splits(*planned.splits, a, b, columns=columns)
-    return replace(found, shared_files=found.shared_files + planned.shared_files)
+    differing = differing_splits(*planned.splits, a, b, columns=columns)
+    return replace(differing, shared_files=differing.shared_files + planned.shared_files)
 
 
 def differing_splits(

@@ -51,8 +51,8 @@ class ComparisonRules:
         """Return a column, an array or a chunked one, with one text for texts that count as equal."""
         if not self.changes_texts or not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             return values
-        found = pc.utf8_trim_whitespace(values) if self.trim else values
-        return pc.utf8_lower(found) if self.ignore_case else found
+        texts = pc.utf8_trim_whitespace(values) if self.trim else values
+        return pc.utf8_lower(texts) if self.ignore_case else texts
 
     def normalized_rows(self, rows: HashedRows) -> HashedRows:
         """Return rows in which texts that count as equal are equal."""
@@ -112,12 +112,12 @@ class ComparisonRules:
     @property
     def facts(self) -> list[tuple[str, object]]:
         """What counts as equal, as names and values for a drawing."""
-        found: list[tuple[str, object]] = []
+        facts: list[tuple[str, object]] = []
         for word, tolerances in (("tolerance", self.absolute), ("relative tolerance", self.relative)):
             if tolerances:
-                found.append((word, ", ".join(f"{name}: {value}" for name, value in tolerances.items())))
+                facts.append((word, ", ".join(f"{name}: {value}" for name, value in tolerances.items())))
         texts = [word for word, is_set in (("case", self.ignore_case), ("blanks around", self.trim)) if is_set]
-        return [*found, ("not compared in texts", ", ".join(texts))] if texts else found
+        return [*facts, ("not compared in texts", ", ".join(texts))] if texts else facts
 
 
 EXACT = ComparisonRules()

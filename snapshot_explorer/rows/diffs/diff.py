@@ -57,25 +57,27 @@ class SideReader:
 
         Without a key, the hashes are of whole rows.
         """
-        found = self._passing(batch)
+        passing = self._passing(batch)
         names = self.plan.key or self.columns
-        return found, row_hashes([self.plan.rules.normalized(found.column(name)) for name in names], found.num_rows)
+        return passing, row_hashes(
+            [self.plan.rules.normalized(passing.column(name)) for name in names], passing.num_rows
+        )
 
     def checked(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Hashes]:
         """Return what `rows` returns."""
-        found = self.rows(batch)
+        hashed = self.rows(batch)
         if not self.plan.is_declared_key:
-            _check_nulls(found[0], self.plan, self.side)
-        return found
+            _check_nulls(hashed[0], self.plan, self.side)
+        return hashed
 
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         condition = self.plan.condition
         if condition is None:
             return self.plan.aligned.rows(batch, self.columns, of_a=self.of_a)
         names = [*self.columns, *sorted(condition.columns - set(self.columns))]
-        found = self.plan.aligned.rows(batch, names, of_a=self.of_a)
-        mask = condition.mask(pa.Table.from_batches([found]))
-        return found.select(list(self.columns)).filter(mask)
+        aligned = self.plan.aligned.rows(batch, names, of_a=self.of_a)
+        mask = condition.mask(pa.Table.from_batches([aligned]))
+        return aligned.select(list(self.columns)).filter(mask)
 
 
 def check_key(plan: RowDiffPlan) -> None:
@@ -124,17 +126,17 @@ def _example(rows: pa.RecordBatch | pa.Table, place: int, key: Sequence[str]) ->
 
 
 def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None:
-    found: list[tuple[pa.RecordBatch, Hashes]] = []
+    repeated: list[tuple[pa.RecordBatch, Hashes]] = []
 
     def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
         rows, own = reader.rows(batch)
         mask = among(own, hashes)
         if mask.any():
-            found.append((rows.filter(pa.array(mask)), own[mask]))
+            repeated.append((rows.filter(pa.array(mask)), own[mask]))
 
     local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
     rows = HashedRows(
-        rows=pa.Table.from_batches([one for one, _ in found]), hashes=np.concatenate([own for _, own in found])
+        rows=pa.Table.from_batches([one for one, _ in repeated]), hashes=np.concatenate([own for _, own in repeated])
     )
     raise_repeated(plan, reader.side, rows)
 
@@ -169,8 +171,8 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
 
 def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
     def add(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-        found, hashes = reader.checked(batch)
-        rows.add(side, order, found, hashes)
+        rows_read, hashes = reader.checked(batch)
+        rows.add(side, order, rows_read, hashes)
 
     local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
 
@@ -183,8 +185,8 @@ def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
             check_files(side.version, side.splits)
     if plan.a.table is None:  # of two tables most rows are read, and their keys are checked on the way
         check_key(plan)
-    found = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
-    return RowDiff(plan=plan, changed=found)
+    stored_changes = stored(changes(plan, memory_limit=limit), plan.schema, limit_bytes=min(limit, HELD_BYTES))
+    return RowDiff(plan=plan, changed=stored_changes)
 
 
 def _bytes_held(limit: object) -> int:

@@ -201,24 +201,24 @@ def _or_unknown(count: int | None) -> int | str:
 
 def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
     """Return what is compared, as names and values for a drawing."""
-    found: list[tuple[str, object]] = [
+    lines: list[tuple[str, object]] = [
         ("format", plan.format),
         ("A", plan.a.named),
         ("B", plan.b.named),
         ("key", ", ".join(plan.key) if plan.key else "none: whole rows are compared"),
     ]
     if plan.gaps:
-        found.append(("between", gaps_text(plan.gaps)))
+        lines.append(("between", gaps_text(plan.gaps)))
     if plan.where is not None:
-        found.append(("where", plan.where))
+        lines.append(("where", plan.where))
     if plan.columns_only_a:
-        found.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
+        lines.append(("only in A, not compared", ", ".join(plan.columns_only_a)))
     if plan.columns_only_b:
-        found.append(("only in B, not compared", ", ".join(plan.columns_only_b)))
+        lines.append(("only in B, not compared", ", ".join(plan.columns_only_b)))
     if plan.conversions:
-        found.append(("types that differ", "; ".join(plan.conversions)))
-    found += plan.rules.facts
-    return [*found, ("call", Code(plan.call))]
+        lines.append(("types that differ", "; ".join(plan.conversions)))
+    lines += plan.rules.facts
+    return [*lines, ("call", Code(plan.call))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +270,7 @@ def plan_diff(
     compared = frozenset(names if wanted is None else (*wanted, *chosen_key))
     read = [name for name in names if name in compared or (where is not None and name in where.columns)]
     numbers = a.number, b.number
-    time_a, time_b, gaps, found = a.storage.together(
+    time_a, time_b, gaps, differing = a.storage.together(
         lambda: time_of(parted.format_a if parted else table_format, numbers[0]),
         lambda: time_of(table_format, numbers[1]),
         lambda: () if parted else table_format.listing(0).gaps_between(*sorted(numbers)),
@@ -287,13 +287,13 @@ def plan_diff(
         path=path,
         name=request.name,
         format=table_format.name,
-        a=_side(a, time_a, found.before, branches[0]),
-        b=_side(b, time_b, found.after, branches[1]),
+        a=_side(a, time_a, differing.before, branches[0]),
+        b=_side(b, time_b, differing.after, branches[1]),
         key=tuple(name for name in names if name in chosen_key),
         columns=tuple(name for name in names if name in compared),
         columns_only_a=columns.only_a if wanted is None else (),
         where=request.where,
-        shared_files=found.shared_files,
+        shared_files=differing.shared_files,
         call="",
         aligned=columns,
         condition=where,

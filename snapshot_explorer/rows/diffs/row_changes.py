@@ -26,12 +26,12 @@ _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
 
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
     """Return the names of the two columns before those of the rows, with underscores if the rows have such columns."""
-    found = []
+    names = []
     for name in (ROW_KIND, "changed_columns"):
         while name in schema.names:
             name += "_"  # noqa: PLW2901 - until the name is unique
-        found.append(name)
-    return found[0], found[1]
+        names.append(name)
+    return names[0], names_found[1]
 
 
 def changes_schema(schema: pa.Schema) -> pa.Schema:
@@ -111,8 +111,8 @@ def _names(cells: npt.NDArray[np.bool_], columns: Sequence[str], nulls: int) -> 
 
 def kinds_of(changes: pa.Table) -> dict[str, int]:
     """Return how many rows there are of each kind."""
-    found = pc.value_counts(changes.column(0))
-    return {row["values"]: row["counts"] for row in found.to_pylist()}
+    counts = pc.value_counts(changes.column(0))
+    return {row["values"]: row["counts"] for row in counts.to_pylist()}
 
 
 def of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:

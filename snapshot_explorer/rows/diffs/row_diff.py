@@ -163,8 +163,8 @@ class RowDiff:
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of rows that were inserted, deleted and updated."""
-        found = self.changed.counts
-        return {name: found.get(kind, 0) for name, kind in _COUNTED.items()}
+        by_kind = self.changed.counts
+        return {name: by_kind.get(kind, 0) for name, kind in _COUNTED.items()}
 
     @property
     def is_empty(self) -> bool:
@@ -302,10 +302,10 @@ class RowDiff:
             for part in self.changed.parts():
                 writer.write_table(part)
 
-    def _returned_or_written(self, found: str, path: str | PathLike[str] | None) -> str | None:
+    def _returned_or_written(self, text: str, path: str | PathLike[str] | None) -> str | None:
         if path is None:
-            return found
-        Path(output_path(path)).write_text(found, encoding="utf-8")
+            return text
+        Path(output_path(path)).write_text(text, encoding="utf-8")
         return None
 
     def showing(self, rows: int) -> RowDiff:

@@ -29,5 +29,5 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     batch = pa.RecordBatch.from_arrays([comparable(column) for column in columns], names=names)
     with locked_cursor() as cursor:
         cursor.register("rows", pa.Table.from_batches([batch]))
-        found = cursor.execute(f"SELECT hash({', '.join(names)}) AS hash FROM rows").fetchnumpy()  # noqa: S608 - the names are numbers
-    return np.asarray(found["hash"], np.uint64)
+        columns_of_hashes = cursor.execute(f"SELECT hash({', '.join(names)}) AS hash FROM rows").fetchnumpy()  # noqa: S608 - the names are numbers
+    return np.asarray(columns_of_hashes["hash"], np.uint64)

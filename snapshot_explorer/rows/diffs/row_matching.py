@@ -80,8 +80,8 @@ def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     number = places - np.maximum.accumulate(np.where(starts, places, 0))
     partner = np.searchsorted(right, left, "left") + number
     inside = partner < len(right)
-    found = np.flatnonzero(inside)[right[partner[inside]] == left[inside]]
-    return order[found], other[partner[found]]
+    matches = np.flatnonzero(inside)[right[partner[inside]] == left[inside]]
+    return order[matches], other[partner[matches]]
 
 
 def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
@@ -100,21 +100,21 @@ def equal_at(one: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: 
     aligned = left == right
     if 2 * int(np.count_nonzero(aligned)) < shared:
         return same(taken(one, left), taken(other, right))
-    found = np.ones(len(left), bool)
-    found[aligned] = _equal_in_place(one.slice(0, shared), other.slice(0, shared))[left[aligned]]
+    is_equal = np.ones(len(left), bool)
+    is_equal[aligned] = _equal_in_place(one.slice(0, shared), other.slice(0, shared))[left[aligned]]
     moved = np.flatnonzero(~aligned)
     if len(moved):
-        found[moved] = same(taken(one, left[moved]), taken(other, right[moved]))
-    return found
+        is_equal[moved] = same(taken(one, left[moved]), taken(other, right[moved]))
+    return is_equal
 
 
 def _equal_in_place(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
     ends = sorted({int(end) for column in (one, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])})
-    found = [
+    parts = [
         same(single_chunk(one.slice(start, end - start)), single_chunk(other.slice(start, end - start)))
         for start, end in zip([0, *ends], ends, strict=False)
     ]
-    return np.concatenate([np.zeros(0, bool), *found])
+    return np.concatenate([np.zeros(0, bool), *parts])
 
 
 def taken(column: pa.ChunkedArray, places: Places) -> pa.Array:
@@ -133,8 +133,8 @@ def _exactly_matched(
     waiting = defaultdict(list)
     for key, place in reversed(sides[1]):
         waiting[key].append(place)
-    found = [(place, waiting[key].pop()) for key, place in sides[0] if waiting[key]]
-    left, right = zip(*found, strict=True) if found else ((), ())
+    pairs = [(place, waiting[key].pop()) for key, place in sides[0] if waiting[key]]
+    left, right = zip(*pairs, strict=True) if pairs else ((), ())
     return np.array(left, np.int64), np.array(right, np.int64)
 
 
@@ -175,7 +175,7 @@ def changed_cells(
     before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Return for each pair of rows and each column whether the values differ."""
-    found = np.zeros((len(left), len(columns)), bool)
+    is_changed = np.zeros((len(left), len(columns)), bool)
     for place, name in enumerate(columns):
-        found[:, place] = ~equal_at(before[name], after[name], left, right)
-    return found
+        is_changed[:, place] = ~equal_at(before[name], after[name], left, right)
+    return is_changed

@@ -190,10 +190,10 @@ def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
 def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
     """Yield the changed rows of a bucket as payloads. Runs on executors."""
     try:
-        found = _ROWS + _bytes(_compared(plan, payloads))
+        payload = _ROWS + _bytes(_compared(plan, payloads))
     except InvalidArgumentError as error:
-        found = _ERROR + str(error).encode()
-    yield pa.RecordBatch.from_arrays([pa.array([found], pa.binary())], schema=exchange.PAYLOADS)
+        payload = _ERROR + str(error).encode()
+    yield pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=exchange.PAYLOADS)
 
 
 def _typed(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

@@ -51,9 +51,9 @@ def by_column(parts: Iterable[pa.Table], schema: pa.Schema, key: Sequence[str]) 
     for part in parts:
         before, after = (part.filter(pc.equal(part.column(0), kind)) for kind in (BEFORE, AFTER))
         names = after.column(1)
-        for found in pc.value_counts(pc.list_flatten(names)).to_pylist():
-            counts[found["values"]] += found["counts"]
-            _add_examples(examples[found["values"]], found["values"], (before, after), key)
+        for counted_names in pc.value_counts(pc.list_flatten(names)).to_pylist():
+            counts[counted_names["values"]] += counted_names["counts"]
+            _add_examples(examples[counted_names["values"]], counted_names["values"], (before, after), key)
     chosen = sorted((name for name in schema.names if name not in key), key=lambda name: -counts[name])
     columns = [
         chosen,

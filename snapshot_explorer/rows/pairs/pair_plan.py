@@ -72,7 +72,7 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest) -> RowDiffPlan:
         predicate_of(where, aligned, version_a, of_a=True),
         predicate_of(where, aligned, version_b, of_a=False),
     )
-    time_a, time_b, found = version_a.storage.together(
+    time_a, time_b, differing = version_a.storage.together(
         lambda: time_of(a.format, numbers[0]),
         lambda: time_of(b.format, numbers[1]),
         lambda: unshared_splits(version_a, version_b, [(aligned.names_a[name], name) for name in names], predicates),
@@ -82,14 +82,14 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest) -> RowDiffPlan:
         path=b.path,
         name=name_a if name_a == name_b else f"{name_a} and {name_b}",
         format=a.format.name if a.format.name == b.format.name else f"{a.format.name} and {b.format.name}",
-        a=Side(version=version_a, committed_at=time_a, splits=found.before, branch=a.branch, table=name_a),
-        b=Side(version=version_b, committed_at=time_b, splits=found.after, branch=b.branch, table=name_b),
+        a=Side(version=version_a, committed_at=time_a, splits=differing.before, branch=a.branch, table=name_a),
+        b=Side(version=version_b, committed_at=time_b, splits=differing.after, branch=b.branch, table=name_b),
         key=tuple(name for name in names if name in key),
         columns=tuple(names),
         columns_only_a=aligned.only_a,
         columns_only_b=paired.only_b,
         where=request.where,
-        shared_files=found.shared_files,
+        shared_files=differing.shared_files,
         call=_call(a, b, request),
         aligned=aligned,
         condition=where,

@@ -67,13 +67,13 @@ def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str
 
 
 def _without(splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]) -> tuple[Split, ...]:
-    found = []
+    rest = []
     for split, identity in zip(splits, identities, strict=True):
         if shared[identity] > 0:
             shared[identity] -= 1
         else:
-            found.append(split)
-    return tuple(found)
+            rest.append(split)
+    return tuple(rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +95,8 @@ class _NamedFile:
         """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
         file, names = self.file, None
         if by_name and file.ids is not None:
-            found = footer(file)
-            names = {} if found is None else {number: name for name, number in found.ids.items()}
+            file_footer = footer(file)
+            names = {} if file_footer is None else {number: name for name, number in file_footer.ids.items()}
         stored = tuple(self._stored(version, name, names) for name in columns)
         return None if None in stored else (self.address, file.kind, stored)
 

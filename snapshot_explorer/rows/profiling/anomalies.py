@@ -104,11 +104,11 @@ def jumps(
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
-    found: list[pa.Table] = [frames.ANOMALIES.empty_table()]
+    parts: list[pa.Table] = [frames.ANOMALIES.empty_table()]
     with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
         for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
-            found += _marked(some, rules)
-    return _with_gaps(pa.concat_tables(found).sort_by([("version", "ascending")]), gaps)
+            parts += _marked(some, rules)
+    return _with_gaps(pa.concat_tables(parts).sort_by([("version", "ascending")]), gaps)
 
 
 def _with_gaps(marked: pa.Table, gaps: Sequence[Gap]) -> pa.Table:

@@ -199,9 +199,9 @@ def _mask(values: pa.Array) -> Mask:
     return filled.astype(np.bool_)
 
 
-def ranges_of(found: FileStatistics) -> FileRanges:
+def ranges_of(statistics: FileStatistics) -> FileRanges:
     """Return the files of lifetimes with their statistics."""
-    return _ranges(found.lifetimes, found.bounds)
+    return _ranges(statistics.lifetimes, statistics.bounds)
 
 
 def rows_over(lifetimes: FileLifetimes) -> pa.Array:

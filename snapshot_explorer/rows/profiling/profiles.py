@@ -140,14 +140,14 @@ def profile_over(
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
     numbers = _from_rows if exact else _from_statistics
-    versions, found = numbers(source, versions, newest, names)
+    versions, profiles = numbers(source, versions, newest, names)
     if not versions:
         raise source.vanished()
     return Profile(
         path=source.path,
         name=source.name,
         versions=versions,
-        columns=found,
+        columns=profiles,
         format=source.format.name,
         span=source.span(versions),
         call=call,
@@ -172,10 +172,10 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     deleting = [bool(deletes) for deletes in source.format.delete_manifests(every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
-    found = _of_columns(ranges, every, times, whys)
+    profiles = _of_columns(ranges, every, times, whys)
     if len(places) < len(every):
-        found = {name: rows.take(pa.array(places)) for name, rows in found.items()}
-    return tuple(every[place] for place in places.tolist()), found
+        profiles = {name: rows.take(pa.array(places)) for name, rows in profiles.items()}
+    return tuple(every[place] for place in places.tolist()), profiles
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
@@ -225,13 +225,13 @@ def _of_columns(
 ) -> dict[str, pa.Table]:
     known: dict[tuple[str | None, ...], _Bounds] = {}
     heads = {"version": pa.array(versions, pa.int64()), "committed_at": times}
-    found: dict[str, pa.Table] = {}
+    profiles: dict[str, pa.Table] = {}
     for name, numbers in ranges.numbers(list(whys)):
         why = tuple(whys[name])
         if why not in known:
             known[why] = _Bounds(pa.array(why, pa.string()), ranges.rows)
-        found[name] = known[why].with_numbers(numbers, heads)
-    return {name: found[name] for name in whys}
+        profiles[name] = known[why].with_numbers(numbers, heads)
+    return {name: profiles[name] for name in whys}
 
 
 class _Bounds:

@@ -127,6 +127,6 @@ def _type_change(before: DeltaDataType, after: DeltaDataType, name: str, *, is_m
         return _incompatible_column(before.fields, after.fields, is_mapped=is_mapped, prefix=f"{name}.")
     if before.root == after.root and before.root in ("array", "map"):
         pairs = [(before.key, after.key), (before.element, after.element)]
-        found = (_type_change(old, new, name, is_mapped=is_mapped) for old, new in pairs if old and new)
-        return next((what for what in found if what is not None), None)
+        changes = (_type_change(old, new, name, is_mapped=is_mapped) for old, new in pairs if old and new)
+        return next((what for what in changes if what is not None), None)
     return None if is_widening(before, after) else f"the type of the column {name} is another"

@@ -185,8 +185,8 @@ class Vacuum:
         """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
         paths = [self._below(path)]
         if vector is not None and vector["storage_type"] == "u":
-            found = vector_of(vector, self._storage, path)
-            paths.append(None if found is None else found.path)
+            vector_file = vector_of(vector, self._storage, path)
+            paths.append(None if vector_file is None else vector_file.path)
         return tuple(address for address in paths if address is not None)
 
     def _below(self, path: str) -> str | None:

@@ -221,7 +221,7 @@ def _native(body: bytes, rows: int) -> tuple[Positions, int]:
     """Return the positions of a bitmap with one size-prefixed part per high word."""
     count = int.from_bytes(body[_WORD : 2 * _WORD], "little", signed=True)
     index = 2 * _WORD
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     if not 0 <= count <= len(body):
         raise CorruptBytesError(f"it has {count} parts in {len(body)} bytes")
     for high in range(count):
@@ -229,6 +229,6 @@ def _native(body: bytes, rows: int) -> tuple[Positions, int]:
         numbers, end = roaring.decode(body, index + _WORD, min(1 << 32, rows - (high << 32)))
         if end != index + _WORD + size:
             raise CorruptBytesError(f"a part of {size} bytes ends after {end - index - _WORD}")
-        found.append(numbers + (high << 32))
+        parts.append(numbers + (high << 32))
         index = end
-    return np.concatenate(found), index
+    return np.concatenate(parts), index

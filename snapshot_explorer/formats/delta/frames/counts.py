@@ -183,8 +183,8 @@ def _present_rows(files: pa.Table) -> pa.Array:
 def _sized(files: pa.Table) -> list[tuple[str, Size]]:
     rows = _present_rows(files)
     sizes = zip(rows.to_pylist(), files["size_bytes"].to_pylist(), strict=True)
-    found = (Size(rows=rows, size_bytes=size_bytes) for rows, size_bytes in sizes)
-    return list(zip(keys(files).to_pylist(), found, strict=True))
+    pairs = (Size(rows=rows, size_bytes=size_bytes) for rows, size_bytes in sizes)
+    return list(zip(keys(files).to_pylist(), pairs, strict=True))
 
 
 def _by_version(actions: Actions) -> Mapping[int, _Commit]:

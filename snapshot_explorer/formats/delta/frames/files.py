@@ -116,8 +116,8 @@ def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
         return pa.nulls(len(flat), pa.string())
     kind, where, offset = (pc.struct_field(flat, [name]) for name in ("storage_type", "path_or_inline", "offset"))
     at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
-    found = pc.binary_join_element_wise(kind, ":", where, at, "")
-    return pc.if_else(pc.is_valid(flat), found, pa.scalar(None, pa.string()))
+    texts = pc.binary_join_element_wise(kind, ":", where, at, "")
+    return pc.if_else(pc.is_valid(flat), texts, pa.scalar(None, pa.string()))
 
 
 def _changes(files: pa.Table, change: str, kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
@@ -144,5 +144,5 @@ def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict
 
 
 def _counts(files: pa.Table) -> dict[int, int]:
-    found = pc.value_counts(files.column("version"))
-    return dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
+    counts = pc.value_counts(files.column("version"))
+    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))

@@ -241,23 +241,23 @@ def _state_columns(bodies: ActionColumns) -> list[pa.Array]:
 
 
 def _adds(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
-    found = [
+    arrays = [
         *_file_columns(bodies, versions, or_empty=True),
         *_state_columns(bodies),
         columns.integers(bodies, "modificationTime"),
         columns.texts(bodies, "clusteringProvider"),
     ]
-    return pa.table(found, schema=ADDS)
+    return pa.table(arrays, schema=ADDS)
 
 
 def _removes(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
-    found = [
+    arrays = [
         *_file_columns(bodies, versions, or_empty=False),
         *_state_columns(bodies),
         columns.integers(bodies, "deletionTimestamp"),
         columns.booleans(bodies, "extendedFileMetadata"),
     ]
-    return pa.table(found, schema=REMOVES)
+    return pa.table(arrays, schema=REMOVES)
 
 
 def _cdc(bodies: ActionColumns, versions: pa.Array) -> pa.Table:
@@ -280,9 +280,11 @@ def check_is_commit(name: str, content: bytes) -> None:
 
 def without_actions(name: str, content: bytes) -> CorruptTableError:
     """Return the error for a commit, or a checkpoint in JSON, without actions."""
-    found = "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
+    problem = (
+        "it holds no action of a known kind" if content.strip() else "it is empty" if not content else "it is blank"
+    )
     return CorruptTableError(
-        f"{name} is damaged: {found}, and no writer makes such a file. It may have been cut short or overwritten, or "
+        f"{name} is damaged: {problem}, and no writer makes such a file. It may have been cut short or overwritten, or "
         "another server may have answered in place of the storage. Try again; if it stays so, restore the file from a "
         "backup."
     )

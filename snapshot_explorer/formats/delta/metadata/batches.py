@@ -132,5 +132,5 @@ def _rows_between(files: pa.Table, first: int, last: int) -> pa.Table:
     return files.slice(start, end - start)
 
 
-def _items_between(found: Mapping[int, T], first: int, last: int) -> dict[int, T]:
-    return {version: item for version, item in found.items() if first <= version <= last}
+def _items_between(items: Mapping[int, T], first: int, last: int) -> dict[int, T]:
+    return {version: item for version, item in items.items() if first <= version <= last}

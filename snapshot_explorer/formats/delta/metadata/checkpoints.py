@@ -82,15 +82,15 @@ def read_checkpoint(storage: Storage, files: Sequence[DeltaLogFile], *, adds: bo
     Reads its files, small ones whole and concurrently. Without `adds` the live files are left out: of a large file then
     only the columns of the other actions are read, and no sidecar.
     """
-    found = _CheckpointParts(adds=adds, limits=storage.limits)
+    parts = _CheckpointParts(adds=adds, limits=storage.limits)
     for path, content in _contents(storage, [(file.path, file.size_bytes) for file in files]):
-        found.take(path, content)
+        parts.take(path, content)
     if adds:
-        found.take_sidecars(storage)
-    sizes = {file.path: file.size_bytes for file in files} | found.sidecars
+        parts.take_sidecars(storage)
+    sizes = {file.path: file.size_bytes for file in files} | parts.sidecars
     return Checkpoint(
-        replay_state=found.replay_state(),
-        files=tuple(found.described(path, size) for path, size in sizes.items()),
+        replay_state=parts.replay_state(),
+        files=tuple(parts.described(path, size) for path, size in sizes.items()),
     )
 
 
@@ -106,10 +106,10 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
             leaves = [f"{kind}.{name}" for kind, names in wanted.items() for name in names]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
-                found = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
+                actions = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
                 yield [
                     FileActions(kind=kind, places=places, files=adds_of(rows, set(wanted[kind])))
-                    for kind, places, rows in found
+                    for kind, places, rows in actions
                     if len(rows)
                 ]
 
@@ -355,8 +355,8 @@ def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
     columns = {"version": pa.nulls(len(rows), pa.int64()), "data_change": pa.nulls(len(rows), pa.bool_())}
     for name, (stored, kind) in STORED.items():
-        found = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
-        columns[name] = found if found.type == kind else _cast(found, kind)
+        values = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
+        columns[name] = values if values.type == kind else _cast(values, kind)
     columns["path"] = decoded_array(columns["path"])
     columns["deletion_vector"] = (
         _vectors(pc.struct_field(rows, ["deletionVector"]))
@@ -374,32 +374,32 @@ def _of_checkpoint(adds: pa.Table) -> pa.Table:
     return adds.set_column(index, adds.schema.field(index), pa.nulls(len(adds), pa.bool_()))
 
 
-def _cast(found: pa.Array, dtype: pa.DataType) -> pa.Array:
+def _cast(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     if pa.types.is_map(dtype):
-        if not pa.types.is_map(found.type):
-            raise CorruptBytesError(f"a map of type {found.type}")
+        if not pa.types.is_map(values.type):
+            raise CorruptBytesError(f"a map of type {values.type}")
         return pa.MapArray.from_arrays(
-            _offsets(found), found.keys.cast(pa.string()), found.items.cast(pa.string()), type=dtype
+            _offsets(values), values.keys.cast(pa.string()), values.items.cast(pa.string()), type=dtype
         )
-    return found.cast(dtype)
+    return values.cast(dtype)
 
 
-def _offsets(found: pa.MapArray) -> pa.Array:
+def _offsets(maps: pa.MapArray) -> pa.Array:
     """Return the offsets of a map array, null where the map is null, from the first key on."""
-    offsets = found.offsets
-    empty = pc.is_null(found)
+    offsets = maps.offsets
+    empty = pc.is_null(maps)
     if not pc.any(empty).as_py():
         return offsets
     vector_difference = pa.concat_arrays([empty, pa.array([False])])
     return pc.if_else(vector_difference, pa.scalar(None, pa.int32()), offsets)
 
 
-def _vectors(found: pa.StructArray) -> pa.Array:
-    if found.null_count == len(found):
-        return pa.nulls(len(found), DELETION_VECTOR)
-    names = {field.name for field in found.type}
+def _vectors(vectors: pa.StructArray) -> pa.Array:
+    if vectors.null_count == len(vectors):
+        return pa.nulls(len(vectors), DELETION_VECTOR)
+    names = {field.name for field in vectors.type}
     children = [
-        pc.struct_field(found, [stored]).cast(field.type) if stored in names else pa.nulls(len(found), field.type)
+        pc.struct_field(vectors, [stored]).cast(field.type) if stored in names else pa.nulls(len(vectors), field.type)
         for stored, field in zip(_VECTOR, DELETION_VECTOR, strict=True)
     ]
     described = pc.is_valid(children[0])

@@ -259,7 +259,7 @@ def collation_of(field: DeltaField) -> str | None:
     if field.collation or (field.type.element is None and not field.type.fields):
         return field.collation  # nearly all
     inside = (collation_of(item) for kind in _tree(field.type) for item in kind.fields)
-    return next((found for found in inside if found), None)
+    return next((collation for collation in inside if collation), None)
 
 
 def _tree(data_type: DeltaDataType) -> Iterator[DeltaDataType]:

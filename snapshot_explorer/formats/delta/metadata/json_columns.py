@@ -91,14 +91,14 @@ class ActionColumns:
     def take(self, objects: Sequence[Any]) -> None:
         """Add objects."""
         try:
-            found = _alike(objects)
+            values = _alike(objects)
         except (AttributeError, LookupError, TypeError):
-            found = self._unlike(objects)
-        for name in self._wanted & found.keys() - self._columns.keys():
+            values = self._unlike(objects)
+        for name in self._wanted & values.keys() - self._columns.keys():
             column = self._columns[name] = Maps(name) if name in self._maps else []
             column.extend([None] * self._rows)
         for name, column in self._columns.items():
-            column.extend(found.get(name) or [None] * len(objects))
+            column.extend(values.get(name) or [None] * len(objects))
         self._rows += len(objects)
 
     def _unlike(self, objects: Sequence[Any]) -> dict[str, list[Any]]:
@@ -175,17 +175,22 @@ def booleans(bodies: ActionColumns, name: str, *, default: bool | None = None) -
 
 def maps(bodies: ActionColumns, name: str, *, or_empty: bool = False) -> pa.Array:
     """Return a column of maps from text to text; null, or an empty one, where there is none."""
-    found = bodies.maps(name)
-    if found is None:
+    collected = bodies.maps(name)
+    if collected is None:
         if not or_empty:
             return pa.nulls(len(bodies), STRINGS)
-        found = Maps(name)
-        found.extend([{}] * len(bodies))
-    absent = None in found.lengths
-    ends = np.cumsum([0, *((length or 0 for length in found.lengths) if absent else found.lengths)], dtype=np.int32)
-    nulls = np.array([*(length is None for length in found.lengths), False]) if absent and not or_empty else None
+        collected = Maps(name)
+        collected.extend([{}] * len(bodies))
+    absent = None in collected.lengths
+    ends = np.cumsum(
+        [0, *((length or 0 for length in collected.lengths) if absent else collected.lengths)], dtype=np.int32
+    )
+    nulls = np.array([*(length is None for length in collected.lengths), False]) if absent and not or_empty else None
     return pa.MapArray.from_arrays(
-        pa.array(ends, mask=nulls), pa.array(found.keys, pa.string()), pa.array(found.items, pa.string()), type=STRINGS
+        pa.array(ends, mask=nulls),
+        pa.array(collected.keys, pa.string()),
+        pa.array(collected.items, pa.string()),
+        type=STRINGS,
     )
 
 

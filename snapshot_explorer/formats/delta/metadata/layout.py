@@ -86,15 +86,15 @@ def log_files(entries: Iterable[Entry], known: Mapping[str, DeltaLogFile] = Mapp
 
     Source: delta SnapshotManagement.scala, getLogSegmentForVersion.
     """
-    found = []
+    files = []
     for entry in entries:
         name, is_folder, size_bytes, modified = entry
         file = known.get(name)
         if file is None or file.size_bytes != size_bytes or file.modified != modified:
             file = _log_file(entry)
         if file is not None and not is_folder:
-            found.append(file)
-    return sorted(found, key=_PLACE)
+            files.append(file)
+    return sorted(files, key=_PLACE)
 
 
 def commit_name(version: int) -> str:
@@ -141,8 +141,8 @@ def _log_file(entry: Entry) -> DeltaLogFile | None:
     return None
 
 
-def _checkpoint(entry: Entry, found: re.Match[str]) -> DeltaLogFile | None:
-    version, part, parts, unique, suffix = found.groups()
+def _checkpoint(entry: Entry, match: re.Match[str]) -> DeltaLogFile | None:
+    version, part, parts, unique, suffix = match.groups()
     if entry.size_bytes == 0 or (suffix == "json" and unique is None):
         return None
     if part is not None:

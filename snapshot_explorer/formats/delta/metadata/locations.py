@@ -25,8 +25,8 @@ def decoded(path: str) -> str:
     if "%" in path:
         with suppress(UnicodeDecodeError):
             path = unquote_to_bytes(path).decode()
-    found = _FILE.match(path) if path[:5].lower() == "file:" else None
-    return re.sub(r"^/+", "/", found[1]) if found else path
+    match = _FILE.match(path) if path[:5].lower() == "file:" else None
+    return re.sub(r"^/+", "/", match[1]) if match else path
 
 
 def decoded_texts(paths: Sequence[str | None]) -> Sequence[str | None]:

@@ -146,12 +146,12 @@ class DeltaLog:
         return result
 
     def _shortfall(
-        self, before: LogListing, found: LogListing, lost: Sequence[int], since: datetime
+        self, before: LogListing, after: LogListing, lost: Sequence[int], since: datetime
     ) -> SnapshotExplorerError:
-        if not found.versions():
+        if not after.versions():
             log.info("No delta log found for the Delta table at %s", self._storage.root)
             return missing_table_error(self._storage.root, f"its folder {LOG}", before.versions()[-1], since)
-        return missing_versions_error(self._storage.root, lost, found.versions(), since)
+        return missing_versions_error(self._storage.root, lost, after.versions(), since)
 
     def listing(self) -> LogListing:
         """Return the newest listing; makes one if there is none yet."""
@@ -465,22 +465,22 @@ class _UnusableError(Exception):
         self.error = error
 
 
-def _lost(before: LogListing, found: LogListing) -> tuple[int, ...]:
+def _lost(before: LogListing, after: LogListing) -> tuple[int, ...]:
     """Return the versions that a later listing of the log lacks, other than its oldest ones, ascending.
 
     Commits after the first one and the newest version count: a cleanup may keep checkpoints and drop earlier commits.
     """
-    if found is before or not before.versions():
+    if after is before or not before.versions():
         return ()
-    versions = found.versions()
+    versions = after.versions()
     newest = before.versions()[-1:] if not versions or before.versions()[-1] > versions[-1] else ()
-    commits = tuple(found.commits())
+    commits = tuple(after.commits())
     return tuple(sorted({*newest, *(lost_versions(tuple(before.commits()), commits) if commits else ())}))
 
 
-def _is_cleaned_up(found: LogListing, lost: Sequence[int]) -> bool:
+def _is_cleaned_up(listing: LogListing, lost: Sequence[int]) -> bool:
     """Return whether the missing versions are before a checkpoint, where a log may be cleaned up."""
-    checkpoints = found.checkpoints()
+    checkpoints = listing.checkpoints()
     return bool(checkpoints) and lost[-1] <= checkpoints[-1][0].version
 
 

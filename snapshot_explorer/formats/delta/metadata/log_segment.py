@@ -97,8 +97,8 @@ class LogListing:
 
     @cached_property
     def _ascending_commits(self) -> tuple[tuple[DeltaLogFile, ...], tuple[int, ...]]:
-        found = self._known_commits
-        return tuple(found.values()), tuple(found)
+        commits = self._known_commits
+        return tuple(commits.values()), tuple(commits)
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that the log names, ascending: its commits, and checkpoints whose commit is missing."""
@@ -117,11 +117,11 @@ class LogListing:
     def loadable(self) -> frozenset[int]:
         """Return the versions that the log can reconstruct from a checkpoint and the commits after it."""
         commits, checkpoints = self.commits(), {checkpoint[0].version for checkpoint in self.checkpoints()}
-        found: set[int] = set()
+        versions: set[int] = set()
         for version in self.versions():
-            if version in checkpoints or (version in commits and (version == 0 or version - 1 in found)):
-                found.add(version)
-        return frozenset(found)
+            if version in checkpoints or (version in commits and (version == 0 or version - 1 in versions)):
+                versions.add(version)
+        return frozenset(versions)
 
     @cached_property
     def lost(self) -> tuple[int, ...]:
@@ -147,13 +147,13 @@ class LogListing:
 def list_log(storage: Storage, before: LogListing | None = None) -> LogListing:
     """Return a listing of the log; the earlier one if nothing changed. One listing."""
     entries = storage.list(LOG)
-    found = LogListing(
+    listing = LogListing(
         storage.root,
         tuple(log_files(entries) if before is None else log_files(entries, before.by_name)),
         tuple(entry.name for entry in entries if entry.is_folder and entry.name in STAGED),
         not entries,
     )
-    return before if before is not None and before == found else found
+    return before if before is not None and before == listing else listing
 
 
 def staged_versions(entries: Iterable[Entry]) -> list[int]:
@@ -224,8 +224,8 @@ def _newest_checkpoint(
     listing: LogListing, first: int, last: int | None, unusable: Collection[str]
 ) -> tuple[DeltaLogFile, ...]:
     """Return the preferred complete checkpoint between two versions; empty if there is none."""
-    found = reversed(listing.checkpoints_between(first, last))
-    return next((item for item in found if item[0].name not in unusable), ())
+    checkpoints = reversed(listing.checkpoints_between(first, last))
+    return next((item for item in checkpoints if item[0].name not in unusable), ())
 
 
 def _commits(files: Sequence[DeltaLogFile]) -> dict[int, DeltaLogFile]:
@@ -238,19 +238,19 @@ def _commits(files: Sequence[DeltaLogFile]) -> dict[int, DeltaLogFile]:
 
 
 def _checkpoints(files: Sequence[DeltaLogFile]) -> list[tuple[DeltaLogFile, ...]]:
-    found: list[tuple[DeltaLogFile, ...]] = []
+    complete: list[tuple[DeltaLogFile, ...]] = []
     parts: dict[tuple[int, int], dict[int, DeltaLogFile]] = {}
     for file in files:
         if file.kind != "checkpoint":
             continue
         if file.part is None or file.parts is None:
-            found.append((file,))
+            complete.append((file,))
         else:
             parts.setdefault((file.version, file.parts), {})[file.part] = file
     for (_, count), some in parts.items():
         if len(some) == count and min(some) == 1 and max(some) == count:
-            found.append(tuple(some[number] for number in sorted(some)))
-    return sorted(found, key=checkpoint_rank)
+            complete.append(tuple(some[number] for number in sorted(some)))
+    return sorted(complete, key=checkpoint_rank)
 
 
 def _check_contiguous(

@@ -95,14 +95,14 @@ def joined(before: ReplayState, after: ReplayState) -> ReplayState:
     )
 
 
-def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Metadata]:
+def complete(state: ReplayState, version: int, root: str) -> tuple[Protocol, Metadata]:
     """Return the protocol and the metadata of a whole log.
 
     Source: delta Snapshot.scala; the error class DELTA_STATE_RECOVER_ERROR.
     """
-    if found.protocol is not None and found.metadata is not None:
-        return found.protocol, found.metadata
-    missing = "protocol" if found.protocol is None else "metadata"
+    if state.protocol is not None and state.metadata is not None:
+        return state.protocol, state.metadata
+    missing = "protocol" if state.protocol is None else "metadata"
     raise CorruptTableError(
         f"The {missing} of your Delta table couldn't be recovered while Reconstructing version: {version}. "
         f"No file of {root}/_delta_log up to that version contains it. Did you manually delete files in the log? "
@@ -110,16 +110,16 @@ def complete(found: ReplayState, version: int, root: str) -> tuple[Protocol, Met
     )
 
 
-def state_of(found: ReplayState, version: int, root: str) -> DeltaState:
+def state_of(state: ReplayState, version: int, root: str) -> DeltaState:
     """Return the state of a whole log at a version."""
-    protocol, metadata = complete(found, version, root)
+    protocol, metadata = complete(state, version, root)
     return DeltaState(
         version=version,
         protocol=protocol,
         metadata=metadata,
-        adds=found.adds,
-        transactions=found.transactions,
-        domains={name: item.configuration for name, item in found.domains.items() if not item.removed},
+        adds=state.adds,
+        transactions=state.transactions,
+        domains={name: item.configuration for name, item in state.domains.items() if not item.removed},
     )
 
 
@@ -213,11 +213,11 @@ def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
     added, known = keys(adds), keys(before)
     # Usually a few files follow very many: build a set of the few and look up the many.
     common = pc.is_in(known, value_set=added)
-    found = pc.index_in(added, known.filter(common))
-    is_old = pc.and_(pc.is_valid(found), pc.invert(pc.is_in(added, after.removed)))
+    indices = pc.index_in(added, known.filter(common))
+    is_old = pc.and_(pc.is_valid(indices), pc.invert(pc.is_in(added, after.removed)))
     if not pc.any(is_old).as_py():
         return adds
-    since = single_chunk(before.column("version")).filter(common).take(found)
+    since = single_chunk(before.column("version")).filter(common).take(indices)
     return _with_versions(adds, pc.if_else(is_old, since, single_chunk(adds.column("version"))))
 
 

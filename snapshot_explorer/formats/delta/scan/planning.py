@@ -129,8 +129,8 @@ def _reasons(
         adds, rows, partitions = adds.take(pa.array(left)), rows.take(pa.array(left)), partitions.where(left)
     fields = [field for field in schema.fields if field.name in predicate.columns]
     known = statistics.bounds(adds, fields, rows, partitions, careful=True)
-    found = predicate.ruled_out(known).to_pylist()
-    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in found]
+    ruling_columns = predicate.ruled_out(known).to_pylist()
+    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
     return reasons
 
 

@@ -28,8 +28,8 @@ def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
     """Return the metadata columns among the names, such as `_row_id`."""
     known = {field.name for field in schema_of(metadata).fields}
     requested = [name for name in names if name not in known]
-    found = row_tracking.metadata_fields(requested, row_tracking.row_tracking(metadata))
-    return pa.schema([arrow_field(field) for field in found])
+    fields = row_tracking.metadata_fields(requested, row_tracking.row_tracking(metadata))
+    return pa.schema([arrow_field(field) for field in fields])
 
 
 def read(

@@ -171,8 +171,8 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
     rows = pc.struct_field(pc.extract_regex(texts, _FIRST), "rows").cast(pa.int64())
     late = np.flatnonzero(np.asarray(pc.and_(rows.is_null(), texts.is_valid())))
     if len(late):
-        found = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
-        rows = _placed(rows, late, pa.array(found, pa.int64()))
+        counts = [_number(_parsed(text.as_py()).get("numRecords")) for text in texts.take(pa.array(late))]
+        rows = _placed(rows, late, pa.array(counts, pa.int64()))
     parsed = (
         _part(single_chunk(files.column("stats_parsed")), "numRecords")
         if "stats_parsed" in files.column_names
@@ -352,11 +352,13 @@ class _Columns:
         fast = self._fast_parts[name].get(stored)
         if fast is None:
             parsed_texts = [end.parsed(values.get(stored)) for values in self._slow_parts[name]]
-            found = pa.array(parsed_texts, arrow_type(end.field.type))
+            from_texts = pa.array(parsed_texts, arrow_type(end.field.type))
         else:
-            found = end.converted(fast)
+            from_texts = end.converted(fast)
         parsed = self._stored_parts[name].get(stored)
-        return _without_lost_days(found if parsed is None else pc.if_else(self._has_text, found, end.converted(parsed)))
+        return _without_lost_days(
+            from_texts if parsed is None else pc.if_else(self._has_text, from_texts, end.converted(parsed))
+        )
 
     def _null_counts(self, field: DeltaField) -> pa.Array:
         fast = self._fast_parts["nullCount"].get(field.stored)
@@ -520,20 +522,20 @@ def is_exact(field: DeltaField) -> bool:
     return field.type.root != "decimal" or field.type.precision <= _EXACT_DIGITS
 
 
-def _typed(found: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
+def _typed(statistics: pa.Table, fields: Sequence[DeltaField]) -> pa.StructArray:
     """Return the table's rows as a struct, minima and maxima in the types of the columns.
 
     Raises:
         pyarrow.ArrowException: A value is not of its column's type.
     """
-    columns = [found.column("tightBounds")]
+    columns = [statistics.column("tightBounds")]
     ordered = [field for field in fields if _is_ordered(field)]
     for name in _ENDS:
-        ends = single_chunk(found.column(name))
+        ends = single_chunk(statistics.column(name))
         parts = ends.flatten() if ordered else ()
         values = [part.cast(arrow_type(field.type)) for part, field in zip(parts, ordered, strict=True)]
         kinds = [pa.field(field.stored, value.type) for field, value in zip(ordered, values, strict=True)]
-        columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(found)))
-    columns.append(found.column("nullCount"))
+        columns.append(pa.StructArray.from_arrays(values, fields=kinds) if values else pa.nulls(len(statistics)))
+    columns.append(statistics.column("nullCount"))
     names = ["tightBounds", *_ENDS, "nullCount"]
     return pa.StructArray.from_arrays([single_chunk(column) for column in columns], names=names)

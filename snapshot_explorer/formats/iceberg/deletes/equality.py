@@ -72,13 +72,13 @@ def read_equality_deletes(
         rules: How its columns get ids where it stores none.
     """
     fields = [column.column for column in columns]
-    found: list[list[pa.Array]] = [[] for _ in columns]
+    columns_parts: list[list[pa.Array]] = [[] for _ in columns]
     with opened(storage, file, rules) as source:
         for rows in read(source, fields, {}, size=_BATCH_ROWS):
-            for column, values, parts in zip(columns, rows.columns, found, strict=True):
+            for column, values, parts in zip(columns, rows.columns, columns_parts, strict=True):
                 parts.append(comparable(leaf(values, column.path)))
     kinds = [_comparable_type(column.path[-1]) for column in columns]
-    return [pa.chunked_array(parts, kind) for parts, kind in zip(found, kinds, strict=True)]
+    return [pa.chunked_array(parts, kind) for parts, kind in zip(columns_parts, kinds, strict=True)]
 
 
 def check_columns(columns: Iterable[EqualityColumn]) -> None:
@@ -133,11 +133,11 @@ class DeletedRows:
             single_chunk(pa.chunked_array(_chunks(parts), parts[0].type)) for parts in zip(*contents, strict=True)
         ]
         self.size_bytes = 2 * sum(array.nbytes for array in arrays)
-        found = [_lookup(array) for array in arrays]
-        self._lookups = [lookup for lookup, _ in found]
+        lookups = [_lookup(array) for array in arrays]
+        self._lookups = [lookup for lookup, _ in lookups]
         self._pairs: list[Codes] = []
-        joined = found[0][1]
-        for lookup, codes in found[1:]:
+        joined = lookups[0][1]
+        for lookup, codes in lookups[1:]:
             pairs = joined * lookup.size + codes
             self._pairs.append(np.unique(pairs))
             joined = np.searchsorted(self._pairs[-1], pairs)

@@ -172,19 +172,19 @@ class DeleteIndex:
         return Deletes(positions=positions, equality=equality) if positions or equality else NO_DELETES
 
     def _positions_of(self, path: str, key: _Partition, sequence_number: int) -> tuple[File, ...]:
-        found = [item for item in self._by_path.get(path, ()) if item.sequence_number >= sequence_number]
-        for one in found:
+        files = [item for item in self._by_path.get(path, ()) if item.sequence_number >= sequence_number]
+        for one in files:
             _check_scope(path, key, one)
         shared = self._by_partition.get(key)
         if shared:
             text = path.encode()
             first = bisect_left(shared, sequence_number, key=lambda one: one.sequence_number)
-            found += [item for item in shared[first:] if _might_contain(item, text)]
-        return tuple(item.file for item in found if item.file is not None)
+            files += [item for item in shared[first:] if _might_contain(item, text)]
+        return tuple(item.file for item in files if item.file is not None)
 
     def _equality_of(self, key: _Partition, sequence_number: int) -> tuple[EqualitySet, ...]:
-        found = [*self._equality.get(key, ()), *self._equality.get(None, ())]
-        return tuple(item for item in found if item.files[-1][0] > sequence_number)
+        groups = [*self._equality.get(key, ()), *self._equality.get(None, ())]
+        return tuple(item for item in groups if item.files[-1][0] > sequence_number)
 
 
 def _rows(deletes: pa.Table) -> Iterable[dict[str, Any]]:
@@ -244,14 +244,14 @@ def _position_file(row: Mapping[str, Any], partition: _Partition) -> _PositionFi
     )
 
 
-def _only_path(row: Mapping[str, Any], found: _PositionFile) -> str | None:
+def _only_path(row: Mapping[str, Any], file: _PositionFile) -> str | None:
     """Return the only data file that a position delete file applies to; None where there may be several."""
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])
-    if found.lower is None or found.lower != found.upper:
+    if file.lower is None or file.lower != file.upper:
         return None
     try:
-        return found.lower.decode()
+        return file.lower.decode()
     except UnicodeDecodeError:
         return None
 

@@ -130,9 +130,9 @@ def _is_sorted(codes: npt.NDArray[np.int64], positions: Positions) -> bool:
     return bool(np.all(step >= 0) and np.all((np.diff(positions) >= 0) | (step > 0)))
 
 
-def merged(found: list[Positions]) -> Positions:
+def merged(parts: list[Positions]) -> Positions:
     """Return positions of several deletes as one ascending array, each once."""
-    present = [positions for positions in found if len(positions)]
+    present = [positions for positions in parts if len(positions)]
     if not present:
         return NOTHING
     together = present[0] if len(present) == 1 else np.sort(np.concatenate(present))

@@ -166,12 +166,12 @@ def _keep_branch(
 
 
 def _ancestry(metadata: TableMetadata, head: int) -> Sequence[IcebergSnapshot]:
-    found: dict[int, IcebergSnapshot] = {}
+    ancestors: dict[int, IcebergSnapshot] = {}
     one: int | None = head
-    while one is not None and one in metadata.snapshots and one not in found:
-        found[one] = metadata.snapshots[one]
+    while one is not None and one in metadata.snapshots and one not in ancestors:
+        ancestors[one] = metadata.snapshots[one]
         one = metadata.snapshots[one].parent_id
-    return list(found.values())
+    return list(ancestors.values())
 
 
 def _versions(history: IcebergHistory, kept: _KeptSnapshots) -> pa.Table:

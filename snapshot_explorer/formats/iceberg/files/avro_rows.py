@@ -105,10 +105,10 @@ def batches(container: Container, size: int) -> Iterator[pa.RecordBatch]:
     schema = record_of(orjson.loads(container.schema_text))
     named = dict(named_types(schema))
     converts = [(item["name"], _convert(resolved(item["type"], named), named)) for item in schema["fields"]]
-    found = records(container)
+    rows_read = records(container)
     while True:
         try:
-            rows = cast("list[Mapping[str, Any]]", list(islice(found, size)))
+            rows = cast("list[Mapping[str, Any]]", list(islice(rows_read, size)))
             columns = [
                 pa.array([row[name] if convert is None else convert(row[name]) for row in rows], field.type)
                 for (name, convert), field in zip(converts, wanted, strict=True)

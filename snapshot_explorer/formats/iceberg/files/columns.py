@@ -295,8 +295,8 @@ def _uuid(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> 
     filled = fixed.fill_null(bytes(_UUID_BYTES)) if fixed.null_count else fixed
     start = filled.offset * _UUID_BYTES
     cells = np.frombuffer(filled.buffers()[1], np.uint8, len(filled) * _UUID_BYTES, start).reshape(-1, _UUID_BYTES)
-    found = uuid_texts(cells)
-    return pc.if_else(fixed.is_valid(), found, pa.scalar(None, target)) if fixed.null_count else found
+    texts = uuid_texts(cells)
+    return pc.if_else(fixed.is_valid(), texts, pa.scalar(None, target)) if fixed.null_count else texts
 
 
 def _fixed(values: pa.Array, data_type: IcebergDataType, target: pa.DataType) -> pa.Array:

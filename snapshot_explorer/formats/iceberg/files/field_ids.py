@@ -140,10 +140,10 @@ def _has_id(field: FileField) -> bool:
 
 def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField:
     """Return a field and those in it with the ids of their names; names are compared exactly."""
-    found = next((item for item in mapping if field.name in item.names), None)
-    if found is None:
+    mapped = next((item for item in mapping if field.name in item.names), None)
+    if mapped is None:
         return replace(field, children=tuple(_with_mapping(child, ()) for child in field.children))
-    return replace(field, id=found.id, children=tuple(_with_mapping(item, found.fields) for item in _named(field)))
+    return replace(field, id=mapped.id, children=tuple(_with_mapping(item, mapped.fields) for item in _named(field)))
 
 
 def _named(field: FileField) -> tuple[FileField, ...]:
@@ -167,10 +167,10 @@ def _by_names(
             if field.name != column.name:
                 raise refusal(features.FILES_WITHOUT_IDS, path=path)
     known = {column.name: column for column in wanted}
-    found = []
+    fields_with_ids = []
     for field in fields:
         match = known.get(field.name)
         parts = () if match is None else match.type.fields
         children = _by_names(_named(field), parts, path, by_position=False)
-        found.append(replace(field, id=None if match is None else match.id, children=children))
-    return tuple(found)
+        fields_with_ids.append(replace(field, id=None if match is None else match.id, children=children))
+    return tuple(fields_with_ids)

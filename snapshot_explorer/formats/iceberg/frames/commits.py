@@ -141,8 +141,8 @@ def _given(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str])
     is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MOST_DIGITS))
     numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
     counts = pc.if_else(pc.less_equal(numbers, _GREATEST), numbers, None).cast(pa.int64())
-    found = {name: counts.slice(index * count, count) for index, name in enumerate(names)}
-    return dict.fromkeys(every, pa.nulls(count, pa.int64())) | found
+    by_name = {name: counts.slice(index * count, count) for index, name in enumerate(names)}
+    return dict.fromkeys(every, pa.nulls(count, pa.int64())) | by_name
 
 
 def manifests_frame(metadata: TableMetadata, manifests: pa.Table, snapshot: IcebergSnapshot, version: int) -> pa.Table:
@@ -181,15 +181,15 @@ def _partition_bounds(metadata: TableMetadata, manifests: pa.Table) -> tuple[pa.
     schema = parse_schema(metadata.current_schema)
     ends: list[pa.Array] = []
     for end in ("lower_bound", "upper_bound"):
-        found: list[list[tuple[str, str | None]] | None] = [None] * len(manifests)
+        rows: list[list[tuple[str, str | None]] | None] = [None] * len(manifests)
         spec_ids = manifests.column("spec_id").to_pylist()
         for spec_id in set(spec_ids) & set(metadata.specs):
             spec = parse_spec(metadata.specs[spec_id])
             indices = [index for index, item in enumerate(spec_ids) if item == spec_id]
             summaries = [manifests.column("partitions")[index].as_py() for index in indices]
             for index, row in zip(indices, _texts(spec, schema, summaries, end), strict=True):
-                found[index] = row
-        ends.append(pa.array(found, frames.PARTITION))
+                rows[index] = row
+        ends.append(pa.array(rows, frames.PARTITION))
     return ends[0], ends[1]
 
 

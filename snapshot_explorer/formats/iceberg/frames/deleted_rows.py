@@ -55,14 +55,14 @@ def applying(live: IcebergLiveFiles, unpartitioned: Collection[int]) -> Applying
         newest = numbers[index] - 1 if is_equality[index] else numbers[index]
         rows = rows[files.numbers[rows] <= newest]
         pairs.append((rows, np.full(len(rows), index, np.int64)))
-    data, found = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    fits = files.numbers[data] <= numbers[found]
-    data, found = data[fits], found[fits]
+    data, delete_indices = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    fits = files.numbers[data] <= numbers[delete_indices]
+    data, delete_indices = data[fits], delete_indices[fits]
     with_vector = np.zeros(len(live.data), np.bool_)
-    with_vector[data[is_vector[found]]] = True
-    kept = is_vector[found] | is_equality[found] | ~with_vector[data]
-    order = np.lexsort((found[kept], data[kept]))
-    return Applying(data=data[kept][order], deletes=found[kept][order])
+    with_vector[data[is_vector[delete_indices]]] = True
+    kept = is_vector[delete_indices] | is_equality[delete_indices] | ~with_vector[data]
+    order = np.lexsort((delete_indices[kept], data[kept]))
+    return Applying(data=data[kept][order], deletes=delete_indices[kept][order])
 
 
 def referenced_files(deletes: pa.Table) -> pa.Array:
@@ -91,8 +91,8 @@ def _text(values: pa.Array) -> pa.Array:
 
 def _pairs_by_path(files: "_Files", named: pa.Array) -> tuple[_Places, _Places]:
     indices = pc.index_in(named, files.paths)
-    found = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
-    return indices.drop_null().to_numpy().astype(np.int64), found.astype(np.int64)
+    matched = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
+    return indices.drop_null().to_numpy().astype(np.int64), matched.astype(np.int64)
 
 
 class _Files:

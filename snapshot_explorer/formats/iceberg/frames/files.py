@@ -108,8 +108,8 @@ def _numbers_of_commits(metadata: TableMetadata, rows: pa.Table) -> pa.Array:
     """Return the sequence number of the snapshot that added each file; null if it has expired."""
     numbers = metadata.snapshots.numbers
     ids = single_chunk(rows.column("snapshot_id").dictionary_encode())
-    found = [numbers.get(item) for item in ids.dictionary.to_pylist()]
-    return pa.array(found, pa.int64()).take(ids.indices)
+    versions = [numbers.get(item) for item in ids.dictionary.to_pylist()]
+    return pa.array(versions, pa.int64()).take(ids.indices)
 
 
 def in_partitions(
@@ -154,10 +154,12 @@ def _leaves(fields: Sequence[IcebergField], prefix: str) -> Iterator[tuple[str, 
 
 def _metrics(files: pa.Table, field: IcebergField) -> pa.StructArray:
     key = pa.scalar(field.id, pa.int32())
-    found = {name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()}
+    metrics = {
+        name: pc.map_lookup(single_chunk(files.column(stored)), key, "first") for name, stored in _METRICS.items()
+    }
     for name in ("lower_bound", "upper_bound"):
-        found[name] = single_values(found[name], field.type)
-    return pa.StructArray.from_arrays(list(found.values()), list(found))
+        metrics[name] = single_values(metrics[name], field.type)
+    return pa.StructArray.from_arrays(list(metrics.values()), list(metrics))
 
 
 def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Array, pa.Array]:
@@ -191,7 +193,7 @@ def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Arra
 
 
 def entries_frame(
-    metadata: TableMetadata, snapshot: IcebergSnapshot, found: Entries, *, writer: int | None, is_own: bool
+    metadata: TableMetadata, snapshot: IcebergSnapshot, entries: Entries, *, writer: int | None, is_own: bool
 ) -> pa.Table:
     """Return the ENTRIES of a manifest of data files, as a version has them.
 
@@ -201,11 +203,11 @@ def entries_frame(
             are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left
             out.
     """
-    rows = found.rows
+    rows = entries.rows
     is_deleted = pc.equal(rows.column("status"), DELETED)
     is_new = pc.fill_null(pc.equal(rows.column("snapshot_id"), writer), fill_value=False)
     rows = rows.filter(pc.or_(pc.invert(is_deleted), pc.and_(is_new, pa.scalar(is_own))))
-    columns = file_columns(rows, partition_maps(metadata, found.partitions.arrays()))
+    columns = file_columns(rows, partition_maps(metadata, entries.partitions.arrays()))
     words = change_words(rows)
     is_existing = pc.and_(single_chunk(pc.equal(rows.column("status"), EXISTING)), pa.scalar(is_own))
     columns["change"] = pc.if_else(is_existing, "existing", words)

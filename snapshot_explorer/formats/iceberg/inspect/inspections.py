@@ -244,10 +244,10 @@ def inspect_version(source: Source, snapshot: IcebergSnapshot | None, name: str)
         return _partitions(source, snapshot)
     if name not in _OF_FILES:
         raise unknown_inspection(name, INSPECTIONS)
-    found = live_files(source, snapshot, statistics=True)
+    files = live_files(source, snapshot, statistics=True)
     with_data, with_deletes = _OF_FILES[name]
-    rows = pa.concat_tables([*([found.data] if with_data else []), *([found.deletes] if with_deletes else [])])
-    maps = partition_maps(source.metadata, found.partitions)
+    rows = pa.concat_tables([*([files.data] if with_data else []), *([files.deletes] if with_deletes else [])])
+    maps = partition_maps(source.metadata, files.partitions)
     return _with_metrics(_file_table(rows, maps, _FILE_COLUMNS), source, snapshot)
 
 
@@ -407,19 +407,19 @@ def _statistics(source: Source) -> list[dict[str, Any]]:
     ]
 
 
-def _manifest_table(found: pa.Table) -> pa.Table:
-    of_data = pc.equal(found.column("content"), 0)
+def _manifest_table(manifests: pa.Table) -> pa.Table:
+    of_data = pc.equal(manifests.column("content"), 0)
     columns = {
-        "content": found.column("content"),
-        "path": found.column("path"),
-        "length": found.column("length"),
-        "partition_spec_id": found.column("spec_id"),
-        "added_snapshot_id": found.column("added_snapshot_id"),
-        "partition_summaries": found.column("partitions"),
-        **{name: found.column(name) for name in ("sequence_number", "min_sequence_number", "first_row_id")},
+        "content": manifests.column("content"),
+        "path": manifests.column("path"),
+        "length": manifests.column("length"),
+        "partition_spec_id": manifests.column("spec_id"),
+        "added_snapshot_id": manifests.column("added_snapshot_id"),
+        "partition_summaries": manifests.column("partitions"),
+        **{name: manifests.column(name) for name in ("sequence_number", "min_sequence_number", "first_row_id")},
     }
     for word in ("added", "existing", "deleted"):
-        counts = found.column(f"{word}_files")
+        counts = manifests.column(f"{word}_files")
         columns[f"{word}_data_files_count"] = pc.if_else(of_data, counts, 0)
         columns[f"{word}_delete_files_count"] = pc.if_else(of_data, 0, counts)
     return frames.table_of(_MANIFESTS, columns)
@@ -446,10 +446,10 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
 
 def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
     """Return a row per partition, with the counts of its live files and delete files."""
-    found = live_files(source, snapshot, statistics=False)
-    maps = partition_maps(source.metadata, found.partitions)
+    files = live_files(source, snapshot, statistics=False)
+    maps = partition_maps(source.metadata, files.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")
-    rows = pa.concat_tables([found.data.select(names), found.deletes.select(names)])
+    rows = pa.concat_tables([files.data.select(names), files.deletes.select(names)])
     times = {snapshot.id: snapshot.timestamp_ms for snapshot in source.metadata.snapshots.values()}
     ids = pc.unique(rows.column("snapshot_id")).to_pylist()
     known = pa.array([times.get(item) for item in ids], pa.int64())

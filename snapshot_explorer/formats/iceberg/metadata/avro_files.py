@@ -78,8 +78,8 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         if content[:4] == b"PAR1":
             raise refusal(features.OTHER_MANIFEST_FORMATS, path=path)
         if content[: len(MAGIC)] != MAGIC:
-            found = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
-            raise broken(path, found)
+            problem = f"it begins with {content[:4]!r}, which is not Avro" if content else "it is empty"
+            raise broken(path, problem)
         container = read_container(content, path, shapes, limits=limits, parse=shape_of)
         if container.schema_text not in schemas:
             schemas[container.schema_text] = parsed[-1]
@@ -101,10 +101,10 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
     return decoded
 
 
-def broken(path: str, found: str) -> CorruptTableError:
+def broken(path: str, problem: str) -> CorruptTableError:
     """Return the error for a manifest list or manifest that cannot be decoded."""
     return CorruptTableError(
-        f"{path} is not a readable manifest: {found}. It is cut short or damaged; compare it with a copy of the "
+        f"{path} is not a readable manifest: {problem}. It is cut short or damaged; compare it with a copy of the "
         "table, or choose another version."
     )
 
@@ -116,8 +116,8 @@ def _size(one: tuple[int, Container]) -> int:
 def _decoded(files: Sequence[Container], wanted: pa.StructType) -> pa.StructArray:
     blocks = [block for file in files for block in file.blocks]
     try:
-        found = avro_columns.decode(blocks, files[0].shape, wanted)
-        return avro_records.decode(blocks, files[0].shape, wanted) if found is None else found
+        columns = avro_columns.decode(blocks, files[0].shape, wanted)
+        return avro_records.decode(blocks, files[0].shape, wanted) if columns is None else columns
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.

@@ -272,9 +272,9 @@ def _counted(ids: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
     return numbers | {item: following + index for index, item in enumerate(ids[len(indices) :])}
 
 
-def _no_history(metadata: TableMetadata, found: str) -> CorruptTableError:
+def _no_history(metadata: TableMetadata, problem: str) -> CorruptTableError:
     return CorruptTableError(
-        f"The snapshots in {metadata.path} form no history: {found}. The file is damaged; compare it with a copy of "
+        f"The snapshots in {metadata.path} form no history: {problem}. The file is damaged; compare it with a copy of "
         "the table, or open another metadata file of it."
     )
 
@@ -291,8 +291,10 @@ def current_at(history: IcebergHistory, time: datetime) -> IcebergSnapshot | Non
         return None
     millis = to_millis(time)
     times, ids = metadata.snapshot_log
-    found = next((item for moment, item in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None)
-    snapshot = None if found is None else metadata.snapshots.get(found)
+    snapshot_id = next(
+        (item for moment, item in zip(reversed(times), reversed(ids), strict=True) if moment <= millis), None
+    )
+    snapshot = None if snapshot_id is None else metadata.snapshots.get(snapshot_id)
     return None if snapshot is None or snapshot.timestamp_ms > millis else snapshot
 
 
@@ -337,9 +339,9 @@ def _left_main(metadata: TableMetadata, snapshot: IcebergSnapshot) -> int | None
             builds_on_it[one] = False  # so that a cycle ends
             passed.append(one)
             one = metadata.snapshots[one].parent_id
-        found = one is not None and builds_on_it.get(one, False)
-        builds_on_it.update(dict.fromkeys(passed, found))
-        if found:
+        is_built_on = one is not None and builds_on_it.get(one, False)
+        builds_on_it.update(dict.fromkeys(passed, is_built_on))
+        if is_built_on:
             left, was_there = None, True
         elif was_there and left is None:
             left = millis

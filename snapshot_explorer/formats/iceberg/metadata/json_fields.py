@@ -106,10 +106,10 @@ def integer(value: Any, path: str, field: str) -> int:
     raise wrong(path, field, "an integer", value)
 
 
-def wrong(path: str, field: str, expected: str, found: object) -> CorruptTableError:
+def wrong(path: str, field: str, expected: str, actual: object) -> CorruptTableError:
     """Return the error for a field of another type."""
     return CorruptTableError(
-        f"{path} is damaged: {field} must be {expected}, found {shortened(repr(found)[:400])}. Compare it with a "
+        f"{path} is damaged: {field} must be {expected}, found {shortened(repr(actual)[:400])}. Compare it with a "
         "copy of the table, or open another metadata file of it."
     )
 

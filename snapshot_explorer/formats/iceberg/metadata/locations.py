@@ -120,14 +120,14 @@ def locations_of(
 
 
 def _earlier(paths: Iterable[str], recorded: str) -> list[str]:
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for path in paths:
         folder = normal(path).rpartition(_METADATA)[0]
         if folder and folder != recorded and not folder.startswith(recorded + "/"):
-            found.setdefault(folder)
-            if len(found) >= _MOST_EARLIER:
+            folders.setdefault(folder)
+            if len(folders) >= _MOST_EARLIER:
                 break
-    return list(found)
+    return list(folders)
 
 
 def _target(new: str, root: str) -> str:

@@ -163,9 +163,9 @@ class _Manifests:
     def column(self, name: str) -> pa.Array:
         return single_chunk(self._manifests.column(name)).take(pa.array(self.places))
 
-    def broken(self, at: pa.Array, found: str) -> CorruptTableError:
+    def broken(self, at: pa.Array, problem: str) -> CorruptTableError:
         index = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
-        return broken(self._manifests.column("path")[index].as_py(), found)
+        return broken(self._manifests.column("path")[index].as_py(), problem)
 
 
 def _fields(rows: pa.StructArray) -> dict[str, pa.Array]:

@@ -148,7 +148,7 @@ class MetadataFiles:
 
     def _listed_numbers(self) -> set[int]:
         names = (entry.name for entry in self._storage.list(FOLDER))
-        return {int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found}
+        return {int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match}
 
     def _by_name(self, text: str) -> CurrentMetadata:
         """Return the file that a hint names, with or without its suffix. Some writers put a name there."""
@@ -228,9 +228,9 @@ class MetadataFiles:
             return TableNotFoundError(f"There is no metadata file {self.file} in {root}. Check the path.")
         return TableNotFoundError(f"{root} is not an Iceberg table that can be opened: {error}")
 
-    def _older(self, found: TableMetadata, newest: TableMetadata, since: datetime) -> StorageError:
+    def _older(self, older: TableMetadata, newest: TableMetadata, since: datetime) -> StorageError:
         return StorageError(
-            f"{self._storage.root} shows an older metadata file than before: {found.path}, and at "
+            f"{self._storage.root} shows an older metadata file than before: {older.path}, and at "
             f"{since:%Y-%m-%d %H:%M:%S} UTC it showed {newest.path}. The storage may be behind, or files of the table "
             "were removed. What was read before stays. Try again; if an older state was restored on purpose, open the "
             "table again."
@@ -265,10 +265,10 @@ def _hint_text(content: bytes | None) -> str | None:
     return (lines[0].strip() if lines else "") or None
 
 
-def _is_behind(found: TableMetadata, newest: TableMetadata) -> bool:
+def _is_behind(older: TableMetadata, newest: TableMetadata) -> bool:
     """Return whether a metadata file is of the same table as another one, and was written before it, by its number."""
-    numbers = [_number_of(item.path.rpartition("/")[2]) for item in (found, newest)]
-    if found.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
+    numbers = [_number_of(item.path.rpartition("/")[2]) for item in (older, newest)]
+    if older.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
         return False
     return numbers[0] < numbers[1]
 

@@ -313,16 +313,16 @@ def _snapshots(top: JsonObject) -> Snapshots:
     plain = None if columns is None else Snapshots(columns)
     if plain is not None and len(plain) == len(raws):
         return plain
-    found: dict[int, IcebergSnapshot] = {}
+    snapshots: dict[int, IcebergSnapshot] = {}
     for item in top.objects("snapshots"):
         snapshot = _snapshot(item)
-        if snapshot.id in found:
+        if snapshot.id in snapshots:
             raise CorruptTableError(
                 f"{top.path} is damaged: it has two snapshots with the id {snapshot.id}. Compare it with a copy of "
                 "the table."
             )
-        found[snapshot.id] = snapshot
-    return Snapshots.of(found.values())
+        snapshots[snapshot.id] = snapshot
+    return Snapshots.of(snapshots.values())
 
 
 def _plain_columns(raws: Sequence[Any]) -> dict[str, Sequence[Any]] | None:

@@ -222,8 +222,8 @@ def _reasons(
     fields = [field for field in schema.fields if field.name in predicate.columns]
     constant = _constant_ids(partitions)
     known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
-    found = predicate.ruled_out(known).to_pylist()
-    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in found]
+    ruling_columns = predicate.ruled_out(known).to_pylist()
+    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
     return reasons
 
 

@@ -119,12 +119,12 @@ class RowReader:
             yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=None)
 
     def _live(self, plan: IcebergPlan) -> "_Live":
-        found = []
+        lookups = []
         for item in plan.deletes.equality:
             columns = [plan.context.equality[number] for number in item.ids]
             rows = self._deletes.deleted_rows(item, columns, plan.context.rules)
-            found.append(_Lookup(columns=tuple(columns), rows=rows))
-        return _Live(deleted=self.positions(plan), lookups=tuple(found), sequence_number=plan.sequence_number)
+            lookups.append(_Lookup(columns=tuple(columns), rows=rows))
+        return _Live(deleted=self.positions(plan), lookups=tuple(lookups), sequence_number=plan.sequence_number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +154,9 @@ class _Live:
                 kept = np.ones(rows.count, np.bool_)
                 kept[self.deleted[first:last] - rows.start] = False
         for lookup in self.lookups:
-            found = lookup.rows.contains(wanted.keys(lookup, rows), self.sequence_number)
-            if found.any():
-                kept = ~found if kept is None else kept & ~found
+            is_deleted = lookup.rows.contains(wanted.keys(lookup, rows), self.sequence_number)
+            if is_deleted.any():
+                kept = ~is_deleted if kept is None else kept & ~is_deleted
         return kept
 
 

@@ -135,9 +135,9 @@ def date_of(text: str) -> int:
     return _days(match)
 
 
-def _days(found: re.Match[str]) -> int:
+def _days(match: re.Match[str]) -> int:
     try:
-        return (dt.date(int(found[1]), int(found[2]), int(found[3])) - _EPOCH).days
+        return (dt.date(int(match[1]), int(match[2]), int(match[3])) - _EPOCH).days
     except ValueError as error:  # an invalid day: Paimon rolls some over and rejects others
         raise UnprovenError from error
 

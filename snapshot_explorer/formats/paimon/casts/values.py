@@ -296,8 +296,8 @@ def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDa
 def _float_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
     with np.errstate(over="ignore"):
-        found = numbers(values).astype(np.float32 if target.root == "FLOAT" else np.float64)
-    return with_nulls(found, values, arrow_type(target))
+        floats = numbers(values).astype(np.float32 if target.root == "FLOAT" else np.float64)
+    return with_nulls(floats, values, arrow_type(target))
 
 
 def _float_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:

@@ -125,8 +125,8 @@ def _of_versions(
         if predicate is not None:
             kept = rows_might_match(_files(schemas, entries, schema), predicate)
             entries = entries.filter(pa.array(kept))
-        found = _splits(storage, schemas, entries, snapshot.id, schema=schema)
-        splits.extend(replace(split, detail=PaimonEvents(plan=_plan(split))) for split in found)
+        added = _splits(storage, schemas, entries, snapshot.id, schema=schema)
+        splits.extend(replace(split, detail=PaimonEvents(plan=_plan(split))) for split in added)
     return splits
 
 

@@ -409,8 +409,8 @@ def used(
     Reads the files of the earliest version and of each version after a gap, and the changes of the others.
     """
     try:
-        found = listing(0)
-        states = sorted(set(found.versions).difference(found.stateless))
+        listed = listing(0)
+        states = sorted(set(listed.versions).difference(listed.stateless))
         firsts = [version for version in states if version - 1 not in states]
         tables = [files(version) for version in firsts]
         rest = changes([version for version in states if version not in firsts])

@@ -81,11 +81,11 @@ def features_in_use(schema: PaimonSchema) -> list[str]:
     keyed = bool(schema.primary_keys)
     bucket = options.get("bucket", "-1")
     buckets = _BUCKETS[bucket][keyed] if bucket in _BUCKETS else f"{bucket} bucket{'' if bucket == '1' else 's'}"
-    found = [f"{options.get('file.format', 'parquet')} files", buckets]
+    features = [f"{options.get('file.format', 'parquet')} files", buckets]
     if keyed:
-        found.append(f"merge engine {options.get('merge-engine', 'deduplicate')}")
-        found.append(f"changelog producer {options.get('changelog-producer', 'none')}")
-    return [*found, *(word for name, word in _FLAGS.items() if options.get(name) == "true")]
+        features.append(f"merge engine {options.get('merge-engine', 'deduplicate')}")
+        features.append(f"changelog producer {options.get('changelog-producer', 'none')}")
+    return [*features, *(word for name, word in _FLAGS.items() if options.get(name) == "true")]
 
 
 def sql_name(root: str, branch: str | None) -> str:

@@ -100,18 +100,18 @@ def _same(value: Any) -> Any:
 
 
 def _reader(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
-    found = resolved(node, named)
+    definition = resolved(node, named)
     if data_type.root == "DECIMAL":
         return lambda value: None if value is None else _decimal(value, data_type.scale or 0)
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        _check_unit(str(found.get("logicalType", "")), data_type)
+        _check_unit(str(definition.get("logicalType", "")), data_type)
         return _same
     if data_type.root == "ROW":
-        return _row_reader(found, data_type, named)
+        return _row_reader(definition, data_type, named)
     if data_type.root in ("MAP", "MULTISET"):
-        return _map_reader(found, data_type, named)
+        return _map_reader(definition, data_type, named)
     if data_type.root == "ARRAY" and data_type.element:
-        item = _reader(found.get("items"), data_type.element, named)
+        item = _reader(definition.get("items"), data_type.element, named)
         return lambda value: None if value is None else [item(element) for element in value]
     return _same
 

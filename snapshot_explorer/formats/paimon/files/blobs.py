@@ -245,12 +245,12 @@ def column(
     values: list[bytes | None] = [None] * rows
     missing = np.ones(rows, bool)
     for file in files:
-        found: BlobFile | BlobPlaces = read_places(storage, file) if described else read(storage, file)
+        blobs: BlobFile | BlobPlaces = read_places(storage, file) if described else read(storage, file)
         start = (file.first_row_id or 0) - first_row_id
-        here = missing[start : start + file.rows] & (found.lengths != _PLACEHOLDER)
+        here = missing[start : start + file.rows] & (blobs.lengths != _PLACEHOLDER)
         try:
             for row in np.flatnonzero(here).tolist():
-                values[start + row] = found.value(row)
+                values[start + row] = blobs.value(row)
         except CorruptBytesError as error:
             raise _broken(file, error) from error
         missing[start : start + file.rows] &= ~here

@@ -156,20 +156,22 @@ def batches(
     log.debug("reading %s of %s (%s bytes)", columns.names, file.path, file.size_bytes)
     with _translated(file):
         if file.format == "parquet":
-            found = _parquet(storage, file, columns, chosen)
+            numbered_batches = _parquet(storage, file, columns, chosen)
         else:
             readers: Mapping[str, Callable[..., Iterator[pa.RecordBatch]]] = {"orc": _orc, "avro": _avro}
-            found = _placed(readers[file.format](storage, file, columns.fields, legacy_zones=legacy_zones), file)
-        for start, batch in found:
+            numbered_batches = _placed(
+                readers[file.format](storage, file, columns.fields, legacy_zones=legacy_zones), file
+            )
+        for start, batch in numbered_batches:
             yield start, columns.conformed(batch, file)
 
 
 def _placed(
-    found: Iterator[pa.RecordBatch], file: PaimonDataFile, start: int = 0, end: int | None = None
+    batches: Iterator[pa.RecordBatch], file: PaimonDataFile, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield consecutive rows of a file, each batch after the position of its first row."""
     end = file.rows if end is None else end
-    for batch in found:
+    for batch in batches:
         yield start, batch
         start += batch.num_rows
     # The number of rows in a damaged file's footer may differ from the rows read.

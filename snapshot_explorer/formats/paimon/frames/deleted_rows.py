@@ -115,10 +115,10 @@ def read_index_states(
 def _might_have_vectors(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> bool:
     """Return whether a schema of these versions allows deletion vectors; true for an unreadable schema."""
     try:
-        found = schemas.by_id({snapshot.schema_id for snapshot in snapshots}).values()
+        used = schemas.by_id({snapshot.schema_id for snapshot in snapshots}).values()
     except (CorruptTableError, UnsupportedFeatureError):
         return True
-    return any(schema.options.get(name, "").strip().lower() == "true" for schema in found for name in _ENABLED)
+    return any(schema.options.get(name, "").strip().lower() == "true" for schema in used for name in _ENABLED)
 
 
 def row_counts(states: IndexStates, changes: Changes, totals: Sequence[int | None]) -> list[RowCounts]:

@@ -90,8 +90,8 @@ def _vectors_of(
         strict=True,
     )
     of_rows = [vectors[owner] for owner in owners] if owners is not None else [vectors[0]] * len(entries)
-    found = [known.get(key) for key, known in zip(keys, of_rows, strict=True)]
-    where = [f"{vector.path}@{vector.offset}" if vector else None for vector in found]
+    vectors_of_files = [known.get(key) for key, known in zip(keys, of_rows, strict=True)]
+    where = [f"{vector.path}@{vector.offset}" if vector else None for vector in vectors_of_files]
     return pa.array(where, pa.string()), pa.array(
-        [vector.cardinality if vector else None for vector in found], pa.int64()
+        [vector.cardinality if vector else None for vector in vectors_of_files], pa.int64()
     )

@@ -113,14 +113,14 @@ def file_indexes(
         if embedded is None and any(other.endswith(_SUFFIX) for other in extra or ())
     }
     contents = _read(storage, {row: _sibling(paths[row], name) for row, name in beside.items()})
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for row, position in enumerate(partitions.of_rows.to_pylist()):
         bucket, name, size, count, schema_id, embedded, _ = rows[row]
         content = embedded if embedded is not None else contents.get(row)
         if content is None:
             continue
         source = f"the manifest entry of {name}" if embedded is not None else _sibling(paths[row], beside[row])
-        found.extend(
+        records.extend(
             {
                 "partition": texts[position],
                 "bucket": bucket,
@@ -138,17 +138,17 @@ def file_indexes(
             }
             for index in parse_container(content, source)
         )
-    return pa.Table.from_pylist(found, schema_of("file_indexes"))
+    return pa.Table.from_pylist(records, schema_of("file_indexes"))
 
 
 def _index_name(extra: Sequence[str], name: str) -> str:
-    found = [other for other in extra if other.endswith(_SUFFIX)]
-    if len(found) > 1:
+    index_files = [other for other in extra if other.endswith(_SUFFIX)]
+    if len(index_files) > 1:
         raise CorruptTableError(
-            f"The data file {name} has {len(found)} index files: {', '.join(found)}. At most one is valid; compare the "
-            "table's metadata with a copy of it."
+            f"The data file {name} has {len(index_files)} index files: {', '.join(index_files)}. At most one is valid; "
+            "compare the table's metadata with a copy of it."
         )
-    return safe_name(found[0], f"the manifest entry of {name}")
+    return safe_name(index_files[0], f"the manifest entry of {name}")
 
 
 def _sibling(path: str, name: str) -> str:

@@ -31,13 +31,13 @@ def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Ta
             f"The listing of {layout.folder('snapshot')} in {storage.root} lacks snapshot {newest}, the newest one: "
             "the listing is incomplete. Try again."
         )
-    found = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
-    if newest is not None and found[numbers.index(newest)] is None:
+    snapshot_records = read_snapshots(storage, [layout.numbered("snapshot", number) for number in numbers])
+    if newest is not None and snapshot_records[numbers.index(newest)] is None:
         raise StorageError(
             f"{layout.numbered('snapshot', newest)} in {storage.root}, the newest snapshot, vanished while it was "
             "read: it was rolled back or deleted. Try again."
         )
-    return _rows("snapshots", [_snapshot(item) for item in found if item])
+    return _rows("snapshots", [_snapshot(item) for item in snapshot_records if item])
 
 
 def _snapshot(one: PaimonSnapshot) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def tags(history: PaimonHistory) -> pa.Table:
 
 def branches(storage: Storage) -> pa.Table:
     """Return a row per branch, sorted; create_time is that of its folder, null where the storage has none."""
-    found = [
+    rows = [
         {
             "branch_name": entry.name.removeprefix("branch-"),
             "create_time": None if entry.modified is None else _wall(entry.modified),
@@ -123,7 +123,7 @@ def branches(storage: Storage) -> pa.Table:
         for entry in storage.list("branch")
         if entry.is_folder and entry.name.startswith("branch-")
     ]
-    return _rows("branches", sorted(found, key=lambda row: str(row["branch_name"])))
+    return _rows("branches", sorted(rows, key=lambda row: str(row["branch_name"])))
 
 
 def consumers(storage: Storage, layout: Layout) -> pa.Table:
@@ -149,20 +149,20 @@ def aggregation_fields(newest: PaimonSchema) -> pa.Table:
 
     Source: paimon AggregationFieldsTable.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    options_of: dict[str, list[tuple[str, str]]] = {}
     for option, value in newest.options.items():
         prefix, _, rest = option.partition(".")
         column, dot, _ = rest.partition(".")
         if prefix == "fields" and dot:
-            found.setdefault(column, []).append((option, value))
+            options_of.setdefault(column, []).append((option, value))
     return _rows(
         "aggregation_fields",
         [
             {
                 "field_name": field.name,
                 "field_type": java_type(field.type),
-                "function": _bracketed([value for _, value in found.get(field.name, ())]),
-                "function_options": _bracketed([option for option, _ in found.get(field.name, ())]),
+                "function": _bracketed([value for _, value in options_of.get(field.name, ())]),
+                "function_options": _bracketed([option for option, _ in options_of.get(field.name, ())]),
                 "comment": field.description,
             }
             for field in newest.fields

@@ -40,12 +40,12 @@ def system_rows(storage: Storage, schemas: Schemas, name: str, snapshot: PaimonS
     schema = newest if snapshot is None else schemas.by_id([snapshot.schema_id])[snapshot.schema_id]
     columns = _columns(name, schema, newest)
     if snapshot is None:
-        found = columns.empty_table()
+        rows = columns.empty_table()
     else:
         level = _top_level(newest) if name == "ro" and schema.primary_keys else None
         splits = scan(storage, schemas, snapshot, level=level).splits
-        found = _read(storage, splits, columns, with_kinds=name in ("audit_log", "binlog"))
-    return _in_lists(found) if name == "binlog" else found
+        rows = _read(storage, splits, columns, with_kinds=name in ("audit_log", "binlog"))
+    return _in_lists(rows) if name == "binlog" else rows
 
 
 def _columns(name: str, schema: PaimonSchema, newest: PaimonSchema) -> pa.Schema:
@@ -91,9 +91,13 @@ def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, with
             if with_kinds
             else rows.read(storage, split, columns.names)
         )
-        found = list(batches)
+        read_batches = list(batches)
         # The schema defines which columns are nullable, not the batches.
-        return pa.Table.from_arrays(pa.Table.from_batches(found).columns, schema=columns) if found else nothing
+        return (
+            pa.Table.from_arrays(pa.Table.from_batches(read_batches).columns, schema=columns)
+            if read_batches
+            else nothing
+        )
 
     nothing = columns.empty_table()
     executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="snapshot-rows")

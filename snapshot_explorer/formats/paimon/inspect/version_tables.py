@@ -228,13 +228,13 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
     columns = (state.entries.column(name).to_pylist() for name in ("partition", "total_buckets"))
     total = dict(zip(*columns, strict=True))
     deleted = _deleted(state)
-    found = sums.column("partition").to_pylist()
+    indices = sums.column("partition").to_pylist()
     rows = {
-        "partition": [texts[part_of[partition]] for partition in found],
+        "partition": [texts[part_of[partition]] for partition in indices],
         **_totals(sums),
-        "total_buckets": [total[partition] for partition in found],
+        "total_buckets": [total[partition] for partition in indices],
         "done": [False] * len(sums),
-        "deleted_record_count": [deleted.get(partition, 0) for partition in found],
+        "deleted_record_count": [deleted.get(partition, 0) for partition in indices],
     }
     empty = {name: [None] * len(sums) for name in ("created_at", "created_by", "updated_by", "options")}
     return _table("partitions", rows | empty).sort_by("partition")

@@ -235,8 +235,8 @@ def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
     codes = key_codes(rows, rules.keys)
     if order is not None:
         codes = codes[order]
-    found = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
-    return _ByKey(order=found if order is None else order[found], codes=codes[found])
+    by_code = np.argsort(codes, kind="stable")  # files are sorted by key, which makes a stable sort fast
+    return _ByKey(order=by_code if order is None else order[by_code], codes=codes[by_code])
 
 
 def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, least: Codes, most: Codes) -> Codes | None:

@@ -271,8 +271,8 @@ def _before_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
             return item if value is None else value
         more = rows.present(item)
         more = more if most is None else more[: most - len(value)]
-        found = (*rows.present(value), *more)
-        return tuple({rows.keys[index]: index for index in found}.values()) if rows.keys else found
+        indices = (*rows.present(value), *more)
+        return tuple({rows.keys[index]: index for index in indices}.values()) if rows.keys else indices
 
     return add
 
@@ -287,16 +287,16 @@ def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
         return (*rows.present(value or ()), *more)
 
     def keyed(value: Any, item: Any) -> Any:
-        found: dict[tuple[int, ...], int] = {}
+        kept: dict[tuple[int, ...], int] = {}
         for limit, part in ((None, value or ()), (most, item)):
             for index in rows.keyed(part):
-                present = found.get(rows.keys[index])
+                present = kept.get(rows.keys[index])
                 if present is None:
-                    if limit is None or len(found) < limit:
-                        found[rows.keys[index]] = index
+                    if limit is None or len(kept) < limit:
+                        kept[rows.keys[index]] = index
                 elif not rows.ages or rows.ages[index] >= rows.ages[present]:
-                    found[rows.keys[index]] = index
-        return tuple(found.values())
+                    kept[rows.keys[index]] = index
+        return tuple(kept.values())
 
     return keyed if rows.keys else listed
 
@@ -336,9 +336,9 @@ def nested_partial_update(array: pa.Array, function: Function) -> Fold:
 
     def result(values: Iterable[Any]) -> pa.Array:
         listed = list(values)
-        found = flat(listed)
+        flattened = flat(listed)
         columns = [
-            field.take(pa.array([row[index] for row in found], pa.int64())) for index, field in enumerate(fields)
+            field.take(pa.array([row[index] for row in flattened], pa.int64())) for index, field in enumerate(fields)
         ]
         made = pa.StructArray.from_arrays(columns, fields=[dtype.field(index) for index in range(dtype.num_fields)])
         return pa.ListArray.from_arrays(offsets_of(lengths_of(listed)), made, type=array.type)

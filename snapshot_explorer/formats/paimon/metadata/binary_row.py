@@ -91,9 +91,9 @@ def _empty(rows: int) -> pa.Table:
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 
-def _broken(found: str) -> CorruptTableError:
+def _broken(problem: str) -> CorruptTableError:
     return CorruptTableError(
-        f"A partition, key or statistic of the table {found}. A manifest or a schema file is damaged, or they do not "
+        f"A partition, key or statistic of the table {problem}. A manifest or a schema file is damaged, or they do not "
         "belong together; compare the table with a copy."
     )
 

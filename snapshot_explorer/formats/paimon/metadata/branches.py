@@ -49,7 +49,7 @@ def read_branches(storage: Storage, history: PaimonHistory, here: str | None) ->
     # A folder of that name would be read as the main branch.
     read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MOST_BRANCHES else []
     numbers = _readable(partial(_numbers, storage), read_names)
-    begin = {name: min(found) for name, found in numbers.items() if found and name != here}
+    begin = {name: min(versions) for name, versions in numbers.items() if versions and name != here}
     first = _readable(partial(_first, storage, begin), list(begin))
     own = _readable(history.present, sorted({snapshot.id for snapshot in first.values()}))
     return [
@@ -137,12 +137,12 @@ def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> 
     """Return the first snapshots of branches. Files that are missing or contain another id are skipped."""
     paths = [Layout(name).numbered("snapshot", begin[name]) for name in names]
     contents = storage.read_present(paths)
-    found = {
+    snapshots = {
         name: parse_snapshot(content, path)
         for name, path, content in zip(names, paths, contents, strict=True)
         if content is not None
     }
-    return {name: snapshot for name, snapshot in found.items() if snapshot.id == begin[name]}
+    return {name: snapshot for name, snapshot in snapshots.items() if snapshot.id == begin[name]}
 
 
 def _same(first: PaimonSnapshot | None, own: Mapping[int, PaimonSnapshot]) -> int | None:

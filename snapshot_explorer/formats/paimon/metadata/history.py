@@ -173,9 +173,9 @@ class PaimonHistory:
         Two rounds of concurrent requests: three listings; then the hint, the newest snapshot and a small file per tag.
         """
         stored = self.stored()
-        found = {*stored.snapshots, *stored.tagged, *stored.changelogs}
+        present = {*stored.snapshots, *stored.tagged, *stored.changelogs}
         return Listing(
-            versions=tuple(sorted(version for version in found if version >= start)),
+            versions=tuple(sorted(version for version in present if version >= start)),
             identity=_identity(stored.newest) if stored.newest else (),
             stateless=tuple(version for version in stored.changelogs if version >= start),
             kept_from=stored.snapshots[0] if stored.snapshots else None,
@@ -273,11 +273,11 @@ class PaimonHistory:
 
     def snapshots(self, versions: Sequence[int]) -> list[PaimonSnapshot]:
         """Return the snapshots of these versions, in order. Reads a small file for each that is not cached."""
-        found = self.present(versions)
-        missing = [version for version in versions if version not in found]
+        present = self.present(versions)
+        missing = [version for version in versions if version not in present]
         if missing:
             raise self._not_found_error(missing[0])
-        return [found[version] for version in versions]
+        return [present[version] for version in versions]
 
     def present(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:
         """Return the existing ones of these versions. Reads a small file for each that is not cached."""

@@ -76,28 +76,28 @@ def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
     wanted = pa.struct(list(schema))
     blocks = [block for file in files for block in file.blocks]
     try:
-        found = avro_columns.decode(blocks, files[0].shape, wanted)
-        if found is None:
-            found = avro_records.decode(blocks, files[0].shape, wanted)
+        columns = avro_columns.decode(blocks, files[0].shape, wanted)
+        if columns is None:
+            columns = avro_records.decode(blocks, files[0].shape, wanted)
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
             return pa.concat_tables([_decoded([file], schema) for file in files])
         raise _broken(files[0].path, str(error)) from error
-    return _table(found, schema, files[0].path)
+    return _table(columns, schema, files[0].path)
 
 
-def _table(found: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
-    table = pa.Table.from_arrays(found.flatten(), schema=schema)
+def _table(records: pa.StructArray, schema: pa.Schema, path: str) -> pa.Table:
+    table = pa.Table.from_arrays(records.flatten(), schema=schema)
     for field, column in zip(schema, table.columns, strict=True):
         if not field.nullable and column.null_count:
             raise _broken(path, f"a row has no {field.name}")
     return table
 
 
-def _broken(path: str, found: str) -> CorruptTableError:
+def _broken(path: str, problem: str) -> CorruptTableError:
     return CorruptTableError(
-        f"{path} is not readable metadata: {found}. It is cut short or damaged; "
+        f"{path} is not readable metadata: {problem}. It is cut short or damaged; "
         "compare it with a copy of the table, or choose another version."
     )
 

@@ -124,8 +124,8 @@ def _number(raw: Mapping[str, object], name: str, default: int | None = None) ->
 
 
 def _names(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
-    found = raw.get(name)
-    names = () if found is None else found
+    columns = raw.get(name)
+    names = () if columns is None else columns
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"its {name} are not a list of names")
     return tuple(names)

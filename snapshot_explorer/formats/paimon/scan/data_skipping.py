@@ -209,8 +209,8 @@ def _of_keys(files: Files, predicate: Predicate) -> list[str | None]:
     first, *others = [files.schema.field(name) for name in files.schema.trimmed_primary_keys]
     # The writer computes the minimum and maximum whole keys, which bound the first column, not the file's format.
     judged = _without_orc_bounds(known, others if first.type.root in _ORC_TIMES else [first, *others], files)
-    found = part.ruled_out(_with_partition(judged, files))
-    return [None if columns is None else "key range" for columns in found.to_pylist()]
+    ruling_columns = part.ruled_out(_with_partition(judged, files))
+    return [None if columns is None else "key range" for columns in ruling_columns.to_pylist()]
 
 
 def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
@@ -221,8 +221,8 @@ def _of_values(files: Files, predicate: Predicate) -> list[str | None]:
         known = statistics.bounds(files.entries, fields, files.file_schemas)
     except CorruptTableError as error:
         return _log_unused_statistics(files, error)
-    found = predicate.ruled_out(_with_partition(_without_orc_bounds(known, fields, files), files))
-    return [None if columns is None else f"statistics of {columns}" for columns in found.to_pylist()]
+    ruling_columns = predicate.ruled_out(_with_partition(_without_orc_bounds(known, fields, files), files))
+    return [None if columns is None else f"statistics of {columns}" for columns in ruling_columns.to_pylist()]
 
 
 def _log_unused_statistics(files: Files, error: CorruptTableError) -> list[str | None]:

@@ -177,7 +177,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
         rules=None,
         legacy_zones=options.get("orc.timestamp-ltz.legacy.type", "true").strip().lower() != "false",
         version=version,
-        file_schemas={number: _bare(found) for number, found in file_schemas.items()},
+        file_schemas={number: _bare(schema_of_file) for number, schema_of_file in file_schemas.items()},
         vectors=vectors,
         has_vectors=False,
         row_tracking=False,
@@ -275,8 +275,8 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
 
 def _known(values: pa.ChunkedArray | Sequence[Any]) -> Sequence[Any] | None:
     """Return the values of a column; None if all are null."""
-    found = list(_values(values)) if isinstance(values, pa.ChunkedArray) else values
-    return None if found.count(None) == len(found) else found
+    known = list(_values(values)) if isinstance(values, pa.ChunkedArray) else values
+    return None if known.count(None) == len(known) else known
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
@@ -336,20 +336,20 @@ def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[PaimonVector | 
 
 def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
     """Raise if the columns of a file cannot be read as the version's."""
-    found = table.file_schemas.get(file.schema_id)
-    if found is None:
+    file_schema = table.file_schemas.get(file.schema_id)
+    if file_schema is None:
         raise CorruptTableError(
             f"The data file {file.path} was written with schema/schema-{file.schema_id}, which does not exist. "
             "Compare the table with a copy of it."
         )
     if not table.evolving or file.first_row_id is None:
-        check_write_columns(file.write_columns, (field.name for field in found.fields), name, table.version)
+        check_write_columns(file.write_columns, (field.name for field in file_schema.fields), name, table.version)
         if file.format == BLOB_FORMAT:
             raise refusal(features.BLOB_FILES, version=table.version, file=name)
     if file.format != BLOB_FORMAT:
-        check_no_blobs(file.write_columns, found.fields, name, table.version)
+        check_no_blobs(file.write_columns, file_schema.fields, name, table.version)
     try:
-        evolution.mapping(_from_files(table.schema.fields, table.schema), found.fields, file.write_columns)
+        evolution.mapping(_from_files(table.schema.fields, table.schema), file_schema.fields, file.write_columns)
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
 

@@ -38,8 +38,8 @@ class DataFiles(Sequence[PaimonDataFile]):
         return len(self._indices)
 
     def __iter__(self) -> Iterator[PaimonDataFile]:
-        found = (repeat(None) if column is None else column[self._indices].tolist() for column in self._columns)
-        return map(PaimonDataFile._make, zip(*found))  # noqa: B905 - repeated nulls have no end
+        fields = (repeat(None) if column is None else column[self._indices].tolist() for column in self._columns)
+        return map(PaimonDataFile._make, zip(*fields))  # noqa: B905 - repeated nulls have no end
 
     @overload
     def __getitem__(self, key: int) -> PaimonDataFile: ...

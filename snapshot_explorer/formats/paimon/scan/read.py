@@ -241,8 +241,8 @@ def _evolved(
             predicate=None if isinstance(only, np.ndarray) else only,
             names=sources.unchanged,
         )
-    found = data_files.batches(storage, file, sources.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
-    for start, batch in found:
+    numbered_batches = data_files.batches(storage, file, sources.columns, legacy_zones=plan.legacy_zones, chosen=chosen)
+    for start, batch in numbered_batches:
         requested = batch if sources.are_requested else _requested(batch, file, target, start)
         yield start, requested, batch.select(target.system)
 

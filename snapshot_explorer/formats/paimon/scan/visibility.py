@@ -81,11 +81,11 @@ def applied_vectors(
         entries.column("file_name").to_pylist(),
         strict=True,
     )
-    found = next((key for key in names if key in vectors), None)
-    if found is None:
+    key_with_vector = next((key for key in names if key in vectors), None)
+    if key_with_vector is None:
         return {}
     if not schema.primary_keys:
-        where = f"the data file {found[2]} has one, but the option {_ENABLED} is off"
+        where = f"the data file {key_with_vector[2]} has one, but the option {_ENABLED} is off"
         raise refusal(features.DISABLED_VECTORS, version=version, where=where)
     log.warning(
         "version %d has deletion vectors, but the newest options turn them off: its files are merged instead", version
