@@ -45,11 +45,11 @@ def comparable(values: pa.Array) -> pa.Array:
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    kind = _UNSIGNED[values.type.bit_width]
+    dtype = _UNSIGNED[values.type.bit_width]
     numbers = np.asarray(values.fill_null(0.0))
     canonical = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
     mask = np.asarray(values.is_null()) if values.null_count else None
-    return pa.array(canonical.view(kind), mask=mask)
+    return pa.array(canonical.view(dtype), mask=mask)
 
 
 def _comparable_struct(values: pa.StructArray) -> pa.Array:

@@ -165,17 +165,17 @@ def check_types(source: pa.NativeFile) -> None:
     except UnsupportedFeatureError:
         return
     depths = {0: 0}
-    for index, kind in enumerate(value for field, value in _messages(footer) if field == _TYPES):
+    for index, type_message in enumerate(value for field, value in _messages(footer) if field == _TYPES):
         depth = depths.get(index)
-        if not isinstance(kind, bytes) or depth is None:
+        if not isinstance(type_message, bytes) or depth is None:
             raise CorruptBytesError("its types are not a tree")
         if depth > _MAX_DEPTH:
             raise CorruptBytesError(f"its types are nested more than {_MAX_DEPTH} deep")
         # The last value of a repeated field is valid, and of an integer its lower 32 bits.
-        plain = {field: value & 0xFFFF_FFFF for field, value in _messages(kind) if isinstance(value, int)}
+        plain = {field: value & 0xFFFF_FFFF for field, value in _messages(type_message) if isinstance(value, int)}
         if plain.get(_KIND) == _DECIMAL and plain.get(_PRECISION, 0) > _MAX_DECIMAL_DIGITS:
             raise CorruptBytesError(f"a decimal would have {plain[_PRECISION]} digits")
-        for number in _subtypes(kind):
+        for number in _subtypes(type_message):
             if number <= index or number in depths:
                 raise CorruptBytesError("its types are not a tree")
             depths[number] = depth + 1
@@ -311,8 +311,8 @@ def streams_of(source: pa.NativeFile, stripe: int, column: int) -> ColumnStreams
     )
 
 
-def _subtypes(kind: bytes) -> Iterator[int]:
-    for field, value in _messages(kind):
+def _subtypes(type_message: bytes) -> Iterator[int]:
+    for field, value in _messages(type_message):
         if field == _SUBTYPES and isinstance(value, int):
             yield value
         elif field == _SUBTYPES and isinstance(value, bytes):

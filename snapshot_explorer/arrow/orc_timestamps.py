@@ -228,8 +228,8 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
     offset = 0
     try:
         while offset < len(content):
-            kind = content[offset] >> 6
-            if kind == _SHORT_REPEAT:
+            encoding = content[offset] >> 6
+            if encoding == _SHORT_REPEAT:
                 width, count = (content[offset] >> 3 & 7) + 1, (content[offset] & 7) + 3
                 value = int.from_bytes(_part(content, offset + 1, width), "big")
                 yield np.full(count, unzigzag(value) if signed else _wrapped(value), np.int64)
@@ -237,12 +237,12 @@ def _runs(content: bytes, *, signed: bool) -> Iterator[Numbers]:
                 continue
             width = _WIDTHS[content[offset] >> 1 & 31]
             count = (content[offset] & 1) << 8 | content[offset + 1]
-            if kind == _DIRECT:
+            if encoding == _DIRECT:
                 size = (width * (count + 1) + 7) // 8
                 packed = _unpacked(_part(content, offset + 2, size), width, count + 1)
                 yield _signed(packed) if signed else packed.view(np.int64)
                 offset += 2 + size
-            elif kind == _PATCHED:
+            elif encoding == _PATCHED:
                 values, offset = _patched(content, offset, width, count + 1)
                 yield values
             else:

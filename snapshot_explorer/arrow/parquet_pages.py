@@ -241,21 +241,21 @@ def _header(source: pa.NativeFile, at: int, end: int) -> _Page:
                 raise
     else:
         raise CorruptBytesError(f"the page at byte {at} has no header")
-    kind, unpacked, packed = (fields.get(number) for number in (1, 2, 3))
-    if not isinstance(kind, int) or not isinstance(unpacked, int) or not isinstance(packed, int):
+    page_type, unpacked, packed = (fields.get(number) for number in (1, 2, 3))
+    if not isinstance(page_type, int) or not isinstance(unpacked, int) or not isinstance(packed, int):
         raise CorruptBytesError(f"the page at byte {at} has no size")
     if unpacked < 0 or packed < 0:
         raise CorruptBytesError(f"the page at byte {at} has {packed} bytes")
-    header = fields.get(7 if kind == _DICTIONARY else _DATA.get(kind, 0))
+    header = fields.get(7 if page_type == _DICTIONARY else _DATA.get(page_type, 0))
     page_fields = {field.id: field.value for field in header} if isinstance(header, list) else {}
-    values, encoding = page_fields.get(1, 0), page_fields.get(4 if kind == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
+    values, encoding = page_fields.get(1, 0), page_fields.get(4 if page_type == 3 else 2, 0)  # noqa: PLR2004 - a page of version 2
     if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
         raise CorruptBytesError(f"the page at byte {at} has no number of values")
     checksum = fields.get(_CHECKSUM)
     if checksum is not None and not isinstance(checksum, int):
         raise CorruptBytesError(f"the page at byte {at} has no checksum")
     return _Page(
-        kind=kind,
+        kind=page_type,
         start=at + reader.position,
         packed=packed,
         unpacked=unpacked,

@@ -74,15 +74,15 @@ class Reader:
         last = 0
         while head := self._read_byte():
             last = last + (head >> 4) if head >> 4 else unzigzag(self._varint())
-            kind = head & 15
-            value: Value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
-            fields.append(Field(last, kind, value))
+            wire_type = head & 15
+            value: Value = wire_type == _TRUE if wire_type in (_TRUE, _FALSE) else self._value(wire_type, depth + 1)
+            fields.append(Field(last, wire_type, value))
         return fields
 
-    def _value(self, kind: int, depth: int) -> Value:
+    def _value(self, wire_type: int, depth: int) -> Value:
         if depth > _MAX_DEPTH:
             raise CorruptBytesError("its metadata is nested too deeply")
-        match kind:
+        match wire_type:
             case 1 | 2 | 3:
                 return self._read_byte()
             case 4 | 5 | 6:
@@ -95,7 +95,7 @@ class Reader:
                 return self._items(depth)
             case 12:
                 return self.struct(depth)
-        raise CorruptBytesError(f"its metadata has a value of the unknown kind {kind}")
+        raise CorruptBytesError(f"its metadata has a value of the unknown kind {wire_type}")
 
     def _items(self, depth: int) -> Items:
         head = self._read_byte()
@@ -142,7 +142,7 @@ def encoded(fields: list[Field]) -> bytes:
     return bytes(out + b"\0")
 
 
-def _encoded(kind: int, value: Value) -> bytes:
+def _encoded(wire_type: int, value: Value) -> bytes:
     match value:
         case Items():
             size = len(value.values)
@@ -151,6 +151,6 @@ def _encoded(kind: int, value: Value) -> bytes:
         case list():
             return encoded(value)
         case bytes():
-            return value if kind == _DOUBLE else varint_bytes(len(value)) + value
+            return value if wire_type == _DOUBLE else varint_bytes(len(value)) + value
         case _:
-            return bytes([value]) if kind in (_TRUE, _FALSE, _BYTE) else varint_bytes(zigzag(value))
+            return bytes([value]) if wire_type in (_TRUE, _FALSE, _BYTE) else varint_bytes(zigzag(value))

@@ -51,7 +51,7 @@ def with_texts(rows: pa.Table) -> pa.Table:
     for place, field in enumerate(rows.schema):
         if not has_variant(field.type):
             continue
-        kind = _text_type(field.type)
+        dtype = _text_type(field.type)
         try:
             chunks = [_texts(chunk) for chunk in rows.column(place).chunks]
         except ValueError as error:
@@ -59,7 +59,7 @@ def with_texts(rows: pa.Table) -> pa.Table:
                 f"The column {field.name!r} cannot be converted to JSON text: {error}. Load it with to_arrow(), which "
                 "gives the bytes of its variants."
             ) from error
-        rows = rows.set_column(place, field.with_type(kind), pa.chunked_array(chunks, kind))
+        rows = rows.set_column(place, field.with_type(dtype), pa.chunked_array(chunks, dtype))
     return rows
 
 
@@ -85,12 +85,12 @@ def _texts(values: pa.Array) -> pa.Array:
         return json_texts(values)
     if not has_variant(values.type):
         return values
-    kind = _text_type(values.type)
+    dtype = _text_type(values.type)
     if isinstance(values, pa.MapArray):
-        return with_entries(values, kind, values.keys, _texts(values.items))
+        return with_entries(values, dtype, values.keys, _texts(values.items))
     if isinstance(values, pa.StructArray):
-        return with_fields(values, kind, [_texts(values.field(place)) for place in range(kind.num_fields)])
-    return with_items(values, kind, _texts(values.values)) if isinstance(values, pa.ListArray) else values
+        return with_fields(values, dtype, [_texts(values.field(place)) for place in range(dtype.num_fields)])
+    return with_items(values, dtype, _texts(values.values)) if isinstance(values, pa.ListArray) else values
 
 
 def json_texts(values: pa.StructArray) -> pa.Array:
@@ -133,12 +133,12 @@ def _names(metadata: bytes) -> tuple[str, ...]:
 def _text(data: bytes, place: int, names: Sequence[str], depth: int) -> str:
     if depth > _DEEPEST:
         raise ValueError(f"a variant is nested deeper than {_DEEPEST} levels")
-    kind, header = data[place] & 3, data[place] >> 2
-    if kind == 0:
+    basic_type, header = data[place] & 3, data[place] >> 2
+    if basic_type == 0:
         return _primitive(header, data, place + 1)
-    if kind == 1:
+    if basic_type == 1:
         return _quoted(_part(data, place + 1, header).decode())
-    is_object = kind == 2  # noqa: PLR2004 - an object, otherwise an array
+    is_object = basic_type == 2  # noqa: PLR2004 - an object, otherwise an array
     width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1 if is_object else 0
     count_width = 4 if header >> (4 if is_object else 2) & 1 else 1
     count = _unsigned(data, place + 1, count_width)

@@ -439,10 +439,11 @@ def _paimon_table(properties: Mapping[str, str], parts: tuple[str, ...]) -> tupl
 
 def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
     """Raise if the catalog defines more about the table than its files contain."""
-    kind = properties.get("type", "table")
-    if kind != "table":
+    table_type = properties.get("type", "table")
+    if table_type != "table":
         raise UnsupportedFeatureError(
-            f"{name} has the type {shortened(repr(kind))} in its catalog, so it has no snapshots. Tables are read."
+            f"{name} has the type {shortened(repr(table_type))} in its catalog, so it has no snapshots. "
+            "Tables are read."
         )
     if properties.get("query-auth.enabled", "false").lower() != "false":
         raise UnsupportedFeatureError(

@@ -171,8 +171,8 @@ def partitions_frame(difference: FileDifference) -> pa.Table:
         "bucket": single_chunk(files.column("bucket")).take(pa.array(firsts)),
         "deleted_rows": grown,
     }
-    for kind, word in enumerate(("removed", "added", "shared")):
-        chosen = kinds == kind
+    for code, word in enumerate(("removed", "added", "shared")):
+        chosen = kinds == code
         columns[f"{word}_files"] = pa.array(np.bincount(of_rows[chosen], minlength=count))
         for unit, name in (("rows", "rows"), ("bytes", "size_bytes")):
             values = single_chunk(files.column(name)).filter(pa.array(chosen))
@@ -252,7 +252,7 @@ def summary_frame(difference: FileDifference, files: pa.Table) -> pa.Table:
         net = None if more is None or fewer is None else more - fewer
         rows.insert(2, ("shared, rows deleted", len(changed), net, total(changed, "size_bytes")))
     columns = [
-        pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
+        pa.array(values, dtype) for values, dtype in zip(zip(*rows, strict=True), frames.COMPARED.types, strict=True)
     ]
     return pa.table(columns, schema=frames.COMPARED)
 

@@ -55,7 +55,9 @@ def partition_names(a: TableSchema, b: TableSchema) -> dict[str, str]:
 
 def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.table([pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema=schema)
+    return pa.table(
+        [pa.array(values, dtype) for values, dtype in zip(columns, schema.types, strict=True)], schema=schema
+    )
 
 
 def _without_ids(schema: TableSchema) -> TableSchema:
@@ -83,8 +85,8 @@ def _type_text(column: Column) -> str:
     return column.type if column.nullable or _ends_with_not_null(column.type) else f"{column.type} NOT NULL"
 
 
-def _ends_with_not_null(kind: str) -> bool:
-    return kind.upper().endswith("NOT NULL")
+def _ends_with_not_null(type_name: str) -> bool:
+    return type_name.upper().endswith("NOT NULL")
 
 
 def _changes(before: Column, after: Column) -> Iterator[_Row]:
@@ -101,8 +103,8 @@ def _changes(before: Column, after: Column) -> Iterator[_Row]:
         yield "comment", *about, before.comment, after.comment
 
 
-def _bare(kind: str) -> str:
-    return re.sub(r"\s+not null$", "", kind, flags=re.IGNORECASE)
+def _bare(type_name: str) -> str:
+    return re.sub(r"\s+not null$", "", type_name, flags=re.IGNORECASE)
 
 
 def _retyping(before: str, after: str) -> str:
@@ -114,7 +116,7 @@ def _retyping(before: str, after: str) -> str:
 
 
 def _fits(narrow: str, wide: str) -> bool:
-    one, other = (_TYPE.fullmatch(kind.strip().lower()) for kind in (narrow, wide))
+    one, other = (_TYPE.fullmatch(type_name.strip().lower()) for type_name in (narrow, wide))
     if one is None or other is None or one[4] != other[4]:
         return False
     if one[1] == other[1]:
@@ -127,8 +129,8 @@ def _fits(narrow: str, wide: str) -> bool:
     return lengths[1] == () or lengths[0] == () or lengths[0] <= lengths[1]
 
 
-def _sizes(kind: re.Match[str]) -> tuple[int, ...]:
-    return tuple(int(size) for size in kind.group(2, 3) if size is not None)
+def _sizes(match: re.Match[str]) -> tuple[int, ...]:
+    return tuple(int(size) for size in match.group(2, 3) if size is not None)
 
 
 def _size_fits(name: str, narrow: tuple[int, ...], wide: tuple[int, ...]) -> bool:

@@ -121,13 +121,13 @@ def _reads(tree: object, names: Collection[str], rows: Collection[str]) -> bool:
         return any(_reads(item, names, rows) for item in tree)
     if not isinstance(tree, dict):
         return False
-    kind = tree.get("class")
-    if kind in _STARS:
+    node_class = tree.get("class")
+    if node_class in _STARS:
         return True
-    if kind == "COLUMN_REF":
+    if node_class == "COLUMN_REF":
         parts = [str(part).lower() for part in tree["column_names"]]
         return any(part in names for part in parts) or (len(parts) == 1 and parts[0] in rows)
-    if kind == "FUNCTION" and tree.get("function_name") == "encode" and _is_column(children(tree)):
+    if node_class == "FUNCTION" and tree.get("function_name") == "encode" and _is_column(children(tree)):
         return False
     using = [str(name).lower() for name in tree.get("using_columns") or ()]
     if tree.get("ref_type") == "NATURAL" or any(name in names for name in using):

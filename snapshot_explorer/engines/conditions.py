@@ -299,21 +299,21 @@ def _references(tree: object, schema: pa.Schema, bound: frozenset[str], text: st
         return
     if not isinstance(tree, dict):
         return
-    kind = str(tree.get("class", ""))
-    if kind in _REFUSED:
+    node_class = str(tree.get("class", ""))
+    if node_class in _REFUSED:
         raise InvalidArgumentError(
-            f"The condition {text!r} contains {_REFUSED[kind]}. A condition reads the values of one row only."
+            f"The condition {text!r} contains {_REFUSED[node_class]}. A condition reads the values of one row only."
         )
-    if kind == "COLUMN_REF":
+    if node_class == "COLUMN_REF":
         yield _column(tree["column_names"], schema, bound, text)
         return
-    if kind == "LAMBDA":
+    if node_class == "LAMBDA":
         # `a -> 'x'` parses like a lambda, but may also extract a value from JSON: allow for both.
         parameters = frozenset(parts[0] for parts in names_of(tree.get("lhs")))
         yield from (reference for reference in (find(name, schema) for name in parameters) if reference)
         bound |= parameters
     for key, value in tree.items():
-        if not (kind == "LAMBDA" and key == "lhs"):
+        if not (node_class == "LAMBDA" and key == "lhs"):
             yield from _references(value, schema, bound, text)
 
 

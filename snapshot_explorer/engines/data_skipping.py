@@ -125,17 +125,17 @@ Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | An
 
 def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
     """Return the form of an expression over the columns of a schema."""
-    kind = str(tree.get("type", ""))
-    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+    node_type = str(tree.get("type", ""))
+    if node_type in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
         parts = tuple(form(cursor, part, schema) for part in children(tree))
-        return And(parts) if kind == "CONJUNCTION_AND" else Or(parts)
-    if kind == "OPERATOR_NOT":
+        return And(parts) if node_type == "CONJUNCTION_AND" else Or(parts)
+    if node_type == "OPERATOR_NOT":
         return Not(form(cursor, children(tree)[0], schema))
-    if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
+    if node_type in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column = _column(children(tree)[0], schema)
         result: Form = IsNull(column) if column else Unsupported()
-        return result if kind == "OPERATOR_IS_NULL" or not column else Not(result)
-    if kind == "COLUMN_REF":
+        return result if node_type == "OPERATOR_IS_NULL" or not column else Not(result)
+    if node_type == "COLUMN_REF":
         column = _column(tree, schema)
         return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else Unsupported()
     return _comparison(cursor, tree, schema)
@@ -147,22 +147,22 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> str | None:
 
 
 def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
-    kind = str(tree.get("type", ""))
-    if kind in _COMPARISONS:
-        operator, left, right = _COMPARISONS[kind], tree["left"], tree["right"]
+    node_type = str(tree.get("type", ""))
+    if node_type in _COMPARISONS:
+        operator, left, right = _COMPARISONS[node_type], tree["left"], tree["right"]
         if _column(left, schema) is None:
             operator, left, right = _MIRRORED[operator], right, left
         compared = _column_and_constants(cursor, left, [right], schema)
         return _ordering(compared[0], operator, compared[1][0]) if compared else Unsupported()
-    if kind == "COMPARE_BETWEEN":
+    if node_type == "COMPARE_BETWEEN":
         compared = _column_and_constants(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
         return Between(compared[0], *compared[1]) if compared else Unsupported()
-    if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
+    if node_type in ("COMPARE_IN", "COMPARE_NOT_IN"):
         compared = _column_and_constants(cursor, children(tree)[0], children(tree)[1:], schema)
         if compared is None:
             return Unsupported()
         among = Or(tuple(Between(compared[0], value, value) for value in compared[1]))
-        return among if kind == "COMPARE_IN" else Not(among)
+        return among if node_type == "COMPARE_IN" else Not(among)
     return _prefix(cursor, tree, schema)
 
 
@@ -207,8 +207,10 @@ def _constants(cursor: duckdb.DuckDBPyConnection, trees: Sequence[dict[str, Any]
     except duckdb.Error:  # a constant that cannot be cast: evaluating the condition raises
         return None
     return [
-        Constant(text=f"({text})", kind=str(kind).partition("(")[0], is_text=kind == "VARCHAR" and _is_bare(tree))
-        for tree, text, kind in zip(trees, texts, kinds, strict=True)
+        Constant(
+            text=f"({text})", kind=str(type_name).partition("(")[0], is_text=type_name == "VARCHAR" and _is_bare(tree)
+        )
+        for tree, text, type_name in zip(trees, texts, kinds, strict=True)
     ]
 
 

@@ -64,11 +64,11 @@ def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, data_skip
     arrays = [bounds.rows]
     known = {}
     for index, name in enumerate(sorted(columns & set(bounds.null_count.column_names))):
-        kind = bounds.lower.schema.field(name).type
-        is_ordered = data_skipping.is_ordered(kind)
+        dtype = bounds.lower.schema.field(name).type
+        is_ordered = data_skipping.is_ordered(dtype)
         names += [f"n{index}"] + ([f"l{index}", f"u{index}"] if is_ordered else [])
         arrays += [bounds.null_count[name]] + ([bounds.lower[name], bounds.upper[name]] if is_ordered else [])
-        is_float = pa.types.is_floating(kind)
+        is_float = pa.types.is_floating(dtype)
         ends = (f"l{index}", f"u{index}")
         lower, upper = (f"CASE WHEN NOT isnan({end}) THEN {end} END" if is_float else end for end in ends)
         known[name] = data_skipping.ColumnBounds(
@@ -91,9 +91,10 @@ def _cast(
         return None
     try:
         cursor.register(_ROWS, pa.schema([column.with_name("c")]).empty_table())
-        kind = cursor.table(_ROWS).types[0]
+        type_name = cursor.table(_ROWS).types[0]
         listed = " UNION ALL ".join(
-            f"SELECT TRY_CAST({value.text} AS {kind}), coalesce(TRY_CAST({value.text} AS {kind}) = {value.text}, false)"
+            f"SELECT TRY_CAST({value.text} AS {type_name}), "
+            f"coalesce(TRY_CAST({value.text} AS {type_name}) = {value.text}, false)"
             for value in values
         )
         result = cursor.sql(listed).to_arrow_table()

@@ -89,13 +89,13 @@ def footer(file: NativeFile) -> Footer | None:
 
 
 @lru_cache(maxsize=1_000)
-def _read(file: Identity, kind: str) -> Footer | None:
+def _read(file: Identity, file_format: str) -> Footer | None:
     from pyarrow import orc  # noqa: PLC0415 - loaded for the first file: it takes time
     from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 
     size = file.size_bytes
     try:
-        if kind == "orc":
+        if file_format == "orc":
             reader = orc.ORCFile(file.path)
             if all(name.startswith(_OF_HIVE) for name in reader.schema.names):
                 return None
@@ -104,7 +104,7 @@ def _read(file: Identity, kind: str) -> Footer | None:
         with pq.ParquetFile(file.path) as parquet:
             result = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
             groups, writer = parquet.metadata.num_row_groups, parquet.metadata.created_by or ""
-            return None if result is None else replace(footer_found, writer=writer, row_groups=groups)
+            return None if result is None else replace(result, writer=writer, row_groups=groups)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 
@@ -129,13 +129,13 @@ def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:
     old = _is_of_old_calendar(reader.metadata.metadata or {})
     columns = {}
     for field in reader.schema_arrow:
-        kind = _as_spark_reads(field.type)
-        if kind is None or (old and _is_temporal(kind)):
+        dtype = _as_spark_reads(field.type)
+        if dtype is None or (old and _is_temporal(dtype)):
             continue
         # Lists and maps have several layouts. All readers agree only on the standard one.
         mine = [path for path in paths if path == field.name or path.startswith(f"{field.name}.")]
-        if mine == list(_leaves(kind, field.name)):
-            columns[field.name] = kind
+        if mine == list(_leaves(dtype, field.name)):
+            columns[field.name] = dtype
     return columns
 
 

@@ -68,8 +68,8 @@ class PartialCondition:
         names = [f"p{index}" for index in range(len(self.aggregates))]
         merged = ", ".join(f"{how}({name}) AS {name}" for how, name in zip(self.merges, names, strict=True))
         typed = ", ".join(
-            f"CAST({f'coalesce({how}({name}), 0)' if is_count else f'{how}({name})'} AS {kind}) AS {name}"
-            for how, name, kind, is_count in zip(self.merges, names, self.types, self.is_count, strict=True)
+            f"CAST({f'coalesce({how}({name}), 0)' if is_count else f'{how}({name})'} AS {type_name}) AS {name}"
+            for how, name, type_name, is_count in zip(self.merges, names, self.types, self.is_count, strict=True)
         )
         query = (
             f"WITH runs AS (SELECT begins, ends, {merged} FROM ranges GROUP BY begins, ends), "  # noqa: S608 - likewise
@@ -110,7 +110,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
     kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda one, _: one, whole=True)
     types = [str(column[0].as_py()) for column in kinds.columns]
-    if any(name == "sum" and kind in _FLOATS for name, kind in zip(named, types, strict=True)):
+    if any(name == "sum" and type_name in _FLOATS for name, type_name in zip(named, types, strict=True)):
         return None
     if _is_aggregate(whole, types):
         return None
@@ -147,7 +147,7 @@ def _adds_up(tree: dict[str, Any]) -> bool:
 
 def _is_aggregate(whole: str, types: Sequence[str]) -> bool:
     """Return whether an aggregate is left, such as `string_agg('a', '')`: over no rows it is one value."""
-    columns = ", ".join(f"CAST(NULL AS {kind}) AS p{index}" for index, kind in enumerate(types))
+    columns = ", ".join(f"CAST(NULL AS {type_name}) AS p{index}" for index, type_name in enumerate(types))
     query = f"SELECT {whole} FROM (SELECT {columns}) WHERE false"  # noqa: S608 - expressions that were parsed
     try:
         return len(sql.run(query, {}, lambda one, _: one, whole=True)) > 0

@@ -291,8 +291,8 @@ class _RelationView:
 
     def _show_columns(self, connection: duckdb.DuckDBPyConnection, read: Mapping[str, str], source: str) -> None:
         values = [
-            read.get(name, f"CAST({_UNREAD} AS {kind})")
-            for name, kind in zip(self._plan_names, _types(text_schema(self._relation.schema)), strict=True)
+            read.get(name, f"CAST({_UNREAD} AS {type_name})")
+            for name, type_name in zip(self._plan_names, _types(text_schema(self._relation.schema)), strict=True)
         ]
         self._view(connection, values, source)
 
@@ -306,7 +306,7 @@ class _RelationView:
 @lru_cache(maxsize=256)
 def _types(schema: pa.Schema) -> tuple[str, ...]:
     with planning_cursor() as cursor:
-        return tuple(str(kind) for kind in cursor.from_arrow(schema.empty_table()).types)
+        return tuple(str(type_name) for type_name in cursor.from_arrow(schema.empty_table()).types)
 
 
 def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
@@ -318,8 +318,8 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     answer = connection.sql(query)
-    for name, kind in zip(answer.columns, answer.types, strict=True):
-        lost = next((word for word in _NO_TYPE if word in str(kind)), None)
+    for name, type_name in zip(answer.columns, answer.types, strict=True):
+        lost = next((word for word in _NO_TYPE if word in str(type_name)), None)
         if lost is not None:
             raise UnsupportedFeatureError(
                 f"The result's column {name!r} is a {lost}, which Arrow and pandas do not have. Convert it in the "

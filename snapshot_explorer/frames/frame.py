@@ -225,10 +225,10 @@ def as_pandas(rows: pa.Table, *, maps_as_dicts: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    def dtype(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-        if kind == pa.string() and PANDAS_TEXTS.applies():
+    def dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+        if arrow_type == pa.string() and PANDAS_TEXTS.applies():
             return pd.StringDtype("pyarrow")
-        return None if maps_as_dicts and pa.types.is_map(kind) else pd.ArrowDtype(kind)
+        return None if maps_as_dicts and pa.types.is_map(arrow_type) else pd.ArrowDtype(arrow_type)
 
     rows = with_texts(rows)
     converted: pd.DataFrame = rows.to_pandas(types_mapper=dtype, maps_as_pydicts="strict", ignore_metadata=True)

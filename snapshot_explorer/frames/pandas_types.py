@@ -103,9 +103,9 @@ def _nullable_types() -> dict[pa.DataType, object]:
     import pandas as pd
 
     integers = {getattr(pa, f"{sign}int{bits}")(): f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-    named = {kind: name.replace("int", "Int").replace("u", "U") for kind, name in integers.items()}
+    named = {dtype: name.replace("int", "Int").replace("u", "U") for dtype, name in integers.items()}
     named |= {pa.float32(): "Float32", pa.float64(): "Float64", pa.bool_(): "boolean"}
-    result: dict[pa.DataType, object] = {kind: pd.api.types.pandas_dtype(name) for kind, name in named.items()}
+    result: dict[pa.DataType, object] = {dtype: pd.api.types.pandas_dtype(name) for dtype, name in named.items()}
     return result | dict.fromkeys((pa.string(), pa.large_string()), pd.StringDtype())
 
 

@@ -82,14 +82,14 @@ def _token(text: str, at: int) -> Token:
     match = _TOKEN.match(text, at)
     if match is None:  # every character is at least a sign
         raise InvalidArgumentError(f"The query cannot be read{place(text, at)}.")
-    kind: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if match[name])
-    if kind == "sign" and match.group() in _OPENERS:
+    group: Kind = next(name for name in ("space", "comment", "text", "name", "number", "word", "sign") if match[name])
+    if group == "sign" and match.group() in _OPENERS:
         what = _OPENERS[match.group()]
         raise InvalidArgumentError(
             f"A {what} is opened{place(text, at)}, but never closed. Close it with {match.group()}; "
             f"within it, write this sign twice."
         )
-    return Token(kind, match.group(), at)
+    return Token(group, match.group(), at)
 
 
 def _end_of_comment(text: str, start: int) -> int:

@@ -225,8 +225,8 @@ def _resolve_time(ref: AsOf, history: History) -> int:
     if oldest == end:
         raise SnapshotNotFoundError(f"No version matches {ref}: the versions expired during the search. Try again.")
     time = utc(seen.get(oldest) or history.committed_at([versions[oldest]])[0])
-    kind = NothingBeforeError if oldest == begin else SnapshotNotFoundError
-    raise kind(
+    error_class = NothingBeforeError if oldest == begin else SnapshotNotFoundError
+    raise error_class(
         f"No version matches {ref}: no available version was committed at or before this time. "
         f"The earliest is {versions[oldest]}, committed at {format_time(time)}. Try earliest or @{format_time(time)}."
     )

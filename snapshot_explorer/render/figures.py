@@ -224,8 +224,8 @@ def stepped_line(
     """
     import plotly.graph_objects as go
 
-    kind = go.Scattergl if panel and len(x) > _MAX_SVG_POINTS else go.Scatter
-    return kind(
+    trace = go.Scattergl if panel and len(x) > _MAX_SVG_POINTS else go.Scatter
+    return trace(
         x=x,
         y=y,
         yaxis=f"y{panel_suffix(panel)}",

@@ -114,8 +114,8 @@ def draw(flags: FlagLayer, *, version_template: str | None) -> go.Scatter | go.S
 
     flag, names = flags.flag, flags.names
     most = MAX_NAMES if len(names) <= _MAX_FULL_HOVER else 1
-    kind = go.Scatter if len(names) <= _MAX_FULL_HOVER else go.Scattergl
-    return kind(
+    trace = go.Scatter if len(names) <= _MAX_FULL_HOVER else go.Scattergl
+    return trace(
         x=flags.x,
         y=flags.y,
         yaxis="y3",

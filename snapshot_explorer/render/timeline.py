@@ -355,8 +355,8 @@ def _unknown(history: History) -> Iterator[go.Scatter]:
 
     if not history.unknown.any():
         return
-    kind = go.Scattergl if history.is_long else go.Scatter
-    yield kind(
+    trace = go.Scattergl if history.is_long else go.Scatter
+    yield trace(
         x=history.x[history.unknown],
         y=np.zeros(int(history.unknown.sum()), np.int8),
         mode="markers",
@@ -465,8 +465,8 @@ def _jumps(history: History) -> Iterator[go.Scatter | go.Scattergl]:
     if not marked.any():
         return
     rules = history.rows["rules"].filter(pa.array(marked)).to_pylist()
-    kind = go.Scattergl if len(rules) > _MAX_BARS else go.Scatter
-    yield kind(
+    trace = go.Scattergl if len(rules) > _MAX_BARS else go.Scatter
+    yield trace(
         x=history.x[marked],
         y=np.full(len(rules), _JUMP_HEIGHT),
         yaxis="y3",

@@ -111,17 +111,17 @@ def packed(values: Numbers) -> dict[str, object]:
         len(gaps) > len(values) / _FEW or not len(values) or float(np.abs(filled.astype(np.float64)).max()) > _EXACT
     )
     if is_raw or (filled.astype(np.int64) != filled).any():
-        kind = np.dtype("<f8" if values.dtype.kind == "f" else "<i8")
-        return {"type": kind.name, "data": values.astype(kind).tobytes(), "count": len(values)}
+        dtype = np.dtype("<f8" if values.dtype.kind == "f" else "<i8")
+        return {"type": dtype.name, "data": values.astype(dtype).tobytes(), "count": len(values)}
     whole = filled.astype(np.int64)
     steps = np.diff(whole)
     step = int(steps.min()) if len(steps) else 0
     above = steps - step
     most = int(above.max(initial=0))
-    kind = next((np.dtype(item) for item in ("u1", "<u2", "<u4") if most <= np.iinfo(item).max), np.dtype("<f8"))
+    dtype = next((np.dtype(item) for item in ("u1", "<u2", "<u4") if most <= np.iinfo(item).max), np.dtype("<f8"))
     return {
-        "type": kind.name,
-        "data": above.astype(kind).tobytes() if most else b"",
+        "type": dtype.name,
+        "data": above.astype(dtype).tobytes() if most else b"",
         "count": len(whole),
         "first": int(whole[0]),
         "step": step,

@@ -231,8 +231,8 @@ def _converted(constant: forms.Constant, dtype: pa.DataType) -> str | None:
         day = _value(f"CAST({constant.text} AS DATE)")
         return None if day in (date.min, date.max) else literal(day, dtype)  # which stand for infinity too
     if pa.types.is_timestamp(dtype) and dtype.unit == "us":
-        kind = "TIMESTAMP" if dtype.tz is None else "TIMESTAMPTZ"
-        micros = _value(f"epoch_us(CAST({constant.text} AS {kind}))")
+        type_name = "TIMESTAMP" if dtype.tz is None else "TIMESTAMPTZ"
+        micros = _value(f"epoch_us(CAST({constant.text} AS {type_name}))")
         if not isinstance(micros, int) or not _EARLIEST <= micros <= _LATEST:
             return None
         return literal(pa.scalar(micros, pa.int64()).cast(dtype).as_py(), dtype)

@@ -190,12 +190,12 @@ def _opened(
 
 
 def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:
-    kind = next((kind for ending, kind in _READERS.items() if file.path.endswith(ending)), None)
-    if kind is None:
+    file_format = next((file_format for ending, file_format in _READERS.items() if file.path.endswith(ending)), None)
+    if file_format is None:
         return None, "only parquet and ORC files are opened"
     try:
         with storage.open(file.path) as source:
-            rows = _rows_in(source, kind, is_whole=is_whole)
+            rows = _rows_in(source, file_format, is_whole=is_whole)
     except (SnapshotExplorerError, pa.ArrowException, OSError, ValueError) as error:
         return "unreadable", str(error).splitlines()[0] if str(error) else type(error).__name__
     if file.rows is not None and rows != file.rows:
@@ -203,9 +203,9 @@ def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str
     return "ok", None
 
 
-def _rows_in(source: pa.NativeFile, kind: str, *, is_whole: bool) -> int:
+def _rows_in(source: pa.NativeFile, file_format: str, *, is_whole: bool) -> int:
     """Return the rows of a file by its footer, or those that were read; checksums of pages are compared."""
-    if kind == "orc":
+    if file_format == "orc":
         from pyarrow import orc  # noqa: PLC0415 - loaded where it is used: it takes time
 
         reader = orc.ORCFile(source)

@@ -174,12 +174,12 @@ class _Reader:
         fields = []
         for name in self._needed:
             field = schema.field(name)
-            kind: pa.DataType | None = field.type
+            dtype: pa.DataType | None = field.type
             if name in own_names:
-                kind = wider(own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name])
-            if kind is None:
+                dtype = wider(own_schema.field(own_names[name]).type, field.type, own_ids[own_names[name]], ids[name])
+            if dtype is None:
                 self._wider(field, own_schema.field(own_names[name]).type, version.number)
-            fields.append(pa.field(name, kind))
+            fields.append(pa.field(name, dtype))
         return Aligned(schema=pa.schema(fields), names_a=own_names, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
 
     def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:

@@ -165,9 +165,9 @@ class MetadataCondition:
                 pa.map_(pa.string(), pa.string()),
             )
         for name in set(_OF_COLUMNS) & set(names):
-            kind = self._schema([name]).field(0).type
-            of_columns = [self._of_column(field, name, nulls, values["rows"]) for field in kind]
-            values[name] = pa.StructArray.from_arrays(of_columns, fields=list(kind))
+            struct = self._schema([name]).field(0).type
+            of_columns = [self._of_column(field, name, nulls, values["rows"]) for field in struct]
+            values[name] = pa.StructArray.from_arrays(of_columns, fields=list(struct))
         return values
 
     def _of_column(self, field: pa.Field, name: str, nulls: Mapping[str, pa.Array], rows: pa.Array) -> pa.Array:

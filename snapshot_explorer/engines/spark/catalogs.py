@@ -32,8 +32,8 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     details = _details(_ask(checked(spark), f"DESCRIBE TABLE EXTENDED {quoted}", name))
-    kind, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
-    if "VIEW" in kind:
+    table_type, provider = details.get("Type", "").upper(), details.get("Provider", "").lower()
+    if "VIEW" in table_type:
         raise TableNotFoundError(f"{name} is a view in Spark's catalog. Open one of the tables that it reads.")
     table_format = next((candidate for candidate in FORMATS if candidate.name == provider), None)
     if table_format is None:

@@ -63,29 +63,29 @@ def translated(condition: Condition, schema: pa.Schema) -> Column | None:
 
 
 def _passes(tree: dict[str, Any], schema: pa.Schema) -> Column:
-    kind = str(tree.get("type"))
-    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+    node_type = str(tree.get("type"))
+    if node_type in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
         parts = [_passes(part, schema) for part in children(tree)]
-        return reduce(and_ if kind == "CONJUNCTION_AND" else or_, parts)
-    if kind == "OPERATOR_NOT":
+        return reduce(and_ if node_type == "CONJUNCTION_AND" else or_, parts)
+    if node_type == "OPERATOR_NOT":
         return ~_passes(_only(children(tree)), schema)
-    if kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
+    if node_type in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column, _ = _column(_only(children(tree)), schema)
-        return column.isNull() if kind == "OPERATOR_IS_NULL" else column.isNotNull()
-    if kind in _COMPARISONS:
-        return _compared(kind, tree, schema)
-    if kind == "COMPARE_BETWEEN":
+        return column.isNull() if node_type == "OPERATOR_IS_NULL" else column.isNotNull()
+    if node_type in _COMPARISONS:
+        return _compared(node_type, tree, schema)
+    if node_type == "COMPARE_BETWEEN":
         return _compared("COMPARE_GREATERTHANOREQUALTO", {"left": tree["input"], "right": tree["lower"]}, schema) & (
             _compared("COMPARE_LESSTHANOREQUALTO", {"left": tree["input"], "right": tree["upper"]}, schema)
         )
-    if kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
+    if node_type in ("COMPARE_IN", "COMPARE_NOT_IN"):
         first, *others = children(tree)
         column, column_type = _column(first, schema)
         if column_type == pa.float64():
             raise _NotTranslatableError  # for many values Spark builds a hash table, in which -0.0 is not 0.0
         is_in = column.isin([_literal(other, column_type) for other in others])
-        return is_in if kind == "COMPARE_IN" else ~is_in
-    if kind == "COLUMN_REF":
+        return is_in if node_type == "COMPARE_IN" else ~is_in
+    if node_type == "COLUMN_REF":
         column, column_type = _column(tree, schema)
         if column_type == pa.bool_():
             return column
@@ -98,12 +98,12 @@ def _only(trees: list[Any]) -> Any:
     return trees[0]
 
 
-def _compared(kind: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
+def _compared(node_type: str, tree: dict[str, Any], schema: pa.Schema) -> Column:
     left, right = tree["left"], tree["right"]
     if left.get("type") != "COLUMN_REF":
-        left, right, kind = right, left, _MIRRORED.get(kind, kind)
+        left, right, node_type = right, left, _MIRRORED.get(node_type, node_type)
     column, column_type = _column(left, schema)
-    comparison: Column = _COMPARISONS[kind](column, _literal(right, column_type))
+    comparison: Column = _COMPARISONS[node_type](column, _literal(right, column_type))
     return comparison
 
 
@@ -117,10 +117,10 @@ def _column(tree: dict[str, Any], schema: pa.Schema) -> tuple[Column, pa.DataTyp
     return f.col(quoted(name)), schema.field(name).type
 
 
-def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
+def _literal(tree: dict[str, Any], dtype: pa.DataType) -> Column:
     from pyspark.sql import functions as f
 
-    if tree.get("type") == "OPERATOR_CAST" and kind == pa.date32():
+    if tree.get("type") == "OPERATOR_CAST" and dtype == pa.date32():
         if _path(tree.get("type_expr")) != ["date"] or tree.get("try_cast"):
             raise _NotTranslatableError
         tree = tree["child"]
@@ -128,12 +128,12 @@ def _literal(tree: dict[str, Any], kind: pa.DataType) -> Column:
     literal_kind, text = literal.get("kind"), str(literal.get("text"))
     if tree.get("type") == "VALUE_CONSTANT":
         if literal_kind == "INTEGER" and _INTEGER.fullmatch(text):
-            return _number(int(text), kind)
-        if literal_kind == "BOOLEAN" and text in _TRUTHS and kind == pa.bool_():
+            return _number(int(text), dtype)
+        if literal_kind == "BOOLEAN" and text in _TRUTHS and dtype == pa.bool_():
             return f.lit(_TRUTHS[text])
-        if literal_kind == "STRING" and kind == pa.string():
+        if literal_kind == "STRING" and dtype == pa.string():
             return f.lit(text)
-        if literal_kind == "STRING" and kind == pa.date32():
+        if literal_kind == "STRING" and dtype == pa.date32():
             return f.lit(_date(text))
     raise _NotTranslatableError
 
@@ -142,12 +142,12 @@ def _path(tree: Any) -> list[str]:
     return [str(part).lower() for part in ((tree or {}).get("qualified_name") or {}).get("path") or ()]
 
 
-def _number(number: int, kind: pa.DataType) -> Column:
+def _number(number: int, dtype: pa.DataType) -> Column:
     from pyspark.sql import functions as f
 
-    if kind in _INTEGERS and _LEAST <= number <= _GREATEST:
+    if dtype in _INTEGERS and _LEAST <= number <= _GREATEST:
         return f.lit(number)
-    if kind == pa.float64() and abs(number) <= _EXACT:
+    if dtype == pa.float64() and abs(number) <= _EXACT:
         return f.lit(float(number))
     raise _NotTranslatableError
 

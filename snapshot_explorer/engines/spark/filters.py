@@ -46,13 +46,13 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
 
 def sql(pushed_filter: object, schema: pa.Schema) -> str | None:
     """Return a filter as a condition that is true and false for the same rows; None if there is none."""
-    kind = type(pushed_filter).__name__
-    if kind == "Not":
+    filter_name = type(pushed_filter).__name__
+    if filter_name == "Not":
         child = sql(getattr(pushed_filter, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters
         return child and f"(NOT {child})"
     path: tuple[str, ...] = getattr(pushed_filter, "attribute", ())
     column = _column(path, schema)
-    return column and _on(kind, column, getattr(pushed_filter, "value", None))
+    return column and _on(filter_name, column, getattr(pushed_filter, "value", None))
 
 
 def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
@@ -60,47 +60,47 @@ def _column(path: tuple[str, ...], schema: pa.Schema) -> pa.Field | None:
     return schema.field(path[0]) if len(path) == 1 and schema.names.count(path[0]) == 1 else None
 
 
-def _on(kind: str, column: pa.Field, value: Any) -> str | None:
+def _on(filter_name: str, column: pa.Field, value: Any) -> str | None:
     name = '"' + column.name.replace('"', '""') + '"'
-    if kind in ("IsNull", "IsNotNull") or (kind == "EqualNullSafe" and value is None):
-        return f"({name} IS {'NOT ' if kind == 'IsNotNull' else ''}NULL)"
-    if kind == "In":
+    if filter_name in ("IsNull", "IsNotNull") or (filter_name == "EqualNullSafe" and value is None):
+        return f"({name} IS {'NOT ' if filter_name == 'IsNotNull' else ''}NULL)"
+    if filter_name == "In":
         values = [_literal(each, column.type) for each in value[: _MOST_VALUES + 1]]
         is_whole = 0 < len(values) <= _MOST_VALUES and None not in values
         return f"({name} IN ({', '.join(map(str, values))}))" if is_whole else None
     literal = _literal(value, column.type)
     if literal is None:
         return None
-    if kind in _COMPARED:
-        return f"({name} {_COMPARED[kind]} {literal})"
-    if kind in _SEARCHED and _is_text(column.type):
-        return f"{_SEARCHED[kind]}({name}, {literal})"
-    return f"({name} IS NOT DISTINCT FROM {literal})" if kind == "EqualNullSafe" else None
+    if filter_name in _COMPARED:
+        return f"({name} {_COMPARED[filter_name]} {literal})"
+    if filter_name in _SEARCHED and _is_text(column.type):
+        return f"{_SEARCHED[filter_name]}({name}, {literal})"
+    return f"({name} IS NOT DISTINCT FROM {literal})" if filter_name == "EqualNullSafe" else None
 
 
-def _literal(value: Any, kind: pa.DataType) -> str | None:
+def _literal(value: Any, dtype: pa.DataType) -> str | None:
     """Return a value as SQL for DuckDB if it has the column's type, so that both compare alike; else None."""
     match value:
         case bool():
-            return str(value) if pa.types.is_boolean(kind) else None
-        case int() if pa.types.is_integer(kind):
+            return str(value) if pa.types.is_boolean(dtype) else None
+        case int() if pa.types.is_integer(dtype):
             return f"({value})"
-        case float() if pa.types.is_floating(kind) and math.isfinite(value):
+        case float() if pa.types.is_floating(dtype) and math.isfinite(value):
             return f"CAST('{value!r}' AS DOUBLE)"
-        case Decimal() if pa.types.is_decimal(kind) and value.is_finite():
+        case Decimal() if pa.types.is_decimal(dtype) and value.is_finite():
             return _decimal(value)
-        case str() if _is_text(kind) and "\0" not in value:
+        case str() if _is_text(dtype) and "\0" not in value:
             return "'" + value.replace("'", "''") + "'"
-        case datetime() if pa.types.is_timestamp(kind) and kind.unit != "ns":
-            return _timestamp(value, kind)
-        case date() if pa.types.is_date32(kind) and not isinstance(value, datetime):
+        case datetime() if pa.types.is_timestamp(dtype) and dtype.unit != "ns":
+            return _timestamp(value, dtype)
+        case date() if pa.types.is_date32(dtype) and not isinstance(value, datetime):
             return f"CAST('{value.isoformat()}' AS DATE)"
         case _:
             return None
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
 
 
 def _decimal(value: Decimal) -> str | None:
@@ -110,7 +110,7 @@ def _decimal(value: Decimal) -> str | None:
     return f"CAST('{text}' AS DECIMAL({digits}, {scale}))" if digits <= _DIGITS else None
 
 
-def _timestamp(value: datetime, kind: Any) -> str | None:
-    if (kind.tz is None) != (value.tzinfo is None):
+def _timestamp(value: datetime, dtype: Any) -> str | None:
+    if (dtype.tz is None) != (value.tzinfo is None):
         return None
-    return f"CAST('{value.isoformat(' ')}' AS {'TIMESTAMP' if kind.tz is None else 'TIMESTAMPTZ'})"
+    return f"CAST('{value.isoformat(' ')}' AS {'TIMESTAMP' if dtype.tz is None else 'TIMESTAMPTZ'})"

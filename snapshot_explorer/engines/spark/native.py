@@ -267,9 +267,9 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
         if name in schema.names:
             one = pa.schema([schema.field(name)])
             values = spark_batch([partition.column(name).combine_chunks()], arrow_schema(one)).column(0)
-            kind = values.type
-            is_literal = kind in (*_INTEGERS, pa.string(), pa.bool_(), pa.date32()) or pa.types.is_decimal(kind)
-            source = _Source(kind=kind, constant=values[0].as_py())
+            dtype = values.type
+            is_literal = dtype in (*_INTEGERS, pa.string(), pa.bool_(), pa.date32()) or pa.types.is_decimal(dtype)
+            source = _Source(kind=dtype, constant=values[0].as_py())
             constants[name] = source if is_literal or not values[0].is_valid else None
     return constants
 
@@ -299,30 +299,30 @@ def _source(
         return _Source(kind=column.type)
     if stored not in file_footer.columns and stored.lower() not in file_footer.folded:
         return None if stored in file.present else _Source(kind=column.type)
-    kind = file_footer.columns.get(stored)
+    dtype = file_footer.columns.get(stored)
     if file.ids is not None and file_footer.ids.get(stored) != file.ids[stored]:
         return None
-    if kind is None or not _keeps(kind, column.type) or _has_unsafe_filter_type(kind):
+    if dtype is None or not _keeps(dtype, column.type) or _has_unsafe_filter_type(dtype):
         return None
-    return _Source(name=stored, kind=kind)
+    return _Source(name=stored, kind=dtype)
 
 
-def _has_unsafe_filter_type(kind: pa.DataType) -> bool:
+def _has_unsafe_filter_type(dtype: pa.DataType) -> bool:
     """Return whether a struct has fields, at any depth, for which a pushed filter would miss rows."""
-    fields = kind if pa.types.is_struct(kind) else ()
+    fields = dtype if pa.types.is_struct(dtype) else ()
     return any(one.type in _UNSAFE_FILTER_TYPES or _has_unsafe_filter_type(one.type) for one in fields)
 
 
-def _keeps(kind: pa.DataType, wanted: pa.DataType) -> bool:
+def _keeps(dtype: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether a type of a file is the table's, or a number with fewer bits.
 
     Fields that are never null in the table may be null in the file, and Spark does not cast such values.
     """
-    if kind in _INTEGERS and wanted in _INTEGERS:
-        return bool(kind.bit_width <= wanted.bit_width)
-    if kind == pa.float32() and wanted == pa.float64():
+    if dtype in _INTEGERS and wanted in _INTEGERS:
+        return bool(dtype.bit_width <= wanted.bit_width)
+    if dtype == pa.float32() and wanted == pa.float64():
         return True
-    return bool(spark_type(kind) == spark_type(wanted)) and not has_text(wanted)
+    return bool(spark_type(dtype) == spark_type(wanted)) and not has_text(wanted)
 
 
 def _scanned(
@@ -333,20 +333,20 @@ def _scanned(
     from pyspark.sql import functions as f
 
     stored = {source.name: source.kind for source in group.sources if source.name is not None}
-    reader = spark.read.schema(spark_schema(pa.schema([pa.field(name, kind) for name, kind in stored.items()])))
+    reader = spark.read.schema(spark_schema(pa.schema([pa.field(name, field) for name, field in stored.items()])))
     theirs = spark_schema(wanted)
     try:
         rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
         if any(map(len, group.gone)):
             rows = without_deleted_rows(spark, rows, group.sizes, group.gone)
         columns = [
-            _column(source, kind).alias(kind.name)
-            for source, kind in zip(group.sources, spark_schema(needed), strict=True)
+            _column(source, field).alias(field.name)
+            for source, field in zip(group.sources, spark_schema(needed), strict=True)
         ]
         rows = rows.select(*columns)
         if passes is not None:
             rows = rows.filter(passes)
-        rows = rows.select(*(_never_null(kind, f.col(quoted(kind.name))).alias(kind.name) for kind in theirs))
+        rows = rows.select(*(_never_null(field, f.col(quoted(field.name))).alias(field.name) for field in theirs))
         if rows.schema == theirs:
             return rows
         log.debug("Spark reads the schema %s, but the table has %s", rows.schema, theirs)
@@ -355,41 +355,41 @@ def _scanned(
     return None
 
 
-def _column(source: _Source, kind: Any) -> Column:
+def _column(source: _Source, field: Any) -> Column:
     from pyspark.sql import functions as f
 
     if source.name is not None:
-        values = f.col(quoted(source.name)).cast(kind.dataType)
+        values = f.col(quoted(source.name)).cast(field.dataType)
         if source.kind not in _UNSAFE_FILTER_TYPES:
             return values
         # The same values in an expression for which Spark pushes no filter down.
         if pa.types.is_timestamp(source.kind):
             return f.timestamp_micros(f.unix_micros(values))
-        return f.nanvl(values, f.lit(math.nan).cast(kind.dataType))
-    value = f.lit(source.constant).cast(kind.dataType)
+        return f.nanvl(values, f.lit(math.nan).cast(field.dataType))
+    value = f.lit(source.constant).cast(field.dataType)
     # For Spark, a literal is never null; the column may be.
-    return f.nullif(value, f.lit(None).cast(kind.dataType)) if kind.nullable else value
+    return f.nullif(value, f.lit(None).cast(field.dataType)) if field.nullable else value
 
 
-def _never_null(kind: Any, values: Column) -> Column:
+def _never_null(field: Any, values: Column) -> Column:
     """Return values that Spark treats as never null. Spark fails if one is null."""
     from pyspark.sql import functions as f
 
-    if kind.nullable:
+    if field.nullable:
         return values
     error = f.raise_error(
-        f.lit(f"The column {kind.name} is never null by the schema, but a data file contains a null.")
+        f.lit(f"The column {field.name} is never null by the schema, but a data file contains a null.")
     )
-    return f.coalesce(values, error.cast(kind.dataType), f.lit(_stand_in(kind.dataType)).cast(kind.dataType))
+    return f.coalesce(values, error.cast(field.dataType), f.lit(_stand_in(field.dataType)).cast(field.dataType))
 
 
-def _stand_in(kind: Any) -> object:
+def _stand_in(field_type: Any) -> object:
     """Return a value cast to a non-nullable type; Spark makes the result of a cast from text nullable."""
     from pyspark.sql import types
 
-    match kind:
+    match field_type:
         case types.DecimalType():
-            return Decimal(0).scaleb(-kind.scale)
+            return Decimal(0).scaleb(-field_type.scale)
         case types.NumericType():
             return 0
         case types.BooleanType():

@@ -38,30 +38,30 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType([StructField(field.name, spark_type(field.type, field.name), field.nullable) for field in schema])
 
 
-def spark_type(kind: pa.DataType, name: str = "") -> DataType:
+def spark_type(dtype: pa.DataType, name: str = "") -> DataType:
     """Return the Spark type of values."""
     from pyspark.sql import types as spark
 
-    if is_text(kind):
+    if is_text(dtype):
         return spark.StringType()
-    if is_variant(kind):
+    if is_variant(dtype):
         if PYSPARK_VARIANTS.applies():
             raise UnsupportedFeatureError(f"The column {name!r} is a variant: {PYSPARK_VARIANTS.remedy()}. {_WITHOUT}")
         return spark.VariantType()
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(dtype):
         return spark.StructType(
-            [spark.StructField(item.name, spark_type(item.type, name), item.nullable) for item in kind]
+            [spark.StructField(item.name, spark_type(item.type, name), item.nullable) for item in dtype]
         )
-    if pa.types.is_map(kind):
+    if pa.types.is_map(dtype):
         return spark.MapType(
-            spark_type(kind.key_type, name), spark_type(kind.item_type, name), kind.item_field.nullable
+            spark_type(dtype.key_type, name), spark_type(dtype.item_type, name), dtype.item_field.nullable
         )
-    if _is_list(kind):
-        return spark.ArrayType(spark_type(kind.value_type, name), kind.value_field.nullable)
-    if pa.types.is_decimal(kind):
-        return spark.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_timestamp(kind):
-        return spark.TimestampNTZType() if kind.tz is None else spark.TimestampType()
+    if _is_list(dtype):
+        return spark.ArrayType(spark_type(dtype.value_type, name), dtype.value_field.nullable)
+    if pa.types.is_decimal(dtype):
+        return spark.DecimalType(dtype.precision, dtype.scale)
+    if pa.types.is_timestamp(dtype):
+        return spark.TimestampNTZType() if dtype.tz is None else spark.TimestampType()
     constructor = {
         pa.bool_(): spark.BooleanType,
         pa.int8(): spark.ByteType,
@@ -76,26 +76,28 @@ def spark_type(kind: pa.DataType, name: str = "") -> DataType:
         pa.large_binary(): spark.BinaryType,
         pa.date32(): spark.DateType,
         pa.null(): spark.NullType,
-    }.get(pa.binary() if pa.types.is_fixed_size_binary(kind) else kind)
+    }.get(pa.binary() if pa.types.is_fixed_size_binary(dtype) else dtype)
     if constructor is None:
-        raise UnsupportedFeatureError(f"The column {name!r} has the type {kind}, which Spark does not have. {_WITHOUT}")
+        raise UnsupportedFeatureError(
+            f"The column {name!r} has the type {dtype}, which Spark does not have. {_WITHOUT}"
+        )
     return constructor()
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text(dtype: pa.DataType) -> bool:
     """Return whether values of a type become text, since Spark has no type for them."""
-    return bool(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
+    return bool(pa.types.is_time(dtype) or (pa.types.is_timestamp(dtype) and dtype.unit == "ns"))
 
 
-def has_text(kind: pa.DataType) -> bool:
+def has_text(dtype: pa.DataType) -> bool:
     """Return whether a type is or contains one whose values become text, or a variant."""
-    if is_text(kind) or is_variant(kind):
+    if is_text(dtype) or is_variant(dtype):
         return True
-    return any(has_text(kind.field(index).type) for index in range(kind.num_fields))
+    return any(has_text(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+def _is_list(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype))
 
 
 def arrow_schema(schema: pa.Schema) -> pa.Schema:
@@ -103,28 +105,28 @@ def arrow_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, _arrow_type(field.type), nullable=field.nullable) for field in schema])
 
 
-def _arrow_type(kind: pa.DataType) -> pa.DataType:
-    if is_text(kind):
+def _arrow_type(dtype: pa.DataType) -> pa.DataType:
+    if is_text(dtype):
         return pa.string()
-    if is_variant(kind):
+    if is_variant(dtype):
         return pa.struct(
             [
                 pa.field("value", pa.binary(), nullable=False),
                 pa.field("metadata", pa.binary(), nullable=False, metadata=_VARIANT),
             ]
         )
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(item.name, _arrow_type(item.type), nullable=item.nullable) for item in kind])
-    if pa.types.is_map(kind):
-        item = pa.field("value", _arrow_type(kind.item_type), nullable=kind.item_field.nullable)
-        return pa.map_(pa.field("key", _arrow_type(kind.key_type), nullable=False), item)
-    if _is_list(kind):
-        return pa.list_(pa.field("element", _arrow_type(kind.value_type), nullable=kind.value_field.nullable))
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
-    if pa.types.is_fixed_size_binary(kind):
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(item.name, _arrow_type(item.type), nullable=item.nullable) for item in dtype])
+    if pa.types.is_map(dtype):
+        item = pa.field("value", _arrow_type(dtype.item_type), nullable=dtype.item_field.nullable)
+        return pa.map_(pa.field("key", _arrow_type(dtype.key_type), nullable=False), item)
+    if _is_list(dtype):
+        return pa.list_(pa.field("element", _arrow_type(dtype.value_type), nullable=dtype.value_field.nullable))
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp("us", tz=None if dtype.tz is None else "UTC")
+    if pa.types.is_fixed_size_binary(dtype):
         return pa.binary()
-    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
+    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(dtype, dtype)
 
 
 def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
@@ -134,30 +136,30 @@ def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatc
 
 
 def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    kind = values.type
-    if kind.equals(wanted, check_metadata=True):
+    dtype = values.type
+    if dtype.equals(wanted, check_metadata=True):
         return values
-    if is_text(kind):
+    if is_text(dtype):
         return _texts(values)
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(dtype):
         children = [_as(values.field(item.name), item.type) for item in wanted]
         return with_fields(values, wanted, children)
-    if pa.types.is_map(kind):
+    if pa.types.is_map(dtype):
         return with_entries(values, wanted, _as(values.keys, wanted.key_type), _as(values.items, wanted.item_type))
-    if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
-        values = values.cast(pa.list_(kind.value_type))
-    if _is_list(kind):
+    if pa.types.is_fixed_size_list(dtype) or pa.types.is_large_list(dtype):
+        values = values.cast(pa.list_(dtype.value_type))
+    if _is_list(dtype):
         return with_items(values, wanted, _as(values.values, wanted.value_type))
     return values.cast(wanted)
 
 
 def _texts(values: pa.Array) -> pa.Array:
     """Return times of day or nanosecond timestamps in ISO format, without trailing zeros in the fraction."""
-    kind: Any = values.type
-    if pa.types.is_time(kind):
+    dtype: Any = values.type
+    if pa.types.is_time(dtype):
         texts = values.cast(pa.string())
     else:
         texts = pc.replace_substring(values.view(pa.timestamp("ns")).cast(pa.string()), " ", "T", max_replacements=1)
     texts = pc.replace_substring_regex(texts, r"(\.\d*?)0*$", r"\1")
     texts = pc.utf8_rtrim(texts, ".")
-    return texts if getattr(kind, "tz", None) is None else pc.binary_join_element_wise(texts, "Z", "")
+    return texts if getattr(dtype, "tz", None) is None else pc.binary_join_element_wise(texts, "Z", "")

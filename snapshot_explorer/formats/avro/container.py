@@ -319,15 +319,15 @@ class _Shapes:
             return self._word(raw)
         if not isinstance(raw, Mapping):
             raise ValueError(f"{raw!r} is not a schema")  # noqa: TRY004 - the caller names the file
-        kind = raw["type"]
-        if kind in ("record", "fixed", "enum"):
+        type_name = raw["type"]
+        if type_name in ("record", "fixed", "enum"):
             return self._declared(raw, depth)
-        if kind in ("array", "map"):
-            item = self.parse(raw["items" if kind == "array" else "values"], depth + 1)
-            if kind == "array" and _least_size(item) == 0:
+        if type_name in ("array", "map"):
+            item = self.parse(raw["items" if type_name == "array" else "values"], depth + 1)
+            if type_name == "array" and _least_size(item) == 0:
                 raise ValueError("items of an array take no bytes")
-            return Items(item, keyed=kind == "map")
-        return self.parse(kind, depth + 1)
+            return Items(item, keyed=type_name == "map")
+        return self.parse(type_name, depth + 1)
 
     def _word(self, word: str) -> Shape:
         if word in ("null", "boolean", "int", "long", "float", "double", "bytes", "string"):

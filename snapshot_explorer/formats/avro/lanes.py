@@ -141,10 +141,10 @@ def _of_fixed_size(shape: Shape, lanes: Lanes) -> Column:
             raise CannotVectorizeError
 
 
-def _reals(lanes: Lanes, kind: np.dtype[Any]) -> npt.NDArray[np.float64]:
-    starts = lanes.bytes(kind.itemsize)
-    parts = lanes.content.take(starts[:, None] + np.arange(kind.itemsize), mode="clip")
-    return parts.reshape(-1).view(kind).astype(np.float64)
+def _reals(lanes: Lanes, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
+    starts = lanes.bytes(dtype.itemsize)
+    parts = lanes.content.take(starts[:, None] + np.arange(dtype.itemsize), mode="clip")
+    return parts.reshape(-1).view(dtype).astype(np.float64)
 
 
 def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:

@@ -40,9 +40,9 @@ def check_table(schema: PaimonSchema, options: Mapping[str, str], version: int) 
     if evolving and schema.primary_keys:
         raise refusal(features.EVOLUTION_WITH_KEYS, version=version)
     for field in schema.fields:
-        kind = _unread(field.type)
-        if kind and not (evolving and field.type.root == "BLOB"):
-            raise refusal(_TYPES[kind.root], version=version, column=field.name, type=type_text(kind))
+        data_type = _unread(field.type)
+        if data_type and not (evolving and field.type.root == "BLOB"):
+            raise refusal(_TYPES[data_type.root], version=version, column=field.name, type=type_text(data_type))
 
 
 def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]:
@@ -86,6 +86,6 @@ def file_format(file_name: str, version: int) -> str:
     if result in _COMPRESSIONS and len(words) > 2:  # noqa: PLR2004 - a name, a format and the compression
         result = words[-2]
     if result not in FORMATS or ".vector." in file_name.lower():
-        kind = "vector store" if ".vector." in file_name.lower() else result or "unknown"
-        raise refusal(features.OTHER_FILE_FORMATS, version=version, format=kind, file=file_name)
+        format_name = "vector store" if ".vector." in file_name.lower() else result or "unknown"
+        raise refusal(features.OTHER_FILE_FORMATS, version=version, format=format_name, file=file_name)
     return result

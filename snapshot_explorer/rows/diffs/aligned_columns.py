@@ -47,12 +47,12 @@ class Aligned:
         """Return rows of one version with these columns of `schema`, in this order."""
         arrays = []
         for name in names:
-            kind, own = self.schema.field(name).type, self.names_a.get(name) if of_a else name
+            dtype, own = self.schema.field(name).type, self.names_a.get(name) if of_a else name
             if own is None:
-                arrays.append(pa.nulls(batch.num_rows, kind))
+                arrays.append(pa.nulls(batch.num_rows, dtype))
             else:
                 ids = self.ids_a[own] if of_a else self.ids_b[name]
-                arrays.append(self._widened(batch.column(own), kind, name, ids))
+                arrays.append(self._widened(batch.column(own), dtype, name, ids))
         if not names:
             return batch.select([])
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
@@ -81,15 +81,15 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
     fields = []
     for field in there[1]:
         own = pairs.get(field.name)
-        kind: pa.DataType | None = field.type
+        dtype: pa.DataType | None = field.type
         if own is not None and field.name in needed:
-            kind = wider(there[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
-        if kind is None:
+            dtype = wider(there[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
+        if dtype is None:
             raise UnsupportedFeatureError(
                 f"The column {field.name!r} is {there[0].field(own).type} at version {a.number} and {field.type} at "
                 f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
             )
-        fields.append(pa.field(field.name, kind))
+        fields.append(pa.field(field.name, dtype))
     return Aligned(
         schema=pa.schema(fields),
         names_a=pairs,
@@ -175,7 +175,7 @@ def wider(
     if one in _INTEGERS and other in _INTEGERS:
         return max(one, other, key=_INTEGERS.index)
     if pa.types.is_timestamp(one) and pa.types.is_timestamp(other) and one.tz == other.tz:
-        return max(one, other, key=lambda kind: _UNITS.index(kind.unit))
+        return max(one, other, key=lambda dtype: _UNITS.index(dtype.unit))
     if pa.types.is_decimal(one) and pa.types.is_decimal(other):
         whole = max(one.precision - one.scale, other.precision - other.scale)
         return _decimal(whole, max(one.scale, other.scale), cut=across_tables)
@@ -211,12 +211,12 @@ def _across_tables(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if pa.types.is_decimal(one) or pa.types.is_decimal(other):
         decimal, number = (one, other) if pa.types.is_decimal(one) else (other, one)
         return pa.decimal128(_MOST_DIGITS, decimal.scale) if number in _INTEGERS else None
-    texts = [pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in (one, other)]
+    texts = [pa.types.is_string(dtype) or pa.types.is_large_string(dtype) for dtype in (one, other)]
     if all(texts):
         return pa.large_string()
-    if not all(is_text or _is_binary(kind) for kind, is_text in zip((one, other), texts, strict=True)):
+    if not all(is_text or _is_binary(dtype) for dtype, is_text in zip((one, other), texts, strict=True)):
         return None
-    is_large = any(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) for kind in (one, other))
+    is_large = any(pa.types.is_large_string(dtype) or pa.types.is_large_binary(dtype) for dtype in (one, other))
     return pa.large_binary() if is_large else pa.binary()
 
 
@@ -259,8 +259,8 @@ def _wider_nested(
     if pa.types.is_map(one) and pa.types.is_map(other):
         key, item = wider_part(one.key_type, other.key_type, 0), wider_part(one.item_type, other.item_type, 1)
         return None if key is None or item is None else pa.map_(key, pa.field("value", item))
-    sizes = [kind.list_size if pa.types.is_fixed_size_list(kind) else -1 for kind in (one, other)]
-    lists = all(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) for kind in (one, other))
+    sizes = [dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1 for dtype in (one, other)]
+    lists = all(pa.types.is_list(dtype) or pa.types.is_fixed_size_list(dtype) for dtype in (one, other))
     if not lists or sizes[0] != sizes[1]:
         return None
     item = wider_part(one.value_type, other.value_type, 0)
@@ -275,13 +275,13 @@ def _wider_struct(
     if all(place is None for place in places) or (across_tables and set(places) != set(range(one.num_fields))):
         return None
     for number, (field, place) in enumerate(zip(other, places, strict=True)):
-        kind: pa.DataType | None = field.type
+        dtype: pa.DataType | None = field.type
         if place is not None:
             before, after = _part(ids, place), _part(other_ids, number)
-            kind = wider(one.field(place).type, field.type, before, after, across_tables=across_tables)
-        if kind is None:
+            dtype = wider(one.field(place).type, field.type, before, after, across_tables=across_tables)
+        if dtype is None:
             return None
-        fields.append(pa.field(field.name, kind, metadata=field.metadata))
+        fields.append(pa.field(field.name, dtype, metadata=field.metadata))
     return pa.struct(fields)
 
 

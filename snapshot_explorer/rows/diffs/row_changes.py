@@ -31,7 +31,7 @@ def first_columns(schema: pa.Schema) -> tuple[str, str]:
         while name in schema.names:
             name += "_"  # noqa: PLW2901 - until the name is unique
         names.append(name)
-    return names[0], names_found[1]
+    return names[0], names[1]
 
 
 def changes_schema(schema: pa.Schema) -> pa.Schema:

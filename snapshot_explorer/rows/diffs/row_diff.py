@@ -355,8 +355,8 @@ class RowDiff:
 
 def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
     """Return how many values both have; 0 if one of them has a value twice or null, or they cannot be a key."""
-    kind = a.type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind)) or a.null_count or b.null_count:
+    dtype = a.type
+    if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype)) or a.null_count or b.null_count:
         return 0
     if any(pc.count_distinct(side).as_py() < len(side) for side in (a, b)):
         return 0

@@ -75,13 +75,13 @@ def paired_columns(
     fields, conversions, wrong = [], [], []
     for name in (name for name in schema_b.names if name in names_a):
         kinds = schema_a.field(names_a[name]).type, schema_b.field(name).type
-        kind = wider(*kinds, across_tables=True)
-        if kind is None:
+        dtype = wider(*kinds, across_tables=True)
+        if dtype is None:
             wrong.append(f"{name!r} ({kinds[0]} in A, {kinds[1]} in B)")
             continue
-        fields.append(pa.field(name, kind))
+        fields.append(pa.field(name, dtype))
         if kinds[0] != kinds[1]:
-            conversions.append(f"{name}: {kinds[0]} and {kinds[1]}, compared as {kind}")
+            conversions.append(f"{name}: {kinds[0]} and {kinds[1]}, compared as {dtype}")
     if wrong:
         raise UnsupportedFeatureError(
             f"Columns have types whose values cannot be compared: {listed(wrong)}. Leave them out: {LEAVE_OUT}."

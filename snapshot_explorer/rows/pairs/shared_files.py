@@ -106,12 +106,16 @@ class _NamedFile:
         Args:
             names: The names in the file of columns by their ids; None where a column is found by its name alone.
         """
-        kind, file, constants = str(version.arrow_schema.field(name).type), self.file, self.native.partition
+        type_name, file, constants = str(version.arrow_schema.field(name).type), self.file, self.native.partition
         if name not in file.names:
             is_known = constants is not None and name in constants.column_names
-            return (kind, "constant", repr(constants[name][0].as_py())) if constants is not None and is_known else None
+            return (
+                (type_name, "constant", repr(constants[name][0].as_py()))
+                if constants is not None and is_known
+                else None
+            )
         stored = file.names[name]
         number = None if file.ids is None or stored is None else file.ids.get(stored)
         if names is None or stored is None:
-            return kind, stored, number
-        return (kind, names[number], None) if number is not None and number in names else None
+            return type_name, stored, number
+        return (type_name, names[number], None) if number is not None and number in names else None

@@ -288,13 +288,13 @@ def _why(
     if of_table == _OF_BRANCHES:
         return [of_table] * ranges.count
     field = newest.arrow_schema.field(name)
-    kind = field.type
-    is_cut = f"min, max: {_CUT[str(kind.id)]}" if str(kind.id) in _CUT else None
+    dtype = field.type
+    is_cut = f"min, max: {_CUT[str(dtype.id)]}" if str(dtype.id) in _CUT else None
     fixed = "; ".join(reason for reason in (of_table, is_cut) if reason) or None
     whys: list[str | None] = [fixed] * ranges.count
     for place in np.flatnonzero(deleting).tolist():
         whys[place] = "rows, null_count, min, max: with rows that delete files remove"
-    if not of_table and is_cut is None and is_sortable(kind):
+    if not of_table and is_cut is None and is_sortable(dtype):
         for place in np.flatnonzero(ranges.has_vectors).tolist():
             whys[place] = "min, max: of rows too that deletion vectors remove"
     if collation_of(field) is not None:

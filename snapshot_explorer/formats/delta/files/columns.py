@@ -176,7 +176,7 @@ def _variant(values: pa.Array, target: pa.StructType) -> pa.Array:
 
 
 def _is(values: pa.Array, *kinds: pa.DataType) -> bool:
-    return any(values.type == kind for kind in kinds)
+    return any(values.type == dtype for dtype in kinds)
 
 
 _SMALL = (pa.int8(), pa.int16(), pa.int32())

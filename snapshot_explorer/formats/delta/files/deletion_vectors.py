@@ -66,15 +66,19 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
     """
     if descriptor is None:
         return None
-    kind, where = descriptor["storage_type"], descriptor["path_or_inline"]
+    storage_type, where = descriptor["storage_type"], descriptor["path_or_inline"]
     size = descriptor["size_bytes"]
-    if kind not in ("u", "p", "i"):
-        raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, kind=kind)
+    if storage_type not in ("u", "p", "i"):
+        raise refusal(features.OTHER_DELETION_VECTORS, path=data_path, kind=storage_type)
     try:
         _check_numbers(descriptor, data_path)
-        inline = z85(where)[:size] if kind == "i" else None
+        inline = z85(where)[:size] if storage_type == "i" else None
         path = (
-            None if kind == "i" else relative_file(where) if kind == "u" else storage.resolve_external(decoded(where))
+            None
+            if storage_type == "i"
+            else relative_file(where)
+            if storage_type == "u"
+            else storage.resolve_external(decoded(where))
         )
     except CorruptBytesError as error:
         raise CorruptTableError(

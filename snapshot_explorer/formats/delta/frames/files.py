@@ -114,17 +114,19 @@ def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
     flat = single_chunk(vectors)
     if flat.null_count == len(flat):
         return pa.nulls(len(flat), pa.string())
-    kind, where, offset = (pc.struct_field(flat, [name]) for name in ("storage_type", "path_or_inline", "offset"))
+    storage_type, where, offset = (
+        pc.struct_field(flat, [name]) for name in ("storage_type", "path_or_inline", "offset")
+    )
     at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
-    texts = pc.binary_join_element_wise(kind, ":", where, at, "")
+    texts = pc.binary_join_element_wise(storage_type, ":", where, at, "")
     return pc.if_else(pc.is_valid(flat), texts, pa.scalar(None, pa.string()))
 
 
-def _changes(files: pa.Table, change: str, kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+def _changes(files: pa.Table, change: str, list_kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
     columns = _file_columns(files, partitions, rows) | {
         "version": files.column("version"),
         "change": change,
-        "list": kind,
+        "list": list_kind,
     }
     return frames.table_of(frames.CHANGES, columns)
 

@@ -231,12 +231,12 @@ def clustering_columns(state: DeltaState) -> list[str]:
 def _logical(path: Sequence[str], metadata: Metadata) -> list[str]:
     """Return the logical names of a path of physical ones; an unknown name stays unchanged."""
     names = []
-    kind = _json(metadata.schema_json)
+    data_type = _json(metadata.schema_json)
     for physical in path:
-        fields = kind.get("fields") if isinstance(kind, dict) else None
+        fields = data_type.get("fields") if isinstance(data_type, dict) else None
         field: dict[str, Any] = next((item for item in fields or () if _physical(item) == physical), {})
         names.append(str(field.get("name", physical)))
-        kind = field.get("type")
+        data_type = field.get("type")
     return names
 
 

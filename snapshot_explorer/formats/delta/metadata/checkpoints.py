@@ -354,9 +354,9 @@ PARSED = "stats_parsed"
 def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
     """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
     columns = {"version": pa.nulls(len(rows), pa.int64()), "data_change": pa.nulls(len(rows), pa.bool_())}
-    for name, (stored, kind) in STORED.items():
-        values = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), kind)
-        columns[name] = values if values.type == kind else _cast(values, kind)
+    for name, (stored, dtype) in STORED.items():
+        values = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), dtype)
+        columns[name] = values if values.type == dtype else _cast(values, dtype)
     columns["path"] = decoded_array(columns["path"])
     columns["deletion_vector"] = (
         _vectors(pc.struct_field(rows, ["deletionVector"]))

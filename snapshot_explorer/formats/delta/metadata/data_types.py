@@ -123,10 +123,10 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
     physical = metadata.get(PHYSICAL_NAME)
     comment = metadata.get("comment")
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
-    kind = parse_type(raw["type"], mode)
+    data_type = parse_type(raw["type"], mode)
     return DeltaField(
         name=name,
-        type=kind if declared is None else _with_char_lengths(kind, str(declared)),
+        type=data_type if declared is None else _with_char_lengths(data_type, str(declared)),
         nullable=bool(raw.get("nullable", True)),
         stored=name if mode == "none" or physical is None else _text(physical),
         id=None if number is None else integer(number),
@@ -144,9 +144,9 @@ def _field(raw: Mapping[str, Any], mode: Mode) -> DeltaField:
     )
 
 
-def _collation(kind: object, listed: Mapping[str, str]) -> str | None:
+def _collation(type_name: object, listed: Mapping[str, str]) -> str | None:
     """Return the collation of a field's own texts, or of those in its arrays and maps; None if they have none."""
-    match = _TEXT.fullmatch(kind) if isinstance(kind, str) else None
+    match = _TEXT.fullmatch(type_name) if isinstance(type_name, str) else None
     names = [*map(str, listed.values()), *([match[1].split()[-1]] if match and match[1] else [])]
     return next((name for name in names if name.rpartition(".")[2].upper() != "UTF8_BINARY"), None)
 
@@ -258,7 +258,7 @@ def collation_of(field: DeltaField) -> str | None:
     """Return the first collation in a field; None if it has none."""
     if field.collation or (field.type.element is None and not field.type.fields):
         return field.collation  # nearly all
-    inside = (collation_of(item) for kind in _tree(field.type) for item in kind.fields)
+    inside = (collation_of(item) for data_type in _tree(field.type) for item in data_type.fields)
     return next((collation for collation in inside if collation), None)
 
 

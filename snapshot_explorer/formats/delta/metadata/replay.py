@@ -147,9 +147,11 @@ def keys(files: pa.Table) -> pa.Array:
     vector = single_chunk(files.column("deletion_vector"))
     if vector.null_count == len(vector):
         return path
-    kind, where, offset = (pc.struct_field(vector, [name]) for name in ("storage_type", "path_or_inline", "offset"))
+    storage_type, where, offset = (
+        pc.struct_field(vector, [name]) for name in ("storage_type", "path_or_inline", "offset")
+    )
     at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
-    unique = pc.binary_join_element_wise(path, "\n", kind, where, at, "")
+    unique = pc.binary_join_element_wise(path, "\n", storage_type, where, at, "")
     return pc.if_else(pc.is_valid(vector), unique, path)
 
 

@@ -126,19 +126,19 @@ class _UnparsedError(ValueError):
         self.position = position
 
 
-def typed(texts: list[str | None], kind: DeltaDataType) -> pa.Array:
+def typed(texts: list[str | None], data_type: DeltaDataType) -> pa.Array:
     """Return partition values of the log in the Arrow type of their column.
 
     A timestamp without a zone is in UTC.
     """
-    parse = _PARSERS.get(kind.root)
+    parse = _PARSERS.get(data_type.root)
     if parse is None:
-        raise refusal(features.PARTITION_TYPES, type=type_text(kind))
-    wanted = arrow_type(kind)
+        raise refusal(features.PARTITION_TYPES, type=type_text(data_type))
+    wanted = arrow_type(data_type)
     values: list[object] = []
     for position, text in enumerate(texts):
         try:
-            value = None if text is None else parse(text, kind)
+            value = None if text is None else parse(text, data_type)
             pa.scalar(value, wanted)
         except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
             raise _UnparsedError(position) from error

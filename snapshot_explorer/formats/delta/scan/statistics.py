@@ -81,20 +81,20 @@ class End:
 
     def converted(self, values: pa.Array) -> pa.Array:
         """Return a checkpoint's values as values of the column; null where not valid."""
-        kind = self.field.type
-        if kind.root in _BITS and values.type == arrow_type(kind):
+        data_type = self.field.type
+        if data_type.root in _BITS and values.type == arrow_type(data_type):
             return values
-        if self.careful and kind.root == "decimal" and kind.precision > _FLOAT_DIGITS:
-            return pa.nulls(len(values), arrow_type(kind))
+        if self.careful and data_type.root == "decimal" and data_type.precision > _FLOAT_DIGITS:
+            return pa.nulls(len(values), arrow_type(data_type))
         try:
-            result = conform(values, kind, _ANYWHERE)
+            result = conform(values, data_type, _ANYWHERE)
         except (SnapshotExplorerError, pa.ArrowException):
-            return pa.nulls(len(values), arrow_type(kind))
-        if kind.root in ("float", "double"):
+            return pa.nulls(len(values), arrow_type(data_type))
+        if data_type.root in ("float", "double"):
             return pc.if_else(pc.is_finite(result), result, pa.scalar(None, result.type))
-        if kind.root == "string" and self.is_upper and pc.any(pc.ends_with(result, _CUT)).as_py():
+        if data_type.root == "string" and self.is_upper and pc.any(pc.ends_with(result, _CUT)).as_py():
             return pa.array([self.parsed(value) for value in result.to_pylist()], result.type)
-        if kind.root in ("timestamp", "timestamp_ntz") and self.is_upper:
+        if data_type.root in ("timestamp", "timestamp_ntz") and self.is_upper:
             return pc.add(result.cast(pa.int64()), _MILLI).cast(result.type)
         return result
 
@@ -112,15 +112,15 @@ def _float(value: object, end: End) -> float | None:
 
 
 def _decimal(value: object, end: End) -> Decimal | None:
-    kind = end.field.type
+    data_type = end.field.type
     with localcontext(prec=_DIGITS, Emin=-1000, Emax=1000):
         number = Decimal(str(value))
-        if end.careful and kind.precision > _FLOAT_DIGITS and Decimal(repr(float(number))) == number:
+        if end.careful and data_type.precision > _FLOAT_DIGITS and Decimal(repr(float(number))) == number:
             step = abs(number) * Decimal(2) ** -52
             number += step if end.is_upper else -step
         rounding = ROUND_CEILING if end.is_upper else ROUND_FLOOR
-        number = number.quantize(Decimal(1).scaleb(-kind.scale), rounding=rounding)
-        return number if abs(number) < Decimal(10) ** (kind.precision - kind.scale) else None
+        number = number.quantize(Decimal(1).scaleb(-data_type.scale), rounding=rounding)
+        return number if abs(number) < Decimal(10) ** (data_type.precision - data_type.scale) else None
 
 
 def _text(value: object, end: End) -> str | None:
@@ -253,9 +253,9 @@ def bounds_in(adds: pa.Table, columns: Sequence[str], schema: DeltaSchema, writt
     lower, upper, nulls = (
         _table(
             {
-                field.name: values.column(field.name) if field.name in names else pa.nulls(len(adds), kind)
+                field.name: values.column(field.name) if field.name in names else pa.nulls(len(adds), dtype)
                 for field in fields
-                for kind in (pa.int64() if counts else arrow_type(field.type),)
+                for dtype in (pa.int64() if counts else arrow_type(field.type),)
             },
             rows,
         )

@@ -106,9 +106,9 @@ def _changes(
     if events.removed and events.added:
         yield from _net_changes(reader, events, fields)
         return
-    kind = _DELETED if events.removed else _INSERTED
+    change_code = _DELETED if events.removed else _INSERTED
     for batch in _rows(reader, events.removed or events.added, fields):
-        yield batch, np.full(batch.num_rows, kind, np.int8)
+        yield batch, np.full(batch.num_rows, change_code, np.int8)
 
 
 def read_part(reader: RowReader, part: Part, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -178,7 +178,7 @@ def _updates(ids: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]) -> npt.NDA
         ids: The id of each row; -1 without one.
         kinds: Their kinds, which are changed.
     """
-    sides = [ids[(kinds == kind) & (ids >= 0)] for kind in (_DELETED, _INSERTED)]
+    sides = [ids[(kinds == change_code) & (ids >= 0)] for change_code in (_DELETED, _INSERTED)]
     shared = np.intersect1d(*sides)
     is_update = np.isin(ids, shared) & (ids >= 0)
     kinds[is_update] = np.where(kinds[is_update] == _DELETED, _BEFORE, _AFTER)

@@ -78,7 +78,7 @@ def read_equality_deletes(
             for column, values, parts in zip(columns, rows.columns, columns_parts, strict=True):
                 parts.append(comparable(leaf(values, column.path)))
     kinds = [_comparable_type(column.path[-1]) for column in columns]
-    return [pa.chunked_array(parts, kind) for parts, kind in zip(columns_parts, kinds, strict=True)]
+    return [pa.chunked_array(parts, dtype) for parts, dtype in zip(columns_parts, kinds, strict=True)]
 
 
 def check_columns(columns: Iterable[EqualityColumn]) -> None:

@@ -53,36 +53,36 @@ def _field(name: str, node: Any, number: object, named: Mapping[str, Any]) -> pa
 
 def _type(node: Mapping[str, Any], named: Mapping[str, Any]) -> pa.DataType:
     """Return the Arrow type of a part of the schema: numbers of times as such, decimals as their bytes."""
-    kind, logical = node["type"], str(node.get("logicalType", ""))
-    if kind == "record":
+    avro_type, logical = node["type"], str(node.get("logicalType", ""))
+    if avro_type == "record":
         return pa.struct([_field(item["name"], item["type"], item.get("field-id"), named) for item in node["fields"]])
-    if kind == "array" and logical == "map":
+    if avro_type == "array" and logical == "map":
         parts = _entry(node, named)
         key, value = parts["key"], parts["value"]
         return pa.map_(
             _field("key", key["type"], key.get("field-id"), named).with_nullable(False),  # noqa: FBT003 - pyarrow's
             _field("value", value["type"], value.get("field-id"), named),
         )
-    if kind == "array":
+    if avro_type == "array":
         return pa.list_(_field("element", node["items"], node.get("element-id"), named))
-    if kind == "map":
+    if avro_type == "map":
         key_id = node.get("key-id")
         key_field = pa.field(
             "key", pa.string(), nullable=False, metadata=None if key_id is None else {_ID: str(key_id)}
         )
         return pa.map_(key_field, _field("value", node["values"], node.get("value-id"), named))
-    if kind == "fixed":
+    if avro_type == "fixed":
         return pa.binary() if logical == "decimal" else pa.binary(int(node["size"]))
-    return _time(kind, logical) or _ATOMS[kind]
+    return _time(avro_type, logical) or _ATOMS[avro_type]
 
 
-def _time(kind: str, logical: str) -> pa.DataType | None:
-    if kind == "int" and logical == "date":
+def _time(avro_type: str, logical: str) -> pa.DataType | None:
+    if avro_type == "int" and logical == "date":
         return pa.date32()
-    if kind == "int" and logical == "time-millis":
+    if avro_type == "int" and logical == "time-millis":
         return pa.time32("ms")
     unit = _UNITS.get(logical.rpartition("-")[2])
-    if kind != "long" or unit is None:
+    if avro_type != "long" or unit is None:
         return None
     return pa.time64(unit) if logical.startswith("time-") else pa.timestamp(unit)
 
@@ -122,18 +122,18 @@ def batches(container: Container, size: int) -> Iterator[pa.RecordBatch]:
 
 def _convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:
     """Return how values become those that pyarrow accepts: pairs for maps."""
-    kind = node["type"]
-    if kind == "record":
+    avro_type = node["type"]
+    if avro_type == "record":
         return _record_convert(node, named)
-    if kind == "array" and node.get("logicalType") == "map":
+    if avro_type == "array" and node.get("logicalType") == "map":
         parts = _entry(node, named)
         key, value = (_convert(resolved(parts[name]["type"], named), named) for name in ("key", "value"))
         return lambda found: (
             None if found is None else [(_applied(key, item["key"]), _applied(value, item["value"])) for item in found]
         )
-    if kind in ("array", "map"):
-        item = _convert(resolved(node["items" if kind == "array" else "values"], named), named)
-        if kind == "map":
+    if avro_type in ("array", "map"):
+        item = _convert(resolved(node["items" if avro_type == "array" else "values"], named), named)
+        if avro_type == "map":
             return lambda found: (
                 None if found is None else [(name, _applied(item, element)) for name, element in found.items()]
             )

@@ -84,10 +84,10 @@ def _times(millis: Sequence[int]) -> pa.Array:
 
 
 def _tags(versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Array:
-    kind = frames.COMMITS.field("tags").type
+    dtype = frames.COMMITS.field("tags").type
     if not tags:
-        return pa.array([()] * len(versions), kind)
-    return pa.array([tags.get(version, ()) for version in versions], kind)
+        return pa.array([()] * len(versions), dtype)
+    return pa.array([tags.get(version, ()) for version in versions], dtype)
 
 
 def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Array]) -> pa.Array:
@@ -203,13 +203,13 @@ def _texts(
     for index, field in enumerate(spec.fields):
         path = schema.path(field.source_ids[0]) if len(field.source_ids) == 1 else ()
         source = path[-1].type if path and not is_nested(path[-1].type) and is_read(path[-1].type) else None
-        kind = None if source is None else result_type(field.transform, source)
-        if kind is None or field.transform.name == "void":
+        data_type = None if source is None else result_type(field.transform, source)
+        if data_type is None or field.transform.name == "void":
             continue
         values = [
             item[index][end] if item and is_known else None for item, is_known in zip(summaries, known, strict=True)
         ]
-        columns.append(texts(single_values(pa.array(values, pa.binary()), kind), field.transform.name))
+        columns.append(texts(single_values(pa.array(values, pa.binary()), data_type), field.transform.name))
         names.append(field.name)
     rows = zip(*columns, strict=True) if columns else [()] * len(summaries)
     return [list(zip(names, row, strict=True)) if is_known else None for row, is_known in zip(rows, known, strict=True)]

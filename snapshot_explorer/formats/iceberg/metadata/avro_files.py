@@ -87,13 +87,13 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
     decoded: list[DecodedRows] = []
     for text, group in groups.items():
         _check(group[0][1].shape, wanted, group[0][1].path, "")
-        kind = _filled(schemas[text], wanted)
+        record_type = _filled(schemas[text], wanted)
         decoded.extend(
             DecodedRows(
                 files=tuple(index for index, _ in batch),
                 counts=tuple(container.rows for _, container in batch),
                 headers=tuple(container.header for _, container in batch),
-                rows=_decoded([container for _, container in batch], kind),
+                rows=_decoded([container for _, container in batch], record_type),
                 schema=schemas[text],
             )
             for batch in pack(group, _size, target=_BATCH)
@@ -139,8 +139,8 @@ def by_ids(raw: Any, depth: int = 0) -> Any:
         return [by_ids(branch, depth + 1) for branch in raw]
     if not isinstance(raw, dict):
         return raw
-    kind = raw.get("type")
-    if kind == "record":
+    avro_type = raw.get("type")
+    if avro_type == "record":
         names = {field["name"] for field in raw["fields"]}
         fields = [
             {
@@ -152,8 +152,8 @@ def by_ids(raw: Any, depth: int = 0) -> Any:
         ]
         return {**raw, "fields": fields}
     inner = {name: by_ids(raw[name], depth + 1) for name in ("items", "values") if name in raw}
-    if isinstance(kind, dict | list):
-        inner["type"] = by_ids(kind, depth + 1)
+    if isinstance(avro_type, dict | list):
+        inner["type"] = by_ids(avro_type, depth + 1)
     return {**raw, **inner}
 
 
@@ -193,15 +193,15 @@ def _filled(schema: Any, wanted: pa.StructType) -> pa.StructType:
     """Return the wanted fields, where a struct without fields has all those of the file's record."""
     parts = []
     for part in wanted:
-        kind = part.type
-        if pa.types.is_struct(kind):
+        dtype = part.type
+        if pa.types.is_struct(dtype):
             inner = field_of(schema, part.name)
-            if kind.num_fields:
-                kind = _filled(inner, kind)
+            if dtype.num_fields:
+                dtype = _filled(inner, dtype)
             else:
                 fields = inner.get("fields", []) if isinstance(inner, dict) else []
-                kind = pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in fields])
-        parts.append(pa.field(part.name, kind))
+                dtype = pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in fields])
+        parts.append(pa.field(part.name, dtype))
     return pa.struct(parts)
 
 
@@ -229,12 +229,12 @@ def _check(shape: Shape, wanted: pa.DataType, path: str, name: str) -> None:
             raise broken(path, f"{field} is not of type {wanted}")
 
 
-def _holds(kind: str, wanted: pa.DataType) -> bool:
-    if kind in ("int", "long"):
+def _holds(avro_type: str, wanted: pa.DataType) -> bool:
+    if avro_type in ("int", "long"):
         return bool(pa.types.is_integer(wanted))
-    if kind in ("bytes", "string"):
+    if avro_type in ("bytes", "string"):
         return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
-    return kind == "null" or (kind == "boolean" and bool(pa.types.is_boolean(wanted)))
+    return avro_type == "null" or (avro_type == "boolean" and bool(pa.types.is_boolean(wanted)))
 
 
 def ordered(

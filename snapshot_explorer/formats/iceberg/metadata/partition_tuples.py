@@ -57,7 +57,7 @@ class PartitionTuples:
             return pa.array([{}] * len(known), pa.struct([]))
         # A tuple that was found before a field was has no value of it.
         rows = [key + (None,) * (len(fields) - len(key)) for key in known]
-        arrays = [pa.array([_value(row[index]) for row in rows], kind) for index, kind in enumerate(fields.values())]
+        arrays = [pa.array([_value(row[index]) for row in rows], dtype) for index, dtype in enumerate(fields.values())]
         return pa.StructArray.from_arrays(arrays, names=list(fields))
 
 

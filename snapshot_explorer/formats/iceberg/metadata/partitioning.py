@@ -155,10 +155,10 @@ def _column(field: PartitionField, schemas: Sequence[IcebergSchema], stored: pa.
     paths = (schema.path(field.source_ids[0]) for schema in schemas if len(field.source_ids) == 1)
     path = next((path for path in paths if path), ())
     source = path[-1].type if path and not is_nested(path[-1].type) and is_read(path[-1].type) else None
-    kind = None if source is None else result_type(field.transform, source)
-    if kind is not None:
-        values = stored_values(values, kind)
-    return PartitionColumn(field=field, source=source, type=kind, values=values)
+    data_type = None if source is None else result_type(field.transform, source)
+    if data_type is not None:
+        values = stored_values(values, data_type)
+    return PartitionColumn(field=field, source=source, type=data_type, values=values)
 
 
 def partition_texts(columns: Sequence[PartitionColumn], rows: int) -> list[dict[str, str | None]]:

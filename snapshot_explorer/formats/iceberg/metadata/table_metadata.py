@@ -425,13 +425,13 @@ def _default_main(current: int) -> SnapshotRef:
 
 
 def _ref(name: str, one: JsonObject) -> SnapshotRef:
-    kind = one.text("type").lower()
-    if kind not in ("branch", "tag"):
-        raise wrong(one.path, one.named("type"), "branch or tag", kind)
+    ref_type = one.text("type").lower()
+    if ref_type not in ("branch", "tag"):
+        raise wrong(one.path, one.named("type"), "branch or tag", ref_type)
     return SnapshotRef(
         name=name,
         snapshot_id=one.integer("snapshot-id"),
-        is_branch=kind == "branch",
+        is_branch=ref_type == "branch",
         min_snapshots_to_keep=one.optional_integer("min-snapshots-to-keep"),
         max_snapshot_age_ms=one.optional_integer("max-snapshot-age-ms"),
         max_ref_age_ms=one.optional_integer("max-ref-age-ms"),

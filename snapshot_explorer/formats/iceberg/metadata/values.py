@@ -242,9 +242,9 @@ def _field_value(value: Mapping[str, Any], field: IcebergField) -> Any:
 
 
 def _typed(*types: type) -> Callable[[Any, IcebergDataType], object]:
-    def checked(value: Any, kind: IcebergDataType) -> object:
+    def checked(value: Any, data_type: IcebergDataType) -> object:
         if type(value) not in types:
-            raise ValueError(f"{value!r} is not a {kind.root}")
+            raise ValueError(f"{value!r} is not a {data_type.root}")
         return cast("object", value)
 
     return checked

@@ -33,10 +33,10 @@ class NotCastableError(ValueError):
     """A value whose cast to the new type is not supported. The message names the value, not the file."""
 
 
-def each(values: pa.Array, kind: pa.DataType, function: Callable[[object], object]) -> pa.Array:
+def each(values: pa.Array, dtype: pa.DataType, function: Callable[[object], object]) -> pa.Array:
     """Return the result of a function for each value, called once per distinct value. Null stays null."""
     encoded = values.dictionary_encode()
-    mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], kind)
+    mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], dtype)
     return mapped.take(encoded.indices)
 
 
@@ -47,11 +47,11 @@ def numbers(values: pa.Array) -> np.ndarray:
     return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False))
 
 
-def with_nulls(numbers: np.ndarray, values: pa.Array, kind: pa.DataType) -> pa.Array:
+def with_nulls(numbers: np.ndarray, values: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Return numbers as Arrow values of a type of the same width, null where `values` is."""
     mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     plain = pa.array(numbers, mask=mask)
-    return plain if plain.type == kind else plain.view(kind)
+    return plain if plain.type == dtype else plain.view(dtype)
 
 
 _PER_UNIT = {"ms": 1, "us": 1_000, "ns": 1_000_000}
@@ -173,12 +173,12 @@ def _from_millis(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target
 
 def _encode(millis: np.ndarray, nanos: np.ndarray, values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return timestamps in the unit of the target's Arrow type. Raise for values that do not fit."""
-    kind = arrow_type(target)
-    unit = _PER_UNIT[kind.unit]
+    dtype = arrow_type(target)
+    unit = _PER_UNIT[dtype.unit]
     limit = np.iinfo(np.int64).max // unit - 1
     if unit > 1 and bool(np.any((millis > limit) | (millis < -limit))):
-        raise NotCastableError(f"a timestamp does not fit {type_text(target)}, which has 64 bits of {kind.unit}")
-    return with_nulls(millis * unit + nanos // (1_000_000 // unit), values, kind)
+        raise NotCastableError(f"a timestamp does not fit {type_text(target)}, which has 64 bits of {dtype.unit}")
+    return with_nulls(millis * unit + nanos // (1_000_000 // unit), values, dtype)
 
 
 _INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -264,8 +264,8 @@ def _integer_to_integer(values: pa.Array, source: PaimonDataType, target: Paimon
 
 def _integer_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     del source
-    kind = np.float32 if target.root == "FLOAT" else np.float64
-    return with_nulls(numbers(values).astype(kind), values, arrow_type(target))
+    dtype = np.float32 if target.root == "FLOAT" else np.float64
+    return with_nulls(numbers(values).astype(dtype), values, arrow_type(target))
 
 
 def _integer_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
@@ -286,11 +286,11 @@ def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDa
     """Return floats truncated towards zero and clipped to INT or BIGINT. Narrower types then overflow."""
     del source
     given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    kind = np.int64 if target.root == "BIGINT" else np.int32
-    minimum, most = np.iinfo(kind).min, np.iinfo(kind).max
-    inside = np.where((given > float(minimum)) & (given < float(most)), given, 0.0).astype(kind)
+    dtype = np.int64 if target.root == "BIGINT" else np.int32
+    minimum, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inside = np.where((given > float(minimum)) & (given < float(most)), given, 0.0).astype(dtype)
     held = np.where(given >= float(most), most, np.where(given <= float(minimum), minimum, inside))
-    return with_nulls(_integer(held.astype(kind), target), values, arrow_type(target))
+    return with_nulls(_integer(held.astype(dtype), target), values, arrow_type(target))
 
 
 def _float_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
@@ -386,10 +386,10 @@ def _text_to(function: Callable[[str, PaimonDataType], object]) -> Rule:
 
 
 def _parsed_type(target: PaimonDataType) -> pa.DataType:
-    kind = arrow_type(target)
-    if pa.types.is_temporal(kind):
-        return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits
-    return kind
+    dtype = arrow_type(target)
+    if pa.types.is_temporal(dtype):
+        return pa.int32() if dtype.bit_width == 32 else pa.int64()  # noqa: PLR2004 - bits
+    return dtype
 
 
 _RULES: dict[tuple[str, str], Rule] = {

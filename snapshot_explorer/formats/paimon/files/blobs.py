@@ -226,7 +226,7 @@ def column(
     *,
     first_row_id: int,
     rows: int,
-    kind: pa.DataType,
+    dtype: pa.DataType,
     described: bool = False,
 ) -> pa.Array:
     """Return the values of a blob column for a range of rows, or their descriptors.
@@ -241,7 +241,7 @@ def column(
     Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.
     """
     if not files:
-        return pa.nulls(rows, kind)
+        return pa.nulls(rows, dtype)
     values: list[bytes | None] = [None] * rows
     missing = np.ones(rows, bool)
     for file in files:
@@ -259,7 +259,7 @@ def column(
             f"No blob file contains the value of row {first_row_id + int(np.argmax(missing))}; the newest of these "
             f"rows is {files[0].path}. The table has lost a file; choose another version."
         )
-    return pa.array(values, kind)
+    return pa.array(values, dtype)
 
 
 def batches(values: pa.Array, name: str, size: int) -> Iterator[pa.RecordBatch]:

@@ -128,7 +128,7 @@ class PaimonColumns:
             schema.names == self.names
             and len(set(self.names)) == len(self.names)
             and schema.types == self.schema.types
-            and not any(pa.types.is_nested(kind) for kind in schema.types)
+            and not any(pa.types.is_nested(dtype) for dtype in schema.types)
         )
         self._batch = schema, result
         return result

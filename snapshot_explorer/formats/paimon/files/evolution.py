@@ -143,8 +143,8 @@ def _evolved_row(values: pa.StructArray, source: PaimonDataType, target: PaimonD
     children = []
     for field in target.fields:
         if field.id in by_id:
-            index, kind = by_id[field.id]
-            children.append(_evolved(parts[index], kind, field.type))
+            index, dtype = by_id[field.id]
+            children.append(_evolved(parts[index], dtype, field.type))
         else:
             children.append(pa.nulls(len(values), arrow_type(field.type)))
     return with_fields(values, arrow_type(target), children)

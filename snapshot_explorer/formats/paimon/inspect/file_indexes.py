@@ -73,13 +73,13 @@ def _indexes(head: bytes, size: int) -> Iterator[FileIndex]:
         (kinds,) = _INT.unpack_from(head, at)
         at += _INT.size
         for _ in range(kinds):
-            kind, at = _text(head, at)
+            index_type, at = _text(head, at)
             begin, length = _PLACE.unpack_from(head, at)
             at += _PLACE.size
             is_inside = len(head) <= begin and 0 <= length <= size - begin
             if not is_inside and (begin, length) != (_EMPTY, 0):
                 raise ValueError(f"an index of {column!r} would be at {begin}, with {length} bytes")
-            yield FileIndex(column=column, kind=kind, begin=begin, length=length)
+            yield FileIndex(column=column, kind=index_type, begin=begin, length=length)
 
 
 def _text(head: bytes, at: int) -> tuple[str, int]:

@@ -133,13 +133,13 @@ def _check_fields(shape: Shape, wanted: pa.DataType, path: str, name: str = "") 
             raise _broken(path, f"its field {name or 'at the top'} is not of type {expected}")
 
 
-def _holds(kind: str, wanted: pa.DataType) -> bool:
+def _holds(avro_type: str, wanted: pa.DataType) -> bool:
     """Return whether values of an Avro primitive type can be read as an Arrow type."""
-    if kind in ("int", "long"):
+    if avro_type in ("int", "long"):
         return bool(pa.types.is_integer(wanted) or pa.types.is_timestamp(wanted))
-    if kind in ("bytes", "string"):
+    if avro_type in ("bytes", "string"):
         return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
-    return kind == "null"
+    return avro_type == "null"
 
 
 def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, name: str) -> None:

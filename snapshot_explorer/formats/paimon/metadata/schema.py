@@ -247,9 +247,9 @@ class Schemas:
                 f"schema {existing} exists: the listing is incomplete. Try again."
             )
         schema = self.by_id([number])[number]
-        kind = schema.options.get("type", "table")
-        if kind not in _TYPES:
-            raise refusal(features.TABLE_TYPES, root=self._storage.root, type=kind)
+        table_type = schema.options.get("type", "table")
+        if table_type not in _TYPES:
+            raise refusal(features.TABLE_TYPES, root=self._storage.root, type=table_type)
         if self._is_pinned:
             self._newest = schema
         return self._without_hidden(schema)

@@ -138,7 +138,7 @@ def _table(
 ) -> pa.Table:
     """Return a table with these columns, each assembled from parts: row numbers and their values."""
     arrays = []
-    for parts, kind in zip(columns, types, strict=True):
+    for parts, dtype in zip(columns, types, strict=True):
         if len(parts) == 1 and len(parts[0][0]) == rows:
             arrays.append(parts[0][1])
             continue
@@ -147,7 +147,7 @@ def _table(
         for at, values in parts:
             indices[at] = np.arange(begin, begin + len(values))
             begin += len(values)
-        joined = pa.concat_arrays([values for _, values in parts]) if parts else pa.nulls(0, kind)
+        joined = pa.concat_arrays([values for _, values in parts]) if parts else pa.nulls(0, dtype)
         arrays.append(joined.take(pa.array(indices, mask=indices < 0)))
     if not arrays:
         return pa.table({"rows": pa.nulls(rows)}).select([])

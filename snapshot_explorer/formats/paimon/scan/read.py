@@ -119,14 +119,14 @@ class _Target:
         self._found: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
 
     def sources(self, file: PaimonDataFile) -> "_Sources":
-        kind = file.schema_id, file.write_columns
-        result = self._found.get(kind)
+        key = file.schema_id, file.write_columns
+        result = self._found.get(key)
         if result is None:
             how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
             physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
             is_exact = evolution.is_exact(how)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
-            result = self._found[kind] = _Sources(
+            result = self._found[key] = _Sources(
                 how=how,
                 unchanged=evolution.unchanged(how),
                 columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
@@ -208,7 +208,7 @@ def _grouped(
             [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
             first_row_id=group.first_row_id,
             rows=group.rows,
-            kind=arrow_type(field.type),
+            dtype=arrow_type(field.type),
             described=field.type.root != BLOB,
         )
         streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
