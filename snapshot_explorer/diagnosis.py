@@ -113,10 +113,10 @@ def anomaly_symptom(anomalies: pa.Table, versions: Sequence[int], can_diff_rows:
         )
     newest = next((row for row in rows if row["kind"] not in MAINTENANCE_KINDS), rows[0])
     jumping = len({row["version"] for row in rows})
-    place = versions.index(newest["version"]) if newest["version"] in versions else 0
+    index = versions.index(newest["version"]) if newest["version"] in versions else 0
     command = "%snapshot anomalies"
-    if place:
-        pair = versions[place - 1], newest["version"]
+    if index:
+        pair = versions[index - 1], newest["version"]
         command = f"%snapshot diff {pair[0]}..{pair[1]} {'--rows' if can_diff_rows(*pair) else '--files'}"
     sentence = f"Numbers jump at {counted(jumping, 'version')}, last at version {newest['version']}: {newest['rule']}."
     return Symptom(is_problem=True, sentence=sentence, command=command)

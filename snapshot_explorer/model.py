@@ -384,7 +384,7 @@ def _is_single(runs: Runs) -> bool:
 
 def runs_of(numbers: Sequence[int]) -> Runs:
     """Return the runs of consecutive numbers, which ascend."""
-    cuts = [place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1] + 1]
+    cuts = [index for index in range(1, len(numbers)) if numbers[index] != numbers[index - 1] + 1]
     return tuple((numbers[start], numbers[end - 1]) for start, end in pairwise([0, *cuts, len(numbers)]) if start < end)
 
 
@@ -484,8 +484,8 @@ class Listing:
         """Return the version right before one, listed or not; None where it is unknown."""
         if self.is_contiguous:
             return version - 1
-        place = bisect_left(self.versions, version)
-        return self.versions[place - 1] if place else None
+        index = bisect_left(self.versions, version)
+        return self.versions[index - 1] if index else None
 
     @property
     def before_earliest(self) -> int | None:
@@ -498,9 +498,9 @@ class Listing:
     def runs(self, versions: Sequence[int], begin: Collection[int] = ()) -> list[Sequence[int]]:
         """Return runs of consecutive versions, ascending; a version in `begin` starts a new run."""
         cuts = [
-            place
-            for place in range(1, len(versions))
-            if versions[place] in begin or self.predecessor(versions[place]) != versions[place - 1]
+            index
+            for index in range(1, len(versions))
+            if versions[index] in begin or self.predecessor(versions[index]) != versions[index - 1]
         ]
         return [versions[start:end] for start, end in pairwise([0, *cuts, len(versions)]) if start < end]
 

@@ -43,23 +43,23 @@ def is_variant(dtype: pa.DataType) -> bool:
 
 def has_variant(dtype: pa.DataType) -> bool:
     """Return whether a type is or contains a variant."""
-    return is_variant(dtype) or any(has_variant(dtype.field(place).type) for place in range(dtype.num_fields))
+    return is_variant(dtype) or any(has_variant(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
 def with_texts(rows: pa.Table) -> pa.Table:
     """Return rows with their variants, also those inside of other values, as JSON text."""
-    for place, field in enumerate(rows.schema):
+    for index, field in enumerate(rows.schema):
         if not has_variant(field.type):
             continue
         dtype = _text_type(field.type)
         try:
-            chunks = [_texts(chunk) for chunk in rows.column(place).chunks]
+            chunks = [_texts(chunk) for chunk in rows.column(index).chunks]
         except ValueError as error:
             raise CorruptTableError(
                 f"The column {field.name!r} cannot be converted to JSON text: {error}. Load it with to_arrow(), which "
                 "gives the bytes of its variants."
             ) from error
-        rows = rows.set_column(place, field.with_type(dtype), pa.chunked_array(chunks, dtype))
+        rows = rows.set_column(index, field.with_type(dtype), pa.chunked_array(chunks, dtype))
     return rows
 
 
@@ -89,7 +89,7 @@ def _texts(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.MapArray):
         return with_entries(values, dtype, values.keys, _texts(values.items))
     if isinstance(values, pa.StructArray):
-        return with_fields(values, dtype, [_texts(values.field(place)) for place in range(dtype.num_fields)])
+        return with_fields(values, dtype, [_texts(values.field(index)) for index in range(dtype.num_fields)])
     return with_items(values, dtype, _texts(values.values)) if isinstance(values, pa.ListArray) else values
 
 
@@ -130,19 +130,19 @@ def _names(metadata: bytes) -> tuple[str, ...]:
     return tuple(orjson.dumps(name.decode()).decode() for name in names_of(metadata))
 
 
-def _text(data: bytes, place: int, names: Sequence[str], depth: int) -> str:
+def _text(data: bytes, offset: int, names: Sequence[str], depth: int) -> str:
     if depth > _DEEPEST:
         raise ValueError(f"a variant is nested deeper than {_DEEPEST} levels")
-    basic_type, header = data[place] & 3, data[place] >> 2
+    basic_type, header = data[offset] & 3, data[offset] >> 2
     if basic_type == 0:
-        return _primitive(header, data, place + 1)
+        return _primitive(header, data, offset + 1)
     if basic_type == 1:
-        return _quoted(_part(data, place + 1, header).decode())
+        return _quoted(_part(data, offset + 1, header).decode())
     is_object = basic_type == 2  # noqa: PLR2004 - an object, otherwise an array
     width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1 if is_object else 0
     count_width = 4 if header >> (4 if is_object else 2) & 1 else 1
-    count = _unsigned(data, place + 1, count_width)
-    ids = place + 1 + count_width
+    count = _unsigned(data, offset + 1, count_width)
+    ids = offset + 1 + count_width
     offsets = ids + count * id_width
     first = offsets + (count + 1) * width
     if first > len(data):
@@ -155,32 +155,32 @@ def _text(data: bytes, place: int, names: Sequence[str], depth: int) -> str:
     return "{" + ",".join(parts) + "}" if is_object else "[" + ",".join(parts) + "]"
 
 
-def _part(data: bytes, place: int, length: int) -> bytes:
-    if place + length > len(data):
+def _part(data: bytes, offset: int, length: int) -> bytes:
+    if offset + length > len(data):
         raise ValueError("a variant ends early")
-    return data[place : place + length]
+    return data[offset : offset + length]
 
 
-def _unsigned(data: bytes, place: int, width: int) -> int:
-    return int.from_bytes(_part(data, place, width), "little")
+def _unsigned(data: bytes, offset: int, width: int) -> int:
+    return int.from_bytes(_part(data, offset, width), "little")
 
 
-def _signed(data: bytes, place: int, width: int) -> int:
-    return int.from_bytes(_part(data, place, width), "little", signed=True)
+def _signed(data: bytes, offset: int, width: int) -> int:
+    return int.from_bytes(_part(data, offset, width), "little", signed=True)
 
 
 def _quoted(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def _primitive(number: int, data: bytes, place: int) -> str:
+def _primitive(number: int, data: bytes, offset: int) -> str:
     if number in _INTEGERS:
-        return str(_signed(data, place, _INTEGERS[number]))
+        return str(_signed(data, offset, _INTEGERS[number]))
     if number in _DECIMALS:
-        return _decimal(_signed(data, place + 1, _DECIMALS[number]), data[place])
+        return _decimal(_signed(data, offset + 1, _DECIMALS[number]), data[offset])
     if number not in _OTHERS:
         raise ValueError(f"a variant has the primitive type {number}, which the specification does not have")
-    return _OTHERS[number](data, place)
+    return _OTHERS[number](data, offset)
 
 
 def _decimal(unscaled: int, scale: int) -> str:
@@ -198,17 +198,17 @@ def _float(value: float, text: str) -> str:
     return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
 
 
-def _single(data: bytes, place: int) -> str:
+def _single(data: bytes, offset: int) -> str:
     """Return a 32-bit float, with the fewest digits that identify it."""
-    (value,) = struct.unpack("<f", _part(data, place, 4))
+    (value,) = struct.unpack("<f", _part(data, offset, 4))
     for digits in range(1, 10):
-        if not math.isfinite(value) or struct.pack("<f", float(f"{value:.{digits}g}")) == _part(data, place, 4):
+        if not math.isfinite(value) or struct.pack("<f", float(f"{value:.{digits}g}")) == _part(data, offset, 4):
             return _float(value, repr(float(f"{value:.{digits}g}")))
     return repr(value)
 
 
-def _double(data: bytes, place: int) -> str:
-    (value,) = struct.unpack("<d", _part(data, place, 8))
+def _double(data: bytes, offset: int) -> str:
+    (value,) = struct.unpack("<d", _part(data, offset, 8))
     return _float(value, repr(value))
 
 
@@ -216,8 +216,8 @@ def _day(days: int) -> str:
     return (_EPOCH + timedelta(days=days)).isoformat()
 
 
-def _date(data: bytes, place: int) -> str:
-    return _quoted(_day(_signed(data, place, 4)))
+def _date(data: bytes, offset: int) -> str:
+    return _quoted(_day(_signed(data, offset, 4)))
 
 
 def _clock(micros: int, nanos: int = 0) -> str:
@@ -226,18 +226,18 @@ def _clock(micros: int, nanos: int = 0) -> str:
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
 
 
-def _time(data: bytes, place: int) -> str:
-    return _quoted(_clock(_signed(data, place, 8)))
+def _time(data: bytes, offset: int) -> str:
+    return _quoted(_clock(_signed(data, offset, 8)))
 
 
-def _timestamp(data: bytes, place: int, *, per_micro: int, zone: str) -> str:
-    micros, nanos = divmod(_signed(data, place, 8), per_micro)
+def _timestamp(data: bytes, offset: int, *, per_micro: int, zone: str) -> str:
+    micros, nanos = divmod(_signed(data, offset, 8), per_micro)
     days, rest = divmod(micros, _MICROS_OF_A_DAY)
     return _quoted(f"{_day(days)}T{_clock(rest, nanos)}{zone}")
 
 
-def _sized(data: bytes, place: int) -> bytes:
-    return _part(data, place + 4, _unsigned(data, place, 4))
+def _sized(data: bytes, offset: int) -> bytes:
+    return _part(data, offset + 4, _unsigned(data, offset, 4))
 
 
 _OTHERS: Mapping[int, Callable[[bytes, int], str]] = {

@@ -198,12 +198,12 @@ def _matches(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> Seque
     if not all(part.columns for part in condition.parts):
         return result  # a part without columns may differ from row to row: random() < 0.5
     needed = pa.schema([scan.needed.field(name) for name in sorted(condition.columns)])
-    values = {place: _partition_values(reader, split, needed) for place, split in enumerate(splits)}
-    decided = {place: row for place, row in values.items() if row is not None}
+    values = {index: _partition_values(reader, split, needed) for index, split in enumerate(splits)}
+    decided = {index: row for index, row in values.items() if row is not None}
     if decided:
         masks = condition.mask(pa.concat_tables(decided.values())).to_pylist()
-        for place, matches in zip(decided, masks, strict=True):
-            result[place] = matches
+        for index, matches in zip(decided, masks, strict=True):
+            result[index] = matches
     return result
 
 
@@ -247,10 +247,10 @@ def for_each_batch(
 
     def read(item: tuple[int, int, Split]) -> None:
         number, file, split = item
-        for place, batch in enumerate(reader.read(split, columns)):
+        for index, batch in enumerate(reader.read(split, columns)):
             if stop.is_set():
                 return
-            consume((number, file * _MAX_BATCHES + place), batch)
+            consume((number, file * _MAX_BATCHES + index), batch)
 
     items = [
         (number, file, part)

@@ -77,7 +77,7 @@ def listing(features: Sequence[Feature], places: Mapping[Feature, Sequence[str]]
     lines = ["| feature | since | needed by | refused in |", "|---|---|---|---|"]
     for feature in features:
         name = feature.name + (f" (`{feature.keyword}`)" if feature.keyword else "")
-        checked = ", ".join(f"`{place}`" for place in places.get(feature, ()))
+        checked = ", ".join(f"`{index}`" for index in places.get(feature, ()))
         lines.append(_row([name, f"{feature.status}, {feature.since}", feature.condition, checked]))
     return "\n".join(lines)
 

@@ -229,8 +229,8 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
     offsets = partitions.offsets.to_numpy()
     lengths = np.diff(offsets)
     places = [
-        partitions.items.take(pa.array(np.where(lengths > place, offsets[:-1] + place, 0), mask=lengths <= place))
-        for place in range(int(lengths.max(initial=0)))
+        partitions.items.take(pa.array(np.where(lengths > index, offsets[:-1] + index, 0), mask=lengths <= index))
+        for index in range(int(lengths.max(initial=0)))
     ]
     return group_ids([pa.array(lengths), *places])
 

@@ -75,7 +75,7 @@ def partition_figure(lifetimes: pa.Table, versions: Sequence[int], *, title: str
     figure = go.Figure(
         go.Heatmap(
             x=[str(version) for version in starts.tolist()],
-            y=[plain(str(labels[place]), _LONGEST_LABEL) for place in chosen.tolist()],
+            y=[plain(str(labels[index]), _LONGEST_LABEL) for index in chosen.tolist()],
             # The root, so that one rewrite does not make all others white; nothing is drawn where nothing changed.
             z=np.where(shown > 0, np.sqrt(shown), np.nan),
             customdata=shown,

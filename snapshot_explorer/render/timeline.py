@@ -239,10 +239,10 @@ def _cut_marks(history: History) -> Iterator[dict[str, object]]:
     for values, sign in ((history.added, 1), (history.removed, -1)):
         most = _cut(values)
         highest = np.argsort(-values, kind="stable")[:_NAMED_CUTS]
-        for place in highest[values[highest] > most].tolist():
-            text = f"{values[place]:,}" if values[place] < _THOUSAND else _short(float(values[place]))
+        for index in highest[values[highest] > most].tolist():
+            text = f"{values[index]:,}" if values[index] < _THOUSAND else _short(float(values[index]))
             yield {
-                "x": int(history.x[place]),
+                "x": int(history.x[index]),
                 "y": sign * most,
                 "text": text,
                 "showarrow": False,
@@ -271,7 +271,7 @@ def _date_axis(history: History) -> dict[str, object]:
     days = [text[: len("2026-11-22")] for text in texts]
     labels = days if len({*days}) > 1 else [text[len("2026-11-22 ") :] for text in texts]
     # The same day twice would only be noise.
-    shown = [label if place == 0 or label != labels[place - 1] else "" for place, label in enumerate(labels)]
+    shown = [label if index == 0 or label != labels[index - 1] else "" for index, label in enumerate(labels)]
     ticks = {"tickmode": "array", "tickvals": history.x[chosen], "ticktext": shown}
     return version_axis(history.counted) | {"matches": "x", "anchor": "y2", **ticks}
 

@@ -116,7 +116,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
     """Return tracks as plain data for the page; versions are text, since browsers cannot hold each 64-bit number."""
     return {
         "count": len(tracks.versions),
-        "ticks": [[place, str(tracks.versions[place])] for place in tracks.ticks()],
+        "ticks": [[index, str(tracks.versions[index])] for index in tracks.ticks()],
         "note": tracks.note,
         "groups": {group: [GROUPS[group].colour, GROUPS[group].symbol] for group in tracks.groups},
         "tracks": [
@@ -150,7 +150,7 @@ def tracks_figure(tracks: Tracks) -> go.Figure:
             xaxis=axis(
                 "version",
                 tickvals=ticks,
-                ticktext=[str(tracks.versions[place]) for place in ticks],
+                ticktext=[str(tracks.versions[index]) for index in ticks],
                 showgrid=False,
                 zeroline=False,
                 range=[-0.5, max(1, len(tracks.versions)) - 0.5],
@@ -171,7 +171,7 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
     """Return the lines of a group as one path."""
     import plotly.graph_objects as go
 
-    spans = [(place, span) for place, track in enumerate(tracks) for span in track.spans if span.group == group]
+    spans = [(index, span) for index, track in enumerate(tracks) for span in track.spans if span.group == group]
     if not spans:
         return []
     # A line of a single version is drawn too.
@@ -179,7 +179,7 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
     return [
         go.Scatter(
             x=x,
-            y=[end for place, _ in spans for end in (place, place, None)],
+            y=[end for index, _ in spans for end in (index, index, None)],
             text=[text for _, span in spans for text in (plain(span.hover),) * 2 + ("",)],
             mode="lines",
             line={"color": GROUPS[group].colour, "width": 9},
@@ -202,14 +202,14 @@ def _text_position(mark: Mark, count: int) -> str:
 def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
     import plotly.graph_objects as go
 
-    marks = [(place, mark) for place, track in enumerate(tracks) for mark in track.marks if mark.group == group]
+    marks = [(index, mark) for index, track in enumerate(tracks) for mark in track.marks if mark.group == group]
     if not marks:
         return []
     style, is_ring = GROUPS[group], group == "first"
     return [
         go.Scatter(
             x=[mark.place for _, mark in marks],
-            y=[place for place, _ in marks],
+            y=[index for index, _ in marks],
             mode="markers+text",
             text=[plain(mark.text, _LONGEST_LABEL) for _, mark in marks],
             textposition=[_text_position(mark, count) for _, mark in marks],

@@ -45,7 +45,7 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
         )
     rows = local.to_arrow(version, version.plan(scan.condition).splits, scan)
     # Names that the aggregation cannot take for others.
-    columns = [f"c{place}" for place in range(len(chosen))]
+    columns = [f"c{index}" for index in range(len(chosen))]
     grouped = rows.rename_columns(columns).group_by(columns, use_threads=False).aggregate([([], "count_all")])
     several = grouped.filter(pc.greater(grouped["count_all"], 1))
     several = several.sort_by([("count_all", "descending")]).select(["count_all", *columns])

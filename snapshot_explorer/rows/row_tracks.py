@@ -40,12 +40,12 @@ def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, 
     by_row: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     names = [field.name for field in lines.schema.field("before").type]
     places = np.searchsorted(known, lines["version"].to_numpy())
-    for place, row in enumerate(_records(lines.slice(0, _MOST_LINES), names)):
+    for index, row in enumerate(_records(lines.slice(0, _MOST_LINES), names)):
         identity = tuple(row["values"][name] for name in key or names)
-        by_row.setdefault(identity, []).append({**row, "place": int(places[place])})
+        by_row.setdefault(identity, []).append({**row, "place": int(places[index])})
     rows = lines.schema.field("before").type
     plain = {
-        rows.field(place).name for place in range(rows.num_fields) if not pa.types.is_temporal(rows.field(place).type)
+        rows.field(index).name for index in range(rows.num_fields) if not pa.types.is_temporal(rows.field(index).type)
     }
     tracks = [_track(changes, key, names, plain, len(known) - 1) for changes in [*by_row.values()][:MOST_TRACKS]]
     return Tracks(title=title, versions=tuple(versions), tracks=tuple(tracks), total=len(by_row), noun="rows")
@@ -69,18 +69,18 @@ def _track(
     shown = next((name for name in updated if name in plain and name not in key), "")
     spans, marks, begins, free = [], [], None, 0.0
     for change in changes:
-        group, place = _GROUPS[change["change"][0]], change["place"]
+        group, index = _GROUPS[change["change"][0]], change["place"]
         by = f" by {short_user(change['user'])}" if change["user"] else ""
         text = by.strip() if group == "deleted" else _text(change, group, shown)
-        text = text if place >= free else ""
-        free = place + _ROOM * (last + 1) if text else free
+        text = text if index >= free else ""
+        free = index + _ROOM * (last + 1) if text else free
         hover = f"version {change['version']}: {change['change']} {change['operation'] or change['kind'] or ''}{by}"
-        marks.append(Mark(place=place, group=group, text=text, hover=" ".join(hover.split())))
+        marks.append(Mark(place=index, group=group, text=text, hover=" ".join(hover.split())))
         if group == "deleted" and begins is not None:
-            spans.append(Span(first=begins, last=place, group="present"))
+            spans.append(Span(first=begins, last=index, group="present"))
             begins = None
         elif begins is None and group != "deleted":
-            begins = place
+            begins = index
     if begins is not None:
         spans.append(Span(first=begins, last=last, group="present"))
     values = changes[0]["values"]

@@ -165,9 +165,9 @@ def _covering(first: Ints, last: Ints) -> list[int]:
     """Return the fewest positions at which every file is live: greedily the last one of the file that ends first."""
     result: list[int] = []
     seen = -1
-    for place in np.argsort(last, kind="stable").tolist():
-        if first[place] > seen:
-            seen = int(last[place]) - 1
+    for index in np.argsort(last, kind="stable").tolist():
+        if first[index] > seen:
+            seen = int(last[index]) - 1
             result.append(seen)
     return result
 
@@ -179,11 +179,11 @@ def _planned(
     reads = []
     order: list[int] = []
     is_open = np.ones(len(files.paths), np.bool_)
-    for place in places:
-        version = source.format.version(versions[place])
+    for index in places:
+        version = source.format.version(versions[index])
         plan = version.plan(where)
         parts = [part for split in plan.splits for part in version.split_by_file(split)]
-        live = np.flatnonzero((files.first <= place) & (place < files.last)).tolist()
+        live = np.flatnonzero((files.first <= index) & (index < files.last)).tolist()
         numbers = {files.paths[item]: item for item in live}
         skipped = sum(plan.skipped()["files"].to_pylist())
         named = {path for part in parts for path in part.files}

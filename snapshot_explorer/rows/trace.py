@@ -93,8 +93,8 @@ def trace_history(source: Source, where: str) -> TracedHistory:
     state: TracedVersion | None = None
     by_number: dict[int, TracedVersion] = {}
     with step("Reading versions", total=len(places)) as reading:
-        for place, number in enumerate(known):
-            if state is None or place in places:
+        for index, number in enumerate(known):
+            if state is None or index in places:
                 state = reader.traced(source.format.version(number), number)
                 reading.advance()
             by_number[number] = TracedVersion(
@@ -277,7 +277,7 @@ def _counted(version: TableVersion, columns: Aligned, where: Condition, splits: 
         counts[order[0]].append(passing_count(pa.Table.from_batches([rows]), where) if batch.num_rows else 0)
 
     local.for_each_batch(version, splits, columns.names_in(names, of_a=True), consume)
-    return [sum(counts[place]) for place in range(len(splits))]
+    return [sum(counts[index]) for index in range(len(splits))]
 
 
 def _bounds_naming(source: Source, where: Condition, reference: TableVersion) -> dict[str, bool | None]:

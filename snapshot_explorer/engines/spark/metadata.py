@@ -128,7 +128,7 @@ def lifetimes(
     used = session(spark)
     prefetch = _prefetch(used, table_format)
     runs = list(_first_states(table_format, prefetch))
-    values = [_run_values(place, *pair) for place, pair in enumerate(zip_longest(runs, runs[1:]))]
+    values = [_run_values(index, *pair) for index, pair in enumerate(zip_longest(runs, runs[1:]))]
     states = [(task, more) for run, more in zip(runs, values, strict=True) for task in run.state.tasks]
     values_of = {version: more for run, more in zip(runs, values, strict=True) for version in run.rest}
     changed = table_format.change_tasks(sorted(values_of), prefetch, lifetimes=True) if values_of else ()
@@ -158,12 +158,12 @@ def _first_states(table_format: TableFormat, prefetch: Prefetch) -> Iterator[_Ru
     listing = table_format.listing(0)
     _warn(gaps_note(listing.gaps(states_of(listing)), CHANGED_BY_NEXT))
     for run in listing.runs(states_of(listing), listing.commitless):
-        for place, version in enumerate(run):
+        for index, version in enumerate(run):
             try:
                 state = table_format.lifetime_tasks(version, prefetch)
             except SnapshotNotFoundError:
                 continue
-            yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[place + 1 :])
+            yield _Run(first=version, at=time_of(table_format, version), state=state, rest=run[index + 1 :])
             break
 
 
@@ -172,9 +172,9 @@ def _warn(notes: Sequence[str]) -> None:
         log.warning("%s", note)
 
 
-def _run_values(place: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
+def _run_values(index: int, run: _Run, following: _Run | None) -> Mapping[str, object]:
     until, until_at = (None, None) if following is None else (following.first, following.at)
-    return {"run": place, "at": run.at, "until": until, "until_at": until_at}
+    return {"run": index, "at": run.at, "until": until, "until_at": until_at}
 
 
 def _prefetch(spark: SparkSession, table_format: TableFormat) -> Prefetch:

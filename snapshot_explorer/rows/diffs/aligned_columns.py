@@ -233,26 +233,26 @@ def _decimal(whole: int, scale: int, *, cut: bool = False) -> pa.DataType | None
     return pa.decimal128(min(whole + scale, _MOST_DIGITS), scale) if fits or cut else None
 
 
-def _part(ids: FieldIds, place: int) -> FieldIds:
-    return ids.parts[place] if place < len(ids.parts) else _NO_IDS
+def _part(ids: FieldIds, index: int) -> FieldIds:
+    return ids.parts[index] if index < len(ids.parts) else _NO_IDS
 
 
 def _fields_of(dtype: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
     """Return for each field of the target its place in a struct; None where the struct lacks it."""
-    numbers = [_part(ids, place).id for place in range(dtype.num_fields)]
-    wanted = [_part(target_ids, place).id for place in range(target.num_fields)]
+    numbers = [_part(ids, index).id for index in range(dtype.num_fields)]
+    wanted = [_part(target_ids, index).id for index in range(target.num_fields)]
     if None in numbers or None in wanted:
-        places = {field.name: place for place, field in enumerate(dtype)}
+        places = {field.name: index for index, field in enumerate(dtype)}
         return [places.get(field.name) for field in target]
-    known = {number: place for place, number in enumerate(numbers)}
+    known = {number: index for index, number in enumerate(numbers)}
     return [known.get(number) for number in wanted]
 
 
 def _wider_nested(
     one: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
 ) -> pa.DataType | None:
-    def wider_part(left: pa.DataType, right: pa.DataType, place: int) -> pa.DataType | None:
-        return wider(left, right, _part(ids, place), _part(other_ids, place), across_tables=across_tables)
+    def wider_part(left: pa.DataType, right: pa.DataType, index: int) -> pa.DataType | None:
+        return wider(left, right, _part(ids, index), _part(other_ids, index), across_tables=across_tables)
 
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return _wider_struct(one, other, ids, other_ids, across_tables=across_tables)
@@ -272,13 +272,13 @@ def _wider_struct(
 ) -> pa.StructType | None:
     fields = []
     places = _fields_of(one, ids, other, other_ids)
-    if all(place is None for place in places) or (across_tables and set(places) != set(range(one.num_fields))):
+    if all(index is None for index in places) or (across_tables and set(places) != set(range(one.num_fields))):
         return None
-    for number, (field, place) in enumerate(zip(other, places, strict=True)):
+    for number, (field, index) in enumerate(zip(other, places, strict=True)):
         dtype: pa.DataType | None = field.type
-        if place is not None:
-            before, after = _part(ids, place), _part(other_ids, number)
-            dtype = wider(one.field(place).type, field.type, before, after, across_tables=across_tables)
+        if index is not None:
+            before, after = _part(ids, index), _part(other_ids, number)
+            dtype = wider(one.field(index).type, field.type, before, after, across_tables=across_tables)
         if dtype is None:
             return None
         fields.append(pa.field(field.name, dtype, metadata=field.metadata))
@@ -330,9 +330,9 @@ def _widened_struct(values: pa.StructArray, dtype: pa.StructType, ids: FieldIds,
     children = []
     parts = values.flatten()
     places = _fields_of(values.type, ids, dtype, target_ids)
-    for number, (field, place) in enumerate(zip(dtype, places, strict=True)):
-        if place is None:
+    for number, (field, index) in enumerate(zip(dtype, places, strict=True)):
+        if index is None:
             children.append(pa.nulls(len(values), field.type))
         else:
-            children.append(_widened(parts[place], field.type, _part(ids, place), _part(target_ids, number)))
+            children.append(_widened(parts[index], field.type, _part(ids, index), _part(target_ids, number)))
     return with_fields(values, dtype, children)

@@ -76,12 +76,12 @@ class ComparisonRules:
             pairs: The places of the rows in `before` and `after`.
             names: The columns of the cells.
         """
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if name not in self.absolute and name not in self.relative:
                 continue
-            some = np.flatnonzero(cells[:, place])
+            some = np.flatnonzero(cells[:, index])
             old, new = (taken(side[name], at[some]) for side, at in zip((before, after), pairs, strict=True))
-            cells[some, place] = ~self._within(old, new, name)
+            cells[some, index] = ~self._within(old, new, name)
 
     def _within(self, old: pa.Array, new: pa.Array, name: str) -> npt.NDArray[np.bool_]:
         both = np.asarray(pc.and_(old.is_valid(), new.is_valid()))

@@ -111,17 +111,17 @@ def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
     for name in plan.key:
         column = rows.column(name)
         if column.null_count:
-            place = int(np.flatnonzero(np.asarray(column.is_null()))[0])
+            index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise InvalidArgumentError(
                 f"The key column {name!r} is null in a row of version {side.label}: "
-                f"{_example(rows, place, plan.key)}. A key must identify every row. Name other columns, or use key=[] "
+                f"{_example(rows, index, plan.key)}. A key must identify every row. Name other columns, or use key=[] "
                 "to compare whole rows."
             )
 
 
-def _example(rows: pa.RecordBatch | pa.Table, place: int, key: Sequence[str]) -> str:
+def _example(rows: pa.RecordBatch | pa.Table, index: int, key: Sequence[str]) -> str:
     """Return the key of a row for a message, shortened if it is long."""
-    shown = [f"{name}={cut(cell(rows.column(name)[place]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]]
+    shown = [f"{name}={cut(cell(rows.column(name)[index]).text, _WIDEST_VALUE)}" for name in key[:_SHOWN_COLUMNS]]
     return ", ".join(shown)
 
 
@@ -143,17 +143,17 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
 def raise_repeated(plan: RowDiffPlan, side: Side, rows: HashedRows) -> None:
     """Raise if two of the rows have the same key."""
-    place = repeated(plan.rules.normalized_rows(rows), plan.key)
-    if place is None:
+    index = repeated(plan.rules.normalized_rows(rows), plan.key)
+    if index is None:
         return
-    raise not_unique(rows.rows, place, plan.key, side.label)
+    raise not_unique(rows.rows, index, plan.key, side.label)
 
 
-def not_unique(rows: pa.Table, place: int, key: Sequence[str], version: object) -> InvalidArgumentError:
+def not_unique(rows: pa.Table, index: int, key: Sequence[str], version: object) -> InvalidArgumentError:
     """Return the error for a key that several rows of a version have, one of them at a place."""
     return InvalidArgumentError(
         f"The key {', '.join(key)} is not unique: several rows of version {version} have "
-        f"{_example(rows, place, key)}. Add columns to the key, or use key=[] to compare whole rows."
+        f"{_example(rows, index, key)}. Add columns to the key, or use key=[] to compare whole rows."
     )
 
 

@@ -341,7 +341,7 @@ class RowDiff:
         heads = self.changed.heads
         sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
         shares = _shares(sizes, self.drawn_rows)
-        places = [(kind, place) for kind, count in shares.items() for place in range(count)]
+        places = [(kind, index) for kind, count in shares.items() for index in range(count)]
         rows, marked = drawn_changes(heads, self.plan.key_first, places)
         total = sum(self.counts.values())
         return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=marked)
@@ -394,7 +394,7 @@ def drawn_changes(
     columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in places]]
     marked: set[tuple[int, int]] = set()
     for column, name in enumerate(names, 1):
-        cells = [_shown(heads, kind, name, place) for kind, place in places]
+        cells = [_shown(heads, kind, name, index) for kind, index in places]
         columns.append([shown for shown, _ in cells])
         marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
     arrays = [pa.array(values, pa.string()) for values in columns]
@@ -402,12 +402,12 @@ def drawn_changes(
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), frozenset(marked)
 
 
-def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, place: int) -> tuple[str | None, bool]:
+def _shown(heads: Mapping[str, pa.Table], kind: str, name: str, index: int) -> tuple[str | None, bool]:
     """Return the text of a cell, None for an unchanged null, and whether its value changed."""
     rows = heads[kind]
-    scalar = rows.column(name)[place]
+    scalar = rows.column(name)[index]
     value = cell(scalar).text
-    if kind != AFTER or name not in (rows.column(1)[place].as_py() or ()):
+    if kind != AFTER or name not in (rows.column(1)[index].as_py() or ()):
         return value if scalar.is_valid else None, False
-    old = cell(heads[BEFORE].column(name)[place]).text
+    old = cell(heads[BEFORE].column(name)[index]).text
     return f"{cut(old, _WIDEST_CELL)} → {cut(value, _WIDEST_CELL)}", True

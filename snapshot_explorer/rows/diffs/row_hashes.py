@@ -25,7 +25,7 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     """
     if not columns:
         return np.zeros(rows, np.uint64)
-    names = [f"c{place}" for place in range(len(columns))]
+    names = [f"c{index}" for index in range(len(columns))]
     batch = pa.RecordBatch.from_arrays([comparable(column) for column in columns], names=names)
     with locked_cursor() as cursor:
         cursor.register("rows", pa.Table.from_batches([batch]))

@@ -131,9 +131,9 @@ def _exactly_matched(
         keys = exact_keys([taken(side.rows[name], places) for name in columns])
         sides.append(list(zip(keys, places.tolist(), strict=True)))
     waiting = defaultdict(list)
-    for key, place in reversed(sides[1]):
-        waiting[key].append(place)
-    pairs = [(place, waiting[key].pop()) for key, place in sides[0] if waiting[key]]
+    for key, index in reversed(sides[1]):
+        waiting[key].append(index)
+    pairs = [(index, waiting[key].pop()) for key, index in sides[0] if waiting[key]]
     left, right = zip(*pairs, strict=True) if pairs else ((), ())
     return np.array(left, np.int64), np.array(right, np.int64)
 
@@ -160,9 +160,9 @@ def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     seen: set[str] = set()
     for start in range(0, len(suspects), _AT_ONCE):
         some = suspects[start : start + _AT_ONCE]
-        for place, key in zip(some.tolist(), exact_keys([taken(rows.rows[one], some) for one in columns]), strict=True):
+        for index, key in zip(some.tolist(), exact_keys([taken(rows.rows[one], some) for one in columns]), strict=True):
             if key in seen:
-                return int(place)
+                return int(index)
             seen.add(key)
     return None
 
@@ -176,6 +176,6 @@ def changed_cells(
 ) -> npt.NDArray[np.bool_]:
     """Return for each pair of rows and each column whether the values differ."""
     is_changed = np.zeros((len(left), len(columns)), bool)
-    for place, name in enumerate(columns):
-        is_changed[:, place] = ~equal_at(before[name], after[name], left, right)
+    for index, name in enumerate(columns):
+        is_changed[:, index] = ~equal_at(before[name], after[name], left, right)
     return is_changed

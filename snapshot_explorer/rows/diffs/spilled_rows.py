@@ -111,8 +111,8 @@ class SplitRows:
         """Yield the rows of a bucket, divided again if they exceed the limit."""
         inner = SplitRows(self._schema, limit_bytes=self._limit_bytes, shift=self._shift + _BITS)
         for side in (0, 1):
-            for place, (batch, hashes) in enumerate(files.read(bucket, side)):
-                inner.add(side, (place, 0), batch, hashes)
+            for index, (batch, hashes) in enumerate(files.read(bucket, side)):
+                inner.add(side, (index, 0), batch, hashes)
         yield from inner.pairs()
 
 

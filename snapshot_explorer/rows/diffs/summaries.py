@@ -72,14 +72,14 @@ def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Tabl
     changed = after.column(1).combine_chunks()
     flat = np.asarray(pc.equal(pc.list_flatten(changed), name))
     owners = np.asarray(pc.list_parent_indices(changed))[flat]
-    for place in owners[: _EXAMPLES - len(examples)].tolist():
-        owner = ", ".join(f"{item}={_shown(after, item, place)}" for item in key)
-        examples.append(f"{owner}: {_shown(before, name, place)} → {_shown(after, name, place)}")
+    for index in owners[: _EXAMPLES - len(examples)].tolist():
+        owner = ", ".join(f"{item}={_shown(after, item, index)}" for item in key)
+        examples.append(f"{owner}: {_shown(before, name, index)} → {_shown(after, name, index)}")
 
 
-def _shown(rows: pa.Table, name: str, place: int) -> str:
+def _shown(rows: pa.Table, name: str, index: int) -> str:
     # By place: the first two columns are not those of the rows, and may have had a row's name.
-    return cut(cell(rows.column(rows.schema.names.index(name, 2))[place]).text, _WIDEST_VALUE)
+    return cut(cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
 
 
 def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]) -> pa.Table:
@@ -101,7 +101,7 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
     if not chosen or nested is not None:
         what = "No column is named" if nested is None else f"The column {nested.name!r} is {nested.type}"
         raise InvalidArgumentError(f"{what}. Name columns of plain types whose values divide the rows.")
-    keys = [f"k{place}" for place in range(len(chosen))]
+    keys = [f"k{index}" for index in range(len(chosen))]
     known = pa.schema(
         [field.with_name(name) for field, name in zip(fields, keys, strict=True)]
         + [pa.field(name, pa.int64()) for name in _COUNTS]
@@ -109,7 +109,7 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
     total = known.empty_table()
     for part in parts:
         places = [part.schema.names.index(name, 2) for name in chosen]
-        columns = [part.column(place) for place in places]
+        columns = [part.column(index) for index in places]
         counts = [pc.equal(part.column(0), kind).cast(pa.int64()) for kind in _COUNTS.values()]
         total = _summed(pa.concat_tables([total, pa.Table.from_arrays([*columns, *counts], schema=known)]), keys)
     changes = pc.add(pc.add(total["inserted"], total["deleted"]), total["updated"])

@@ -120,8 +120,8 @@ def _with_gaps(marked: pa.Table, gaps: Sequence[Gap]) -> pa.Table:
         f"{rule}; {before[version]}, and may have changed it" if version in before else rule
         for version, rule in zip(marked["version"].to_pylist(), marked["rule"].to_pylist(), strict=True)
     ]
-    place = marked.schema.get_field_index("rule")
-    return marked.set_column(place, marked.schema.field(place), pa.array(rules, pa.string()))
+    index = marked.schema.get_field_index("rule")
+    return marked.set_column(index, marked.schema.field(index), pa.array(rules, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
     windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window, axis=1), axis=2)
     known = np.count_nonzero(~np.isnan(windows), axis=2)  # NaN are sorted to the end
     places = (np.maximum(known - 1 + shift, 0)[:, :, None] // 2 for shift in (0, 1))
-    low, high = (np.take_along_axis(windows, place, axis=2)[:, :, 0] for place in places)
+    low, high = (np.take_along_axis(windows, index, axis=2)[:, :, 0] for index in places)
     return known, low / 2 + high / 2
 
 

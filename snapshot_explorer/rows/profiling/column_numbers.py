@@ -90,8 +90,8 @@ class FileRanges:
                     self._extremes(self._together(values, some), is_empty, dtype, is_greatest=is_greatest)
                     for values, is_greatest in ((self.bounds.lower, False), (self.bounds.upper, True))
                 )
-                for place, column in enumerate(some):
-                    of_column = (part.slice(place * self.count, self.count) for part in (nulls, minimum, maximum))
+                for index, column in enumerate(some):
+                    of_column = (part.slice(index * self.count, self.count) for part in (nulls, minimum, maximum))
                     yield column, Numbers(*of_column)
 
     @staticmethod

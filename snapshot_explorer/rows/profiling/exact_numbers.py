@@ -39,21 +39,21 @@ def read_ranges(
     reader = _Reader(reference, columns)
     whys: dict[str, list[str | None]] = {name: [None] * len(versions) for name in columns}
     schemas = source.schemas(versions)
-    starts = [number for place, number in enumerate(versions) if not place or schemas[place] != schemas[place - 1]]
+    starts = [number for index, number in enumerate(versions) if not index or schemas[index] != schemas[index - 1]]
     called = column_names(source.format, starts, reference, columns)
     with step("Reading versions", total=len(versions)) as reading:
-        for place, number in enumerate(versions):
+        for index, number in enumerate(versions):
             try:
                 version = source.format.version(number)
                 names = called.at(number)
-                reader.read(version, place, names)
+                reader.read(version, index, names)
             except UNREADABLE as error:
-                reader.unreadable(place)
+                reader.unreadable(index)
                 for why in whys.values():
-                    why[place] = f"cannot be read: {error}"
+                    why[index] = f"cannot be read: {error}"
             else:
                 for name, there in names.items():
-                    whys[name][place] = LACKING if there is None else reader.unordered.get(name)
+                    whys[name][index] = LACKING if there is None else reader.unordered.get(name)
             reading.advance()
     return reader.ranges(len(versions)), whys
 
@@ -73,7 +73,7 @@ class _Reader:
         """By number, the position since which each group of the last version is live."""
         self._ranges: list[tuple[int, int, int]] = []
 
-    def read(self, version: TableVersion, place: int, names: Mapping[str, str | None]) -> None:
+    def read(self, version: TableVersion, index: int, names: Mapping[str, str | None]) -> None:
         splits = [part for split in version.plan(None).splits for part in version.split_by_file(split)]
         live: set[int] = set()
         for split in splits:
@@ -81,17 +81,17 @@ class _Reader:
                 self._rows.append(self._read(version, split, names))
                 self._numbers[split.identity] = len(self._rows) - 1
             live.add(self._numbers[split.identity])
-        self._update_ranges(live, place)
+        self._update_ranges(live, index)
 
-    def unreadable(self, place: int) -> None:
-        self._update_ranges({0}, place)
+    def unreadable(self, index: int) -> None:
+        self._update_ranges({0}, index)
 
-    def _update_ranges(self, live: set[int], place: int) -> None:
+    def _update_ranges(self, live: set[int], index: int) -> None:
         """Close the ranges of groups that a version lacks, and open those of its new groups."""
         for number in [item for item in self._open if item not in live]:
-            self._ranges.append((number, self._open.pop(number), place))
+            self._ranges.append((number, self._open.pop(number), index))
         for number in live:
-            self._open.setdefault(number, place)
+            self._open.setdefault(number, index)
 
     def _read(self, version: TableVersion, split: Split, names: Mapping[str, str | None]) -> int:
         there = [name for name in names.values() if name is not None]

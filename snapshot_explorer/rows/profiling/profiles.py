@@ -175,7 +175,7 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     profiles = _of_columns(ranges, every, times, whys)
     if len(places) < len(every):
         profiles = {name: rows.take(pa.array(places)) for name, rows in profiles.items()}
-    return tuple(every[place] for place in places.tolist()), profiles
+    return tuple(every[index] for index in places.tolist()), profiles
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
@@ -292,11 +292,11 @@ def _why(
     is_cut = f"min, max: {_CUT[str(dtype.id)]}" if str(dtype.id) in _CUT else None
     fixed = "; ".join(reason for reason in (of_table, is_cut) if reason) or None
     whys: list[str | None] = [fixed] * ranges.count
-    for place in np.flatnonzero(deleting).tolist():
-        whys[place] = "rows, null_count, min, max: with rows that delete files remove"
+    for index in np.flatnonzero(deleting).tolist():
+        whys[index] = "rows, null_count, min, max: with rows that delete files remove"
     if not of_table and is_cut is None and is_sortable(dtype):
-        for place in np.flatnonzero(ranges.has_vectors).tolist():
-            whys[place] = "min, max: of rows too that deletion vectors remove"
+        for index in np.flatnonzero(ranges.has_vectors).tolist():
+            whys[index] = "min, max: of rows too that deletion vectors remove"
     if collation_of(field) is not None:
         whys = [UNORDERED] * ranges.count
     for begin, end in lacking:

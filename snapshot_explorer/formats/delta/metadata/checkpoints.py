@@ -310,7 +310,7 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
         return False
     places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
     for group in range(file.num_row_groups):
-        reported = [file.metadata.row_group(group).column(place).statistics for place in places]
+        reported = [file.metadata.row_group(group).column(column_index).statistics for column_index in places]
         nulls = [item.null_count if item is not None and item.has_null_count else None for item in reported]
         if nulls[0] is None or nulls[0] != nulls[1]:
             return False

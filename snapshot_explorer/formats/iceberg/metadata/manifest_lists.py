@@ -90,8 +90,8 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     contents = storage.read_many(places)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
     for part in decoded:
-        for place, header in zip(part.files, part.headers, strict=True):
-            _check_owner(paths[place], header, listed[place])
+        for index, header in zip(part.files, part.headers, strict=True):
+            _check_owner(paths[index], header, listed[index])
     rows, counts = ordered(decoded, len(paths))
     parts = [] if rows is None else [_manifest_files(rows, counts, listed, locations)]
     parts += [
@@ -104,7 +104,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
     if pc.any(is_encrypted).as_py():
         raise encrypted(result.column("path").filter(is_encrypted)[0].as_py())
     if len(parts) > 1 and len(snapshots) > 1:
-        order = {item.id: place for place, item in enumerate(snapshots)}
+        order = {item.id: index for index, item in enumerate(snapshots)}
         places_of = np.array([order[item] for item in result.column("snapshot_id").to_pylist()], np.int64)
         result = result.take(pa.array(np.argsort(places_of, kind="stable")))
     return result
