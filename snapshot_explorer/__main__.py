@@ -87,14 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(given: argparse.Namespace) -> tuple[int, str]:
+def _read(options: argparse.Namespace) -> tuple[int, str]:
     room = _room()
     try:
-        table = open_table(given.path, branch=given.branch, format=given.format)
+        table = open_table(options.path, branch=options.branch, format=options.format)
         table.read_overview()
-        log = table.history(limit=given.limit)
+        log = table.history(limit=options.limit)
     except SnapshotExplorerError as error:
-        below = _tables_below(given.path) if isinstance(error, TableNotFoundError) else None
+        below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
         return (2, str(error)) if below is None else (0, text(below.drawing(), room=room))
     return 0, f"{text(_card(table), room=room)}\n\n{text(log.drawing(), room=room)}"
 

@@ -71,25 +71,25 @@ def describe(options: Mapping[str, str], storage_options: Mapping[str, Any]) -> 
         InvalidArgumentError: An option is unknown or does not fit the table.
         SnapshotExplorerError: The table cannot be opened; see `open_table`.
     """
-    given = _validate_options(options)
+    source_options = _validate_options(options)
     storage = Storage(
-        given["path"],
+        source_options["path"],
         storage_options,
-        external_files=parse_external_files(given.get("external_files", "allow")),
-        limits=parse_limits(given["limits"]) if "limits" in given else DEFAULT,
+        external_files=parse_external_files(source_options.get("external_files", "allow")),
+        limits=parse_limits(source_options["limits"]) if "limits" in source_options else DEFAULT,
     )
-    branch = given.get("branch")
-    table_format = bind(storage, given.get("format"), branch=branch)
+    branch = source_options.get("branch")
+    table_format = bind(storage, source_options.get("format"), branch=branch)
     table = Table(storage.root, table_format, branch=branch, staleness_limit=timedelta(0))
-    snapshot = table.at(given["version"]) if "version" in given else table.current
+    snapshot = table.at(source_options["version"]) if "version" in source_options else table.current
     version = snapshot.resolved
     schema = version.arrow_schema
-    columns = _names(given["columns"]) if "columns" in given else schema.names
+    columns = _names(source_options["columns"]) if "columns" in source_options else schema.names
     known = frozenset(schema.names)
     if unknown := [name for name in columns if name not in known]:
         schema = pa.schema([*schema, *version.metadata_columns(unknown)])
     with naming_renamed_columns(table_format, lambda: version):
-        scan = scan_of(schema, columns, given.get("where"))
+        scan = scan_of(schema, columns, source_options.get("where"))
     described = _TableDescription(
         version=version,
         schema=schema,
@@ -108,13 +108,13 @@ def _validate_options(options: Mapping[str, str]) -> dict[str, str]:
                 f"The data source 'snapshot' has no option {name!r}. {hint}Options: {', '.join(_OPTIONS)}. For "
                 "storage options, register SnapshotDataSource.with_storage_options({...}), which keeps them secret."
             )
-    given = {name.lower(): value for name, value in options.items()}
-    if "path" not in given:
+    validated = {name.lower(): value for name, value in options.items()}
+    if "path" not in validated:
         raise InvalidArgumentError(
             "The data source 'snapshot' needs a path to one table, such as .load('s3://lake/orders'), or in SQL: "
             "USING snapshot OPTIONS (path 's3://lake/orders')."
         )
-    return given
+    return validated
 
 
 def _names(text: str) -> list[str]:
@@ -127,15 +127,15 @@ def _names(text: str) -> list[str]:
     return result
 
 
-def check_schema(given: StructType, own: StructType) -> None:
+def check_schema(schema: StructType, own: StructType) -> None:
     """Check that a user-defined schema matches the types of the table.
 
     Raises:
         InvalidArgumentError: A column does not exist, or has another type.
     """
-    there = {column.name: column for column in own}
-    for column in given:
-        known = there.get(column.name)
+    fields = {column.name: column for column in own}
+    for column in schema:
+        known = fields.get(column.name)
         if known is None or column.dataType != known.dataType or (known.nullable and not column.nullable):
             actual = "has no such column" if known is None else f"has {_type_text(known)}"
             raise InvalidArgumentError(

@@ -103,9 +103,9 @@ class CommitFilter:
             commits = commits.filter(pc.equal(commits["kind"], self.kind))
         if self.operation is not None:
             commits = commits.filter(pc.equal(pc.utf8_upper(commits["operation"]), self.operation.upper()))
-        for name, wanted in (("user", self.user), ("details", self.text)):
-            if wanted is not None:
-                commits = commits.filter(pc.match_substring(commits[name], wanted, ignore_case=True))
+        for name, text in (("user", self.user), ("details", self.text)):
+            if text is not None:
+                commits = commits.filter(pc.match_substring(commits[name], text, ignore_case=True))
         return (
             commits
             if self.maintenance

@@ -554,7 +554,7 @@ class Table:
         """
         histories: dict[str | None, tuple[TableFormat, FileLifetimes]] = {}
         own = None if self.bound.main_branch is None else branch_name(self)
-        for name in (own, *(one for one in self.branch_names() if one != own)):
+        for name in (own, *(branch for branch in self.branch_names() if branch != own)):
             table = self if name is None else self.on_branch(name)
             histories[name] = (table.bound, table.lifetimes())
         return verify(histories, name=self.name, level=level, resume=resume, now=datetime.now(UTC))
@@ -611,7 +611,7 @@ class Table:
             UnsupportedFeatureError: The rows need a feature that is not supported; raised before any row is read.
             CorruptTableError: A file is missing or damaged; the message names it.
         """
-        inspection = next((one for one in self.inspections if one.name == name), None)
+        inspection = next((item for item in self.inspections if item.name == name), None)
         if inspection is None or not inspection.at_version:
             if inspection is not None and ref is not None:
                 raise InvalidArgumentError(
@@ -772,7 +772,7 @@ class Table:
         histories: dict[str | None, TracedHistory] = {own: trace_history(self._source(), where)}
         notes: list[str] = []
         refs: dict[tuple[str | None, int], list[str]] = {}
-        for name in (one for one in self.branch_names() if one != own):
+        for name in (other for other in self.branch_names() if other != own):
             try:
                 histories[name] = trace_history(self.on_branch(name)._source(), where)  # noqa: SLF001 - of this class
             except SnapshotExplorerError as error:
@@ -924,10 +924,10 @@ class Table:
         """
         table, refs = one_history(self, *(ref for ref in (good, bad) if ref is not None))
         versions = iter([table.at(ref).version for ref in refs])
-        given = [None if ref is None else next(versions) for ref in (good, bad)]
+        bounds = [None if ref is None else next(versions) for ref in (good, bad)]
         source = table._source()  # noqa: SLF001 - of this class
-        with _naming_renamed_columns(source, [one for one in given[1:] if one is not None]):
-            return bisect(source, condition, *given, announce=announce, single_pass=single_pass, every=every)
+        with _naming_renamed_columns(source, [item for item in bounds[1:] if item is not None]):
+            return bisect(source, condition, *bounds, announce=announce, single_pass=single_pass, every=every)
 
     def profile_over(
         self,
@@ -957,12 +957,12 @@ class Table:
             CorruptTableError: A file of the log is missing or damaged; it is named.
         """
         source, versions = self._versions_of(between)
-        given = [repr(columns)] if columns is not None else []
-        given += [f"between={between!r}"] if between is not None else []
-        given += ["exact=True"] if exact else []
+        arguments = [repr(columns)] if columns is not None else []
+        arguments += [f"between={between!r}"] if between is not None else []
+        arguments += ["exact=True"] if exact else []
         names = [columns] if isinstance(columns, str) else columns
         chosen = AnomalyRules.of(rules)
-        call = f"{source.opened}.profile_over({', '.join(given)})"
+        call = f"{source.opened}.profile_over({', '.join(arguments)})"
         with _naming_renamed_columns(source, versions):
             return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 

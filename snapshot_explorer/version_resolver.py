@@ -178,10 +178,10 @@ def _bounds(between: str | tuple[Ref, Ref]) -> tuple[Ref, Ref]:
     return between if isinstance(between, tuple) else parse_range(between)
 
 
-def _time(name: str, given: str | datetime) -> datetime:
-    time = parse_time_bound(given, start=name == "since")
+def _time(name: str, value: str | datetime) -> datetime:
+    time = parse_time_bound(value, start=name == "since")
     if time is None:
         raise InvalidArgumentError(
-            f"{name}={brief_repr(given)} is not a time. Use a datetime, or text such as 2026-11-01, 3d or yesterday."
+            f"{name}={brief_repr(value)} is not a time. Use a datetime, or text such as 2026-11-01, 3d or yesterday."
         )
     return time

@@ -101,13 +101,13 @@ def ranges(metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[i
 def _chunks(
     metadata: "pq.FileMetaData", names: Sequence[str], groups: Iterable[int]
 ) -> "Iterator[pq.ColumnChunkMetaData]":
-    wanted = frozenset(names)
+    columns = frozenset(names)
     for number in groups:
         group = metadata.row_group(number)
         for index in range(group.num_columns):
             chunk = group.column(index)
             path = chunk.path_in_schema
-            if path in wanted or path.split(".", 1)[0] in wanted:
+            if path in columns or path.split(".", 1)[0] in columns:
                 yield chunk
 
 

@@ -116,15 +116,15 @@ def _retyping(before: str, after: str) -> str:
 
 
 def _fits(narrow: str, wide: str) -> bool:
-    one, other = (_TYPE.fullmatch(type_name.strip().lower()) for type_name in (narrow, wide))
-    if one is None or other is None or one[4] != other[4]:
+    before, other = (_TYPE.fullmatch(type_name.strip().lower()) for type_name in (narrow, wide))
+    if before is None or other is None or before[4] != other[4]:
         return False
-    if one[1] == other[1]:
-        return _size_fits(one[1], _sizes(one), _sizes(other))
-    order = next((line for line in _WIDER if one[1] in line and other[1] in line), ())
-    if not order or order.index(one[1]) > order.index(other[1]):
+    if before[1] == other[1]:
+        return _size_fits(before[1], _sizes(before), _sizes(other))
+    order = next((line for line in _WIDER if before[1] in line and other[1] in line), ())
+    if not order or order.index(before[1]) > order.index(other[1]):
         return False
-    lengths = _sizes(one), _sizes(other)
+    lengths = _sizes(before), _sizes(other)
     # The length of a type with a length, such as CHAR and VARCHAR, must not shrink.
     return lengths[1] == () or lengths[0] == () or lengths[0] <= lengths[1]
 

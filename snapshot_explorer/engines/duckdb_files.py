@@ -157,7 +157,7 @@ def proven(
         return None
     with ThreadPoolExecutor(_THREADS, "snapshot-footers") as pool:
         apply = pool.map if len(stored) > _FEW_FILES else map  # starting a thread costs as much as some footers
-        files = list(apply(lambda one: _proven_file(one[0], one[1], schema, predicate), stored))
+        files = list(apply(lambda item: _proven_file(item[0], item[1], schema, predicate), stored))
         result = [file for file in files if file is not None]
         if len(result) < len(files) or len({_kind(file) for file in result}) > _MOST_RUNS:
             return None

@@ -370,13 +370,13 @@ def _weight_together(splits: Sequence[Split]) -> int:
     return sum(map(_weight, splits))
 
 
-def _joined(tables: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
+def _joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     if not tables:
-        return wanted.empty_table()
-    if not wanted.names:  # tables without columns cannot be concatenated, but they have rows
+        return schema.empty_table()
+    if not schema.names:  # tables without columns cannot be concatenated, but they have rows
         return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
     # Splits may differ in nullability and metadata; only tables with equal schemas can be concatenated.
-    return pa.concat_tables([_under(wanted, table.select(wanted.names)) for table in tables])
+    return pa.concat_tables([_under(schema, table.select(schema.names)) for table in tables])
 
 
 def _under(schema: pa.Schema, table: pa.Table) -> pa.Table:

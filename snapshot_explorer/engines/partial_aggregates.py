@@ -108,7 +108,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
     named = [str(item["function_name"]) for item in calls]
     kinds_of = ", ".join(f"typeof({aggregate})" for aggregate in aggregates)
     query = f"SELECT {kinds_of} FROM this"  # noqa: S608 - expressions that were parsed
-    kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda one, _: one, whole=True)
+    kinds = sql.run(query, {"this": _relation(schema.empty_table())}, lambda result, _: result, whole=True)
     types = [str(column[0].as_py()) for column in kinds.columns]
     if any(name == "sum" and type_name in _FLOATS for name, type_name in zip(named, types, strict=True)):
         return None
@@ -150,7 +150,7 @@ def _is_aggregate(whole: str, types: Sequence[str]) -> bool:
     columns = ", ".join(f"CAST(NULL AS {type_name}) AS p{index}" for index, type_name in enumerate(types))
     query = f"SELECT {whole} FROM (SELECT {columns}) WHERE false"  # noqa: S608 - expressions that were parsed
     try:
-        return len(sql.run(query, {}, lambda one, _: one, whole=True)) > 0
+        return len(sql.run(query, {}, lambda result, _: result, whole=True)) > 0
     except InvalidArgumentError:  # beside a column it is refused
         return True
 

@@ -64,8 +64,8 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise InvalidArgumentError(f"columns must be a list of names, got {columns!r}. Write [{str(columns)!r}].")
     known, seen = set(schema.names), set[str]()
-    given: Iterable[object] = columns
-    for name in given:
+    names: Iterable[object] = columns
+    for name in names:
         if not isinstance(name, str) or name not in known:
             raise unknown_column(str(name), schema.names)
         if name in seen:

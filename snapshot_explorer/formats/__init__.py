@@ -48,7 +48,11 @@ def bind(
 
 def first_files(name: str | None = None) -> list[str]:
     """Return the files that opening a table reads first, of a format or of all."""
-    return [one.first_file for one in FORMATS if one.first_file is not None and name in (None, one.name)]
+    return [
+        table_format.first_file
+        for table_format in FORMATS
+        if table_format.first_file is not None and name in (None, table_format.name)
+    ]
 
 
 def split_metadata_path(path: object) -> tuple[str, str] | None:
@@ -99,13 +103,13 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
 
 
 def _what_is_there(storage: Storage, name: str | None) -> str:
-    wanted = f"{name or 'Paimon, Delta, Iceberg or Hudi'} table"
+    noun = f"{name or 'Paimon, Delta, Iceberg or Hudi'} table"
     entries = storage.list("")
     if not entries:
-        return f"No {wanted} at {storage.root}: the folder is missing or empty. Check the path and the options."
+        return f"No {noun} at {storage.root}: the folder is missing or empty. Check the path and the options."
     names = {entry.name for entry in entries}
     some = ", ".join(sorted(names)[:5])
     return (
-        f"No {wanted} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, an "
+        f"No {noun} at {storage.root}: a Paimon table has a folder schema/, a Delta table _delta_log/, an "
         f"Iceberg table metadata/, and a Hudi table .hoodie/. Found: {some}. Use the path of the table's own folder."
     )

@@ -62,12 +62,12 @@ def runs(
     if keep is None and (matching is None or len(matching) == metadata.num_row_groups):
         yield Run(list(range(metadata.num_row_groups)), 0, metadata.num_rows)
         return
-    wanted = frozenset(range(metadata.num_row_groups) if matching is None else matching)
+    chosen = frozenset(range(metadata.num_row_groups) if matching is None else matching)
     start = 0
     run = Run([], 0, 0)
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
-        if group in wanted and (keep is None or np.searchsorted(keep, start) < np.searchsorted(keep, start + rows)):
+        if group in chosen and (keep is None or np.searchsorted(keep, start) < np.searchsorted(keep, start + rows)):
             run = Run([*run.groups, group], run.start if run.groups else start, run.rows + rows)
         elif run.groups:
             yield run

@@ -58,7 +58,7 @@ def findings_of(
     if settings.runs_trigger is not None and settings.runs_stop is not None:
         findings += _of_runs(partitions, levels, settings, (settings.runs_trigger, settings.runs_stop))
     findings += [*_of_metadata(manifests, settings), *own]
-    return tuple(sorted(findings, key=lambda one: STATES.index(one.state)))
+    return tuple(sorted(findings, key=lambda finding: STATES.index(finding.state)))
 
 
 def findings_frame(findings: Sequence[Finding]) -> pa.Table:
@@ -89,7 +89,7 @@ def noun_of(partitions: pa.Table) -> tuple[str, str]:
     """Return the noun for the groups of HEALTH_PARTITIONS, plural and singular."""
     has_buckets = partitions["bucket"].null_count < len(partitions)
     has_partitions = not has_buckets or any(partitions["partition"].slice(0, 1).to_pylist())
-    names = [name for name, there in (("partition", has_partitions), ("bucket", has_buckets)) if there]
+    names = [name for name, is_present in (("partition", has_partitions), ("bucket", has_buckets)) if is_present]
     return " and ".join(f"{name}s" for name in names), " and ".join(names)
 
 

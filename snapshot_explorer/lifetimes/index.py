@@ -312,8 +312,8 @@ class FileLifetimes:
         return np.where(several, codes, -1) if several.any() else None
 
     def _position(self, version: int) -> int:
-        given: object = version
-        if not isinstance(given, Integral):
+        number: object = version
+        if not isinstance(number, Integral):
             raise InvalidArgumentError(
                 f"A version must be a whole number, got {version!r}. table.at(ref).version resolves a ref."
             )

@@ -219,8 +219,8 @@ def _with_later_changes(
         lifetimes = lifetimes.extended(some, times, changes)
         reading.advance(len(some))
         # Each step also takes time for the live files. With this many changes, it is small in proportion.
-        wanted = max(_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
-        number = min(max(1, wanted), _FASTER * len(some))
+        count = max(_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
+        number = min(max(1, count), _FASTER * len(some))
     return lifetimes
 
 

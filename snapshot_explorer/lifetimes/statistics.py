@@ -143,29 +143,29 @@ class _Reader:
         self.parts.append(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def _indices(bounds: pa.StructType, wanted: pa.StructType, names: Sequence[str | None]) -> list[int]:
+def _indices(bounds: pa.StructType, target: pa.StructType, names: Sequence[str | None]) -> list[int]:
     """Return where the columns that have these names are among bounds; -1 where one is missing or had another type.
 
     Where a column had another type, nothing is known of it, not even its nulls: a cast may make more.
     """
-    if bounds == wanted and [field.name for field in wanted] == names:
+    if bounds == target and [field.name for field in target] == names:
         return list(range(len(names)))
     indices = [-1 if name is None else bounds.get_field_index(name) for name in names]
     return [
         index if index >= 0 and bounds.field(index).type == field.type else -1
-        for index, field in zip(indices, wanted, strict=True)
+        for index, field in zip(indices, target, strict=True)
     ]
 
 
-def _of_fields(values: pa.StructArray, wanted: pa.StructType, indices: Sequence[int]) -> pa.StructArray:
+def _of_fields(values: pa.StructArray, target: pa.StructType, indices: Sequence[int]) -> pa.StructArray:
     """Return the fields of statistics at some places, as a struct of the wanted type; null where the place is -1."""
-    if values.type == wanted and list(indices) == list(range(len(wanted))):
+    if values.type == target and list(indices) == list(range(len(target))):
         return values
     arrays = [
         values.field(index) if index >= 0 else pa.nulls(len(values), field.type)
-        for index, field in zip(indices, wanted, strict=True)
+        for index, field in zip(indices, target, strict=True)
     ]
-    return pa.StructArray.from_arrays(arrays, fields=list(wanted)) if arrays else pa.array([{}] * len(values), wanted)
+    return pa.StructArray.from_arrays(arrays, fields=list(target)) if arrays else pa.array([{}] * len(values), target)
 
 
 def _schema(fields: Sequence[pa.Field]) -> pa.Schema:
@@ -183,9 +183,9 @@ def _of_intervals(lifetimes: FileLifetimes, bounds: pa.Table, fields: Sequence[p
     intervals = lifetimes.intervals
     level = single_chunk(intervals.rows.column("level"))
     vector = _distinguishing_vectors(level, single_chunk(intervals.rows.column("deletion_vector")))
-    wanted = pa.table([intervals.paths(intervals.rows), level, vector], schema=pa.schema(_IDENTITY))
-    codes = group_ids(pa.concat_tables([wanted, bounds.select(wanted.column_names)]).columns)
-    mine, theirs = codes[: len(wanted)], codes[len(wanted) :]
+    identities = pa.table([intervals.paths(intervals.rows), level, vector], schema=pa.schema(_IDENTITY))
+    codes = group_ids(pa.concat_tables([identities, bounds.select(identities.column_names)]).columns)
+    mine, theirs = codes[: len(identities)], codes[len(identities) :]
     distinct, firsts = np.unique(theirs, return_index=True)
     indices = np.minimum(np.searchsorted(distinct, mine), max(0, len(distinct) - 1))
     is_there = distinct[indices] == mine if len(distinct) else np.zeros(len(mine), np.bool_)

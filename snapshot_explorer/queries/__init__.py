@@ -144,7 +144,7 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
         # The plan of a pivot depends on the existing values.
         whole=bool(words & {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"}),
         explain=parsed.first == "EXPLAIN",
-        before=None if before is None else lambda wanted: before(_readings(parsed, wanted)),
+        before=None if before is None else lambda required: before(_readings(parsed, required)),
     )
     if parsed.first in _DESCRIBING and rows.num_columns and pa.types.is_string(rows.schema.field(0).type):
         described = [restore_column(column, query, parsed.written) for column in rows.column(0).to_pylist()]
@@ -152,12 +152,12 @@ def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before
     return rows.rename_columns([restore_column(column, query, parsed.written) for column in rows.column_names])
 
 
-def _readings(parsed: _Query, wanted: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
+def _readings(parsed: _Query, required: Mapping[str, duckdb_sql.RequiredRows]) -> Sequence[Reading]:
     """Return the snapshots whose rows are read, not only counted."""
     named = {name(number): item for number, item in enumerate(parsed.sources)}
     return [
         Reading(table=named[relation].written, snapshot=named[relation].snapshot, where=what.where, limit=what.limit)
-        for relation, what in wanted.items()
+        for relation, what in required.items()
         if what.columns
     ]
 

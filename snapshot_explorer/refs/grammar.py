@@ -87,7 +87,7 @@ def parse_range(text: object, *, now: datetime | None = None) -> tuple[Ref, Ref]
     return parse_ref(first or "earliest", now=now), parse_ref(last or "latest", now=now)
 
 
-def parse_time_bound(given: str | datetime, *, start: bool, now: datetime | None = None) -> datetime | None:
+def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None = None) -> datetime | None:
     """Return the time that limits a range of commits; None if it is not a time. Reads nothing.
 
     Args:
@@ -95,12 +95,12 @@ def parse_time_bound(given: str | datetime, *, start: bool, now: datetime | None
         start: Whether the range starts there: `yesterday` and `today` then are the start of the day, else its end.
         now: The time from which `2h` counts back; by default the current time.
     """
-    word = given.strip().removeprefix("@").lower() if isinstance(given, str) else ""
+    word = value.strip().removeprefix("@").lower() if isinstance(value, str) else ""
     if word in (YESTERDAY, _TODAY):
         day = start_of_day(now) - timedelta(days=word == YESTERDAY)
         return day if start else day + timedelta(days=1, microseconds=-1)
     try:
-        ref = parse_ref(given, now=now)
+        ref = parse_ref(value, now=now)
     except InvalidRefError:
         return None
     return ref.time if isinstance(ref, AsOf) and not ref.back else None

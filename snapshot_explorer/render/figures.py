@@ -254,5 +254,9 @@ def version_axis(counted: npt.NDArray[np.int64] | None, *, has_slider: bool = Tr
     ticks: dict[str, object] = {}
     if counted is not None:
         chosen = np.unique(np.linspace(0, len(counted) - 1, _TICKS).astype(np.int64))
-        ticks = {"tickmode": "array", "tickvals": chosen, "ticktext": [str(one) for one in counted[chosen].tolist()]}
+        ticks = {
+            "tickmode": "array",
+            "tickvals": chosen,
+            "ticktext": [str(count) for count in counted[chosen].tolist()],
+        }
     return axis("version", rangeslider=slider, tickformat="d", showgrid=False, zeroline=False, **ticks)

@@ -156,10 +156,10 @@ def _totals(history: History, totals: pa.Table | None) -> tuple[npt.NDArray[np.f
         result, name = total_line(history)
         return result.astype(np.float64), name
     known = numbers(totals["version"])
-    wanted = numbers(history.rows["version"])
-    at = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
+    versions = numbers(history.rows["version"])
+    at = np.minimum(np.searchsorted(known, versions), max(0, len(known) - 1))
     values = gaps(totals[{"bytes": "size_bytes"}.get(history.y, history.y)]).astype(np.float64)
-    line = np.where(known[at] == wanted, values[at], np.nan) if len(known) else np.full(len(wanted), np.nan)
+    line = np.where(known[at] == versions, values[at], np.nan) if len(known) else np.full(len(versions), np.nan)
     return line, f"total {history.y}"
 
 

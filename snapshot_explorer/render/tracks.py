@@ -94,9 +94,9 @@ class Tracks:
     @property
     def groups(self) -> tuple[str, ...]:
         """Return the groups that occur, in the order of `GROUPS`."""
-        there = {span.group for track in self.tracks for span in track.spans}
-        there |= {mark.group for track in self.tracks for mark in track.marks}
-        return tuple(group for group in GROUPS if group in there)
+        present = {span.group for track in self.tracks for span in track.spans}
+        present |= {mark.group for track in self.tracks for mark in track.marks}
+        return tuple(group for group in GROUPS if group in present)
 
     @property
     def has_texts(self) -> bool:

@@ -258,8 +258,8 @@ def _same_version(now: int | None) -> str:
 def _check_call(request: RepairRequest, then: int, key: Sequence[str]) -> str:
     """Return the diff that is empty after the repair."""
     where = "" if request.where is None else f", where={request.where!r}"
-    given = "" if request.key is None else f", key={list(key)!r}"
-    return f'{request.opened}.diff_rows({then}, "latest"{given}{where}).is_empty'
+    key_argument = "" if request.key is None else f", key={list(key)!r}"
+    return f'{request.opened}.diff_rows({then}, "latest"{key_argument}{where}).is_empty'
 
 
 def _call(request: RepairRequest, then: int) -> str:

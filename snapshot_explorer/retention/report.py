@@ -174,14 +174,14 @@ def retention_of(
 
 
 def _age(keep: str | timedelta | None) -> timedelta | None:
-    given = parse_duration(keep) if isinstance(keep, str) else keep
-    if keep is not None and (not isinstance(given, timedelta) or given < timedelta(0)):
+    age = parse_duration(keep) if isinstance(keep, str) else keep
+    if keep is not None and (not isinstance(age, timedelta) or age < timedelta(0)):
         hint = f"Did you mean {keep}d? " if isinstance(keep, str | int) and str(keep).isdecimal() else ""
         raise InvalidArgumentError(
             f"keep={keep!r} is not a duration. {hint}Use a whole number with a unit: 0d, 36h, 7d, 2w or "
             "'1 day 12 hours'."
         )
-    return given
+    return age
 
 
 def _number(keep_last: object) -> int | None:

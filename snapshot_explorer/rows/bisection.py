@@ -694,8 +694,8 @@ def _times(source: Source, versions: Sequence[int]) -> Sequence[datetime | None]
 
 def _call(condition: Test, good: int | None, bad: int | None) -> str:
     shown = repr(condition) if isinstance(condition, str) else _name(condition)
-    given = [f", {name}={value}" for name, value in (("good", good), ("bad", bad)) if value is not None]
-    return f".bisect({shown}{''.join(given)})"
+    arguments = [f", {name}={value}" for name, value in (("good", good), ("bad", bad)) if value is not None]
+    return f".bisect({shown}{''.join(arguments)})"
 
 
 def _name(function: Callable[..., object]) -> str:

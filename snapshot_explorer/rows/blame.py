@@ -51,13 +51,13 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     versions = source.versions_of(between)
     reference = source.format.version(versions[-1])
     schema = reference.arrow_schema
-    given = None if request.where is None else condition(request.where, schema)
+    predicate = None if request.where is None else condition(request.where, schema)
     names = checked_names(request.columns, schema.names, "columns") or tuple(schema.names)
     keyed = checked_names(request.key, schema.names, "key")
     chosen_key = tuple(reference.schema.primary_keys) if keyed is None else keyed
     names = tuple(name for name in schema.names if name in {*names, *chosen_key})
-    touched = touched_versions(source.format, given, versions[-1], last=versions[-1])
-    reader = _Reader(source, reference, names, given, chosen_key)
+    touched = touched_versions(source.format, predicate, versions[-1], last=versions[-1])
+    reader = _Reader(source, reference, names, predicate, chosen_key)
     changes = reader.changes(touched, versions)
     return blame_of(
         source, touched, changes, versions=versions, reading=reader.reading, request=request, key=chosen_key

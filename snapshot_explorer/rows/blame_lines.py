@@ -63,11 +63,11 @@ class BlameRequest:
     @property
     def call(self) -> str:
         """Return the method call that returns the result."""
-        given = [] if self.where is None else [repr(self.where)]
-        given += [] if self.key is None else [f"key={list(self.key)!r}"]
-        given += [] if self.columns is None else [f"columns={list(self.columns)!r}"]
-        given += [] if self.between is None else [f"between={self.between!r}"]
-        return f".blame({', '.join(given)})"
+        arguments = [] if self.where is None else [repr(self.where)]
+        arguments += [] if self.key is None else [f"key={list(self.key)!r}"]
+        arguments += [] if self.columns is None else [f"columns={list(self.columns)!r}"]
+        arguments += [] if self.between is None else [f"between={self.between!r}"]
+        return f".blame({', '.join(arguments)})"
 
 
 @dataclass(slots=True)

@@ -34,6 +34,6 @@ def read_changes(
     schema = pa.schema([pa.field(ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
     shown = [ROW_KIND, *changes.schema.names]
     is_list = isinstance(columns, Iterable) and not isinstance(columns, str)
-    wanted = shown if columns is None else [ROW_KIND, *columns] if is_list else columns
-    scan = scan_of(schema, wanted, where, limit)
+    selected = shown if columns is None else [ROW_KIND, *columns] if is_list else columns
+    scan = scan_of(schema, selected, where, limit)
     return local.to_arrow(changes.reader, changes.splits(scan.condition), scan)

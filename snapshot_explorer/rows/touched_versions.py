@@ -102,9 +102,10 @@ def _admits(table_format: TableFormat, where: Condition, known: FileStatistics, 
 
 
 def _has_other_types(version: TableVersion, reference: TableVersion, names: Mapping[str, str | None]) -> bool:
-    own, wanted = version.arrow_schema, reference.arrow_schema
+    own, current = version.arrow_schema, reference.arrow_schema
     return any(
-        own_name is not None and own.field(own_name).type != wanted.field(name).type for name, own_name in names.items()
+        own_name is not None and own.field(own_name).type != current.field(name).type
+        for name, own_name in names.items()
     )
 
 

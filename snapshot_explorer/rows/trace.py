@@ -81,15 +81,15 @@ def trace_history(source: Source, where: str) -> TracedHistory:
     """Return where rows of a condition are in a history; see `Table.trace`."""
     versions = source.versions_of(None)
     reference = source.format.version(versions[-1])
-    given = condition(where, reference.arrow_schema)
-    touched = touched_versions(source.format, given, versions[-1])
+    predicate = condition(where, reference.arrow_schema)
+    touched = touched_versions(source.format, predicate, versions[-1])
     known = touched.lifetimes.versions
     intervals = touched.lifetimes.intervals.rows
     with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
     # The statistics of a file with deletes may be those of its live rows alone.
     places = frozenset(touched.places) | frozenset(with_deletes.tolist())
     result = TracedHistory(begins_with_first=touched.begins_with_first)
-    reader = _Reader(reference, given, result.files)
+    reader = _Reader(reference, predicate, result.files)
     state: TracedVersion | None = None
     by_number: dict[int, TracedVersion] = {}
     with step("Reading versions", total=len(places)) as reading:
@@ -123,7 +123,7 @@ def trace_history(source: Source, where: str) -> TracedHistory:
             else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
         )
     result.versions = [by_number[number] for number in sorted(by_number)]
-    result.bounds_name_value = _bounds_naming(source, given, reference)
+    result.bounds_name_value = _bounds_naming(source, predicate, reference)
     return result
 
 

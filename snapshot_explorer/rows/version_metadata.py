@@ -80,9 +80,9 @@ class MetadataCondition:
             ranges = ranges_of(statistics)
             more = {name: numbers.null_count for name, numbers in ranges.numbers(names)}
             lacking = lacking_columns(source, statistics, source.format.version(versions[-1]), names)
-        asked, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
-        is_known = np.isin(asked, known)
-        places = pa.array(np.searchsorted(known, asked[is_known]))
+        requested, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
+        is_known = np.isin(requested, known)
+        places = pa.array(np.searchsorted(known, requested[is_known]))
 
         def read(columns: Sequence[str], _where: str | None, _limit: int | None) -> pa.Table:
             values = self._values(source, lifetimes, columns, more)
@@ -96,7 +96,7 @@ class MetadataCondition:
             False if answer is None and not is_open else answer
             for answer, is_open in zip(answers, unknown, strict=True)
         )
-        return [next(kept) if there else None for there in is_known.tolist()]
+        return [next(kept) if is_in_metadata else None for is_in_metadata in is_known.tolist()]
 
     def _unknown(
         self,

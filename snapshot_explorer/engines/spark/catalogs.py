@@ -86,7 +86,7 @@ def _details(rows: list[Mapping[str, object]]) -> Mapping[str, str]:
     """Return the properties in a DESCRIBE, below `# Detailed Table Information`."""
     names = [str(row["col_name"]) for row in rows]
     # The last one: a column can have any name.
-    begin = max((index for index, one in enumerate(names) if one.startswith("# Detailed")), default=len(names))
+    begin = max((index for index, name in enumerate(names) if name.startswith("# Detailed")), default=len(names))
     return {str(row["col_name"]).strip(): str(row["data_type"] or "") for row in rows[begin + 1 :]}
 
 

@@ -104,8 +104,8 @@ def files(
     state_records = records(used, table_format.task_reader(), ((task, {}) for task in state.tasks), pa.schema([]))
     rows = live(state_records, keeps_last_add=state.keeps_last_add).select(*frames.FILES.names)
     for name, value in (partition or {}).items():
-        wanted = rows["partition"].getItem(name)
-        rows = rows.where(wanted.isNull() if value is None else wanted == value)
+        partition_value = rows["partition"].getItem(name)
+        rows = rows.where(partition_value.isNull() if value is None else partition_value == value)
     return rows
 
 

@@ -105,8 +105,8 @@ def _is_continuous(earlier: str, later: str) -> Column:
     return (f.col(f"{later}.run") == f.col(f"{earlier}.run")) | next_one
 
 
-def _has_same_facts(one: str, other: str) -> Column:
+def _has_same_facts(left: str, other: str) -> Column:
     """Return whether two events have the same attributes of a file; nulls are equal."""
     from pyspark.sql import functions as f
 
-    return f.col(f"{one}.facts").eqNullSafe(f.col(f"{other}.facts"))
+    return f.col(f"{left}.facts").eqNullSafe(f.col(f"{other}.facts"))

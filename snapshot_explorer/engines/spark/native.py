@@ -120,7 +120,7 @@ def frames(
     version: TableVersion,
     splits: Sequence[Split],
     *,
-    wanted: pa.Schema,
+    schema: pa.Schema,
     needed: pa.Schema,
     condition: Condition | None,
 ) -> tuple[list[DataFrame], list[Split]]:
@@ -135,7 +135,7 @@ def frames(
         needed: These columns and those of the condition.
     """
     passes = None if condition is None else translated(condition, needed)
-    if not wanted.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
+    if not schema.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
         return [], list(splits)
     groups, rest = _groups(version, splits, needed)
     groups.sort(key=lambda group: -sum(group.sizes))
@@ -144,7 +144,7 @@ def frames(
     del groups[_MOST_GROUPS:]
     parts: list[DataFrame] = []
     for group in groups:
-        frame = _scanned(spark, group, needed, wanted, passes)
+        frame = _scanned(spark, group, needed, schema, passes)
         if frame is None:
             rest += group.splits
         else:
@@ -177,19 +177,21 @@ def _groups(version: TableVersion, splits: Sequence[Split], schema: pa.Schema) -
     verified, rest = _verified_files(version, splits, schema)
     groups: dict[object, _Group] = {}
     alike: Counter[object] = Counter()
-    for one, positions in zip(verified, _deleted_positions(version, verified, schema), strict=True):
+    for verified_file, positions in zip(verified, _deleted_positions(version, verified, schema), strict=True):
         if positions is None:
-            rest.append(one.split)
+            rest.append(verified_file.split)
             continue
-        sources = ((item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in one.sources)
-        key: tuple[object, ...] = (one.file.kind, *sources)
+        sources = (
+            (item.name, str(item.kind), type(item.constant), repr(item.constant)) for item in verified_file.sources
+        )
+        key: tuple[object, ...] = (verified_file.file.kind, *sources)
         if len(positions):  # files of equal size go to different groups
-            alike[key, one.footer.size_bytes] += 1
-            key = (*key, alike[key, one.footer.size_bytes])
-        group = groups.setdefault(key, _Group(kind=one.file.kind, sources=one.sources))
-        group.paths.append(f"file://{one.file.address}")
-        group.splits.append(one.split)
-        group.sizes.append(one.footer.size_bytes)
+            alike[key, verified_file.footer.size_bytes] += 1
+            key = (*key, alike[key, verified_file.footer.size_bytes])
+        group = groups.setdefault(key, _Group(kind=verified_file.file.kind, sources=verified_file.sources))
+        group.paths.append(f"file://{verified_file.file.address}")
+        group.splits.append(verified_file.split)
+        group.sizes.append(verified_file.footer.size_bytes)
         group.gone.append(positions)
     return list(groups.values()), rest
 
@@ -227,23 +229,23 @@ def _deleted_positions(
 
     Reads the deletion vectors if they delete few rows.
     """
-    supported = [one for one in files if one.file.deleted and _has_row_positions(one)]
-    is_too_many = sum(one.file.deleted for one in supported) > _MOST_DELETED
+    supported = [file for file in files if file.file.deleted and _has_row_positions(file)]
+    is_too_many = sum(file.file.deleted for file in supported) > _MOST_DELETED
     if is_too_many or METADATA in {name.lower() for name in schema.names} or PYSPARK_ARROW.applies():
         supported = []
-    deleted = version.deleted_positions([one.split for one in supported], [one.footer.rows for one in supported])
+    deleted = version.deleted_positions([file.split for file in supported], [file.footer.rows for file in supported])
     if bitmap_bytes(deleted) > _MAX_BITMAP_BYTES:
         supported, deleted = [], []
-    gone = {id(one): positions for one, positions in zip(supported, deleted, strict=True)}
-    return [gone.get(id(one)) if one.file.deleted else NOTHING for one in files]
+    gone = {id(file): positions for file, positions in zip(supported, deleted, strict=True)}
+    return [gone.get(id(file)) if file.file.deleted else NOTHING for file in files]
 
 
-def _has_row_positions(one: _VerifiedFile) -> bool:
+def _has_row_positions(file: _VerifiedFile) -> bool:
     return (
-        one.file.kind == "parquet"
-        and one.footer.size_bytes < MOST_BYTES
-        and one.footer.rows < MOST_ROWS
-        and METADATA not in one.footer.folded
+        file.file.kind == "parquet"
+        and file.footer.size_bytes < MOST_BYTES
+        and file.footer.rows < MOST_ROWS
+        and METADATA not in file.footer.folded
     )
 
 
@@ -265,8 +267,8 @@ def _constants(partition: pa.Table | None, schema: pa.Schema) -> dict[str, _Sour
         return constants
     for name in partition.column_names:
         if name in schema.names:
-            one = pa.schema([schema.field(name)])
-            values = spark_batch([partition.column(name).combine_chunks()], arrow_schema(one)).column(0)
+            own_schema = pa.schema([schema.field(name)])
+            values = spark_batch([partition.column(name).combine_chunks()], arrow_schema(own_schema)).column(0)
             dtype = values.type
             is_literal = dtype in (*_INTEGERS, pa.string(), pa.bool_(), pa.date32()) or pa.types.is_decimal(dtype)
             source = _Source(kind=dtype, constant=values[0].as_py())
@@ -281,8 +283,8 @@ def _sources(
     candidates = [_source(column, file, file_footer, constants) for column in schema]
     if None in candidates:
         return None
-    sources = tuple(one for one in candidates if one is not None)
-    if not any(one.name for one in sources) and any(column.name not in constants for column in schema):
+    sources = tuple(source for source in candidates if source is not None)
+    if not any(source.name for source in sources) and any(column.name not in constants for column in schema):
         return None  # the format's own reader checks whether a file may lack all selected columns
     return sources
 
@@ -310,23 +312,23 @@ def _source(
 def _has_unsafe_filter_type(dtype: pa.DataType) -> bool:
     """Return whether a struct has fields, at any depth, for which a pushed filter would miss rows."""
     fields = dtype if pa.types.is_struct(dtype) else ()
-    return any(one.type in _UNSAFE_FILTER_TYPES or _has_unsafe_filter_type(one.type) for one in fields)
+    return any(field.type in _UNSAFE_FILTER_TYPES or _has_unsafe_filter_type(field.type) for field in fields)
 
 
-def _keeps(dtype: pa.DataType, wanted: pa.DataType) -> bool:
+def _keeps(dtype: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a type of a file is the table's, or a number with fewer bits.
 
     Fields that are never null in the table may be null in the file, and Spark does not cast such values.
     """
-    if dtype in _INTEGERS and wanted in _INTEGERS:
-        return bool(dtype.bit_width <= wanted.bit_width)
-    if dtype == pa.float32() and wanted == pa.float64():
+    if dtype in _INTEGERS and target in _INTEGERS:
+        return bool(dtype.bit_width <= target.bit_width)
+    if dtype == pa.float32() and target == pa.float64():
         return True
-    return bool(spark_type(dtype) == spark_type(wanted)) and not has_text(wanted)
+    return bool(spark_type(dtype) == spark_type(target)) and not has_text(target)
 
 
 def _scanned(
-    spark: SparkSession, group: _Group, needed: pa.Schema, wanted: pa.Schema, passes: Column | None
+    spark: SparkSession, group: _Group, needed: pa.Schema, schema: pa.Schema, passes: Column | None
 ) -> DataFrame | None:
     """Return the rows of a group; None if Spark cannot access its files, or would read another schema."""
     from pyspark.errors import AnalysisException
@@ -334,7 +336,7 @@ def _scanned(
 
     stored = {source.name: source.kind for source in group.sources if source.name is not None}
     reader = spark.read.schema(spark_schema(pa.schema([pa.field(name, field) for name, field in stored.items()])))
-    theirs = spark_schema(wanted)
+    theirs = spark_schema(schema)
     try:
         rows = reader.options(**_OPTIONS).format(group.kind).load(group.paths)
         if any(map(len, group.gone)):

@@ -61,17 +61,17 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     files, or up to 20,000 large ones, footers and deletion vectors are read here; Spark lists more than 32 with a job.
     `tests/benchmarks/spark_rows.py plan` measures the cost for 100,000 files.
     """
-    wanted, condition, limit = scan.columns, scan.condition, scan.limit
+    schema, condition, limit = scan.columns, scan.condition, scan.limit
     check_files(version, splits)
     spark_session = session(spark)
-    theirs = spark_schema(wanted or _DUMMY)
+    theirs = spark_schema(schema or _DUMMY)
     if limit == 0:
-        return _plain(spark_session.createDataFrame([], theirs), wanted)
+        return _plain(spark_session.createDataFrame([], theirs), schema)
     frames, rest = native.frames(
         spark_session,
         version,
         splits,
-        wanted=wanted,
+        schema=schema,
         needed=scan.needed,
         condition=condition,
     )
@@ -80,7 +80,7 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
         needed=tuple(scan.needed.names),
         condition=condition,
         limit=limit,
-        schema=arrow_schema(wanted or _DUMMY),
+        schema=arrow_schema(schema or _DUMMY),
     )
     if rest or not frames:
         tasks = packs(rest, parallelism(spark_session), version.split_by_file)
@@ -88,12 +88,12 @@ def to_spark(version: TableVersion, splits: Sequence[Split], scan: Scan, *, spar
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionAll(frame)
-    return _plain(rows if limit is None else rows.limit(limit), wanted)
+    return _plain(rows if limit is None else rows.limit(limit), schema)
 
 
-def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
+def _collated(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     """Return the rows with the collations of columns of text, by which Spark then compares them."""
-    named = {field.name: collation_of(field) for field in wanted if pa.types.is_string(field.type)}
+    named = {field.name: collation_of(field) for field in schema if pa.types.is_string(field.type)}
     collations = {name: collation.rpartition(".")[2] for name, collation in named.items() if collation}
     if not collations:
         return rows
@@ -107,9 +107,9 @@ def _collated(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
     return rows.withColumns({name: collate(col(quoted(name)), collation) for name, collation in collations.items()})
 
 
-def _plain(rows: DataFrame, wanted: pa.Schema) -> DataFrame:
+def _plain(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     """Return the rows without a placeholder column, and with the collations of columns of text."""
-    return _collated(rows, wanted) if wanted.names else rows.select()
+    return _collated(rows, schema) if schema.names else rows.select()
 
 
 def read(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

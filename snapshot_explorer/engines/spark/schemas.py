@@ -135,22 +135,22 @@ def spark_batch(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
-def _as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _as(values: pa.Array, target: pa.DataType) -> pa.Array:
     dtype = values.type
-    if dtype.equals(wanted, check_metadata=True):
+    if dtype.equals(target, check_metadata=True):
         return values
     if is_text(dtype):
         return _texts(values)
     if pa.types.is_struct(dtype):
-        children = [_as(values.field(item.name), item.type) for item in wanted]
-        return with_fields(values, wanted, children)
+        children = [_as(values.field(item.name), item.type) for item in target]
+        return with_fields(values, target, children)
     if pa.types.is_map(dtype):
-        return with_entries(values, wanted, _as(values.keys, wanted.key_type), _as(values.items, wanted.item_type))
+        return with_entries(values, target, _as(values.keys, target.key_type), _as(values.items, target.item_type))
     if pa.types.is_fixed_size_list(dtype) or pa.types.is_large_list(dtype):
         values = values.cast(pa.list_(dtype.value_type))
     if _is_list(dtype):
-        return with_items(values, wanted, _as(values.values, wanted.value_type))
-    return values.cast(wanted)
+        return with_items(values, target, _as(values.values, target.value_type))
+    return values.cast(target)
 
 
 def _texts(values: pa.Array) -> pa.Array:

@@ -39,7 +39,9 @@ _SETTINGS = {
 }
 
 
-def session(given: SparkSession | None = None, *, notify: Callable[[str], object] = log.warning) -> SparkSession:
+def session(
+    spark_session: SparkSession | None = None, *, notify: Callable[[str], object] = log.warning
+) -> SparkSession:
     """Return the session passed, otherwise the active one, otherwise a new local one.
 
     Args:
@@ -47,7 +49,7 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
     """
     check_floors(SPARK_FLOORS)
-    spark = active() if given is None else checked(given)
+    spark = active() if spark_session is None else checked(spark_session)
     if spark is not None:
         other = None if is_connect(spark) else foreign_python(spark.sparkContext.master, spark.sparkContext.pythonExec)
         if other is not None:
@@ -63,11 +65,11 @@ def session(given: SparkSession | None = None, *, notify: Callable[[str], object
     return _started()
 
 
-def checked(given: SparkSession) -> SparkSession:
+def checked(spark: SparkSession) -> SparkSession:
     """Return what was passed as a session, if it has what a session has. PySpark need not be installed."""
-    if not (hasattr(given, "sql") and hasattr(given, "createDataFrame")):
-        raise InvalidArgumentError(f"spark must be a Spark session, got {type(given).__name__}.")
-    return given
+    if not (hasattr(spark, "sql") and hasattr(spark, "createDataFrame")):
+        raise InvalidArgumentError(f"spark must be a Spark session, got {type(spark).__name__}.")
+    return spark
 
 
 def foreign_python(master: str | None, executable: str) -> str | None:

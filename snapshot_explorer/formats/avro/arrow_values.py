@@ -97,7 +97,7 @@ def _in_order(starts: Places, valid: npt.NDArray[np.bool_] | None) -> Places:
     return np.where(valid, starts, latest)
 
 
-def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Array:
+def to_arrow(column: Column, target: pa.DataType, content: pa.Buffer) -> pa.Array:
     """Return a column as an Arrow array of a type.
 
     Raises:
@@ -105,29 +105,29 @@ def to_arrow(column: Column, wanted: pa.DataType, content: pa.Buffer) -> pa.Arra
     """
     match column:
         case Nothing(rows):
-            return pa.nulls(rows, wanted)
+            return pa.nulls(rows, target)
         case Numbers(values, valid):
             array = pa.array(values, mask=None if valid is None else ~valid)
-            return array if array.type == wanted else array.cast(wanted)
+            return array if array.type == target else array.cast(target)
         case Reals(values, valid):
-            return pa.array(values, mask=None if valid is None else ~valid, from_pandas=False).cast(wanted)
+            return pa.array(values, mask=None if valid is None else ~valid, from_pandas=False).cast(target)
         case Slices():
-            return _gathered(column, content).cast(wanted)
+            return _gathered(column, content).cast(target)
         case Lists(sizes, items, valid):
             offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
             mask = None if valid is None else pa.array(~valid)
-            if pa.types.is_map(wanted):
-                return as_map(pa.array(offsets), to_arrow(items, pair_type(wanted), content), wanted, mask)
-            child = to_arrow(items, wanted.value_type, content)
-            return pa.ListArray.from_arrays(pa.array(offsets), child, type=wanted, mask=mask)
-        case Records(_, valid, rows) if not wanted.num_fields:
+            if pa.types.is_map(target):
+                return as_map(pa.array(offsets), to_arrow(items, pair_type(target), content), target, mask)
+            child = to_arrow(items, target.value_type, content)
+            return pa.ListArray.from_arrays(pa.array(offsets), child, type=target, mask=mask)
+        case Records(_, valid, rows) if not target.num_fields:
             # Only from buffers has a struct without fields a length.
             bits = None if valid is None else pa.array(valid).buffers()[1]
-            return pa.StructArray.from_buffers(wanted, rows, [bits], children=[])
+            return pa.StructArray.from_buffers(target, rows, [bits], children=[])
         case Records(fields, valid, rows):
-            arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in wanted]
+            arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in target]
             mask = None if valid is None else pa.array(~valid)
-            return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=mask)
+            return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
 
 
 def pair_type(dtype: pa.MapType) -> pa.StructType:
@@ -135,7 +135,7 @@ def pair_type(dtype: pa.MapType) -> pa.StructType:
     return pa.struct([("key", dtype.key_type), ("value", dtype.item_type)])
 
 
-def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: pa.Array | None) -> pa.MapArray:
+def as_map(offsets: pa.Array, pairs: pa.StructArray, target: pa.MapType, mask: pa.Array | None) -> pa.MapArray:
     """Return lists of records with `key` and `value` as maps. Lists that the mask makes null have no items.
 
     Raises:
@@ -146,7 +146,7 @@ def as_map(offsets: pa.Array, pairs: pa.StructArray, wanted: pa.MapType, mask: p
         raise pa.ArrowInvalid("a map has a null key")
     if mask is not None:  # PYARROW_MAP_MASKS
         offsets = pc.if_else(pa.concat_arrays([mask, pa.array([False])]), None, offsets)
-    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=target)
 
 
 def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 from snapshot_explorer.formats.avro.row_starts import chain, guesses, proven
 
 
-def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray | None:
+def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray | None:
     """Return the rows of blocks of one shape as a struct array, None if the row starts cannot be verified.
 
     Args:
@@ -32,20 +32,20 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
     counts = np.array([rows for rows, _ in blocks], np.int64)
     try:
         for starts in guesses(content, padded, bounds[:-1][counts > 0], shape):
-            column, ends = _decoded(padded, size, starts, shape, wanted)
+            column, ends = _decoded(padded, size, starts, shape, target)
             if not proven(starts, ends, bounds, counts):
                 kept = chain(starts, ends, size)
                 if not proven(starts[kept], ends[kept], bounds, counts):
                     continue
                 column = chosen(column, kept)
-            return to_arrow(column, wanted, pa.py_buffer(padded))
+            return to_arrow(column, target, pa.py_buffer(padded))
     except (TruncatedError, CannotVectorizeError):
         pass
     return None
 
 
 def _decoded(
-    padded: npt.NDArray[np.uint8], size: int, starts: Places, shape: Shape, wanted: pa.DataType
+    padded: npt.NDArray[np.uint8], size: int, starts: Places, shape: Shape, target: pa.DataType
 ) -> tuple[Column, Places]:
     lanes = Lanes(padded, size, starts.copy())
-    return read_column(shape, lanes, wanted), lanes.at
+    return read_column(shape, lanes, target), lanes.at

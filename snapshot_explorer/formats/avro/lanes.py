@@ -106,7 +106,7 @@ class Lanes:
         return starts, sizes
 
 
-def read_column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+def read_column(shape: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
     """Read a value in every row. Return it if it is requested."""
     rows = len(lanes.at)
     match shape:
@@ -117,11 +117,11 @@ def read_column(shape: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Colum
         case Atom("bytes" | "string"):
             return Slices(*lanes.slice(), None)
         case Record(fields):
-            return _record(fields, lanes, wanted)
+            return _record(fields, lanes, target)
         case Union(branches):
-            return _union(branches, lanes, wanted)
+            return _union(branches, lanes, target)
         case Items(item, keyed=False):
-            return _items(item, lanes, wanted)
+            return _items(item, lanes, target)
         case _:
             return _of_fixed_size(shape, lanes)
 
@@ -147,13 +147,13 @@ def _reals(lanes: Lanes, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
     return parts.reshape(-1).view(dtype).astype(np.float64)
 
 
-def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, wanted: pa.DataType | None) -> Column:
-    requested = {part.name: part.type for part in wanted} if wanted is not None else {}
+def _record(fields: Sequence[tuple[str, Shape]], lanes: Lanes, target: pa.DataType | None) -> Column:
+    requested = {part.name: part.type for part in target} if target is not None else {}
     columns = {name: read_column(part, lanes, requested.get(name)) for name, part in fields}
     return Records({name: columns[name] for name in requested if name in columns}, None, len(lanes.at))
 
 
-def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) -> Column:
+def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) -> Column:
     """Read a value that may be null."""
     parts = [index for index, branch in enumerate(branches) if branch != Atom("null")]
     if len(branches) > 2 or len(parts) != 1:  # noqa: PLR2004 - null and one other
@@ -162,14 +162,14 @@ def _union(branches: Sequence[Shape], lanes: Lanes, wanted: pa.DataType | None) 
     lanes.invalidate((chosen < 0) | (chosen >= len(branches)))
     valid = chosen == parts[0]
     if valid.all():
-        return read_column(branches[parts[0]], lanes, wanted)
+        return read_column(branches[parts[0]], lanes, target)
     where = np.flatnonzero(valid)
     if not len(where):
         return Nothing(len(valid))
     some = lanes.some(where)
-    column = read_column(branches[parts[0]], some, wanted)
+    column = read_column(branches[parts[0]], some, target)
     lanes.follow(where, some)
-    return _spread(column, where, valid) if wanted is not None else Nothing(len(valid))
+    return _spread(column, where, valid) if target is not None else Nothing(len(valid))
 
 
 def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
@@ -200,11 +200,11 @@ def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Colu
             return Records({n: _spread(part, where, valid) for n, part in fields.items()}, valid, len(valid))
 
 
-def _items(item: Shape, lanes: Lanes, wanted: pa.DataType | None) -> Column:
+def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
     """Read lists of numbers, text or records of them: the first items of all rows, then the second, and so on."""
     if not _is_plain(item):
         raise CannotVectorizeError
-    requested = None if wanted is None else pair_type(wanted) if pa.types.is_map(wanted) else wanted.value_type
+    requested = None if target is None else pair_type(target) if pa.types.is_map(target) else target.value_type
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Places, Places, Column]] = []
     going = np.arange(len(sizes))
@@ -277,10 +277,10 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
     return counts
 
 
-def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.DataType) -> Column:
+def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, item_type: pa.DataType) -> Column:
     """Return the items of all rows, row by row, from steps of rows, positions and items."""
-    if pa.types.is_struct(wanted):
-        return _transposed_records(steps, sizes, wanted)
+    if pa.types.is_struct(item_type):
+        return _transposed_records(steps, sizes, item_type)
     total = int(sizes.sum())
     begins = np.cumsum(sizes) - sizes
     valid = np.zeros(total, np.bool_)
@@ -291,26 +291,26 @@ def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, w
         match column:
             case Nothing():
                 continue
-            case Numbers(values, there):
+            case Numbers(values, present):
                 first[target] = values
-            case Slices(starts, lengths, there):
+            case Slices(starts, lengths, present):
                 first[target], second[target] = starts, lengths
             case _:
                 raise CannotVectorizeError
-        valid[target] = True if there is None else there
+        valid[target] = True if present is None else present
     nulls = None if valid.all() else valid
-    if pa.types.is_integer(wanted) or pa.types.is_boolean(wanted):
+    if pa.types.is_integer(item_type) or pa.types.is_boolean(item_type):
         return Numbers(first, nulls)
     ends = np.maximum.accumulate(first + second) if total else first
     return Slices(first if nulls is None else np.where(valid, first, ends), second, nulls)
 
 
 def _transposed_records(
-    steps: Sequence[tuple[Places, Places, Column]], sizes: Places, wanted: pa.StructType
+    steps: Sequence[tuple[Places, Places, Column]], sizes: Places, target: pa.StructType
 ) -> Records:
     """Return the records of all rows, row by row, field by field."""
     fields: dict[str, Column] = {}
-    for part in wanted:
+    for part in target:
         parts = [
             (rows, positions, column.fields[part.name])
             for rows, positions, column in steps

@@ -29,7 +29,7 @@ from snapshot_explorer.formats.avro.container import (
 _MOST_ITEMS = 4_000_000
 
 
-def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructType) -> pa.StructArray:
+def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray:
     """Return the rows of blocks of one shape as a struct array; fields that the shape lacks are null.
 
     Raises:
@@ -43,7 +43,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, wanted: pa.StructT
             rows.append(row)
         if at != len(block):
             raise TruncatedError(f"{count} rows end at byte {at} of a block of {len(block)}")
-    return _with_maps(pa.array(rows, _without_maps(wanted)), wanted)
+    return _with_maps(pa.array(rows, _without_maps(target)), target)
 
 
 def _without_maps(dtype: pa.DataType) -> pa.DataType:
@@ -57,16 +57,16 @@ def _without_maps(dtype: pa.DataType) -> pa.DataType:
     return dtype
 
 
-def _with_maps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if array.type.equals(wanted):
+def _with_maps(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type.equals(target):
         return array
     mask = array.is_null()
-    if pa.types.is_struct(wanted):
-        parts = [_with_maps(child, part.type) for child, part in zip(array.flatten(), wanted, strict=True)]
-        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
-    if pa.types.is_map(wanted):
-        return as_map(array.offsets, array.values, wanted, mask)
-    raise TruncatedError(f"{wanted} is not read from lists of lists")
+    if pa.types.is_struct(target):
+        parts = [_with_maps(child, part.type) for child, part in zip(array.flatten(), target, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(target), mask=mask)
+    if pa.types.is_map(target):
+        return as_map(array.offsets, array.values, target, mask)
+    raise TruncatedError(f"{target} is not read from lists of lists")
 
 
 def _value(shape: Shape, block: bytes, at: int) -> tuple[Any, int]:

@@ -72,10 +72,10 @@ def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Plac
 def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Places:
     """Return where a part of at most eight bytes occurs."""
     words: npt.NDArray[np.uint64] = np.ndarray((len(padded) - PADDING,), "<u8", padded, strides=(1,))
-    wanted = np.uint64(int.from_bytes(part, "little"))
+    pattern = np.uint64(int.from_bytes(part, "little"))
     if len(part) < _TEXT_PREFIX:
         words = words & np.uint64(2 ** (8 * len(part)) - 1)
-    return np.flatnonzero(words == wanted)
+    return np.flatnonzero(words == pattern)
 
 
 def _distinct(indices: Sequence[Places], size: int) -> Places:

@@ -201,8 +201,8 @@ class DeltaVersion(TableVersion):
         return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
 
     def columns_added_since(self, other: Self) -> frozenset[str]:
-        here, there = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
-        return vector_changes.columns_added_since(here, there)
+        here, later = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
+        return vector_changes.columns_added_since(here, later)
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
         return vector_changes.rows_deleted(self._number, before, after)

@@ -430,10 +430,10 @@ def _fork(history: IcebergHistory, head: int) -> int | None:
     """Return the newest version of a history that is an ancestor of a snapshot, or the snapshot itself."""
     parents = history.metadata.snapshots.parents
     seen: set[int] = set()
-    one: int | None = head
-    while one is not None and one in parents and one not in seen:
-        if one in history.numbers:
-            return history.numbers[one]
-        seen.add(one)
-        one = parents[one]
+    snapshot_id: int | None = head
+    while snapshot_id is not None and snapshot_id in parents and snapshot_id not in seen:
+        if snapshot_id in history.numbers:
+            return history.numbers[snapshot_id]
+        seen.add(snapshot_id)
+        snapshot_id = parents[snapshot_id]
     return None

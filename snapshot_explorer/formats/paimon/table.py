@@ -202,7 +202,7 @@ class Paimon(TableFormat):
         return ChangesWithStatistics(
             changes=pa.concat_tables([part[0] for part in parts]),
             added=pa.concat_tables([part[1] for part in parts]),
-            schemas=tuple(next(same) for _, same in groupby(known, key=lambda one: one[1].id)),
+            schemas=tuple(next(same) for _, same in groupby(known, key=lambda item: item[1].id)),
         )
 
     def tags(self) -> Mapping[str, int]:
@@ -271,15 +271,15 @@ class Paimon(TableFormat):
 
         Planning reads the lists and manifests of all versions concurrently; see `incremental.splits_between`.
         """
-        wanted = [first, last] if mode == "diff" else range(first + 1, last + 1)
+        versions = [first, last] if mode == "diff" else range(first + 1, last + 1)
         schemas = self._schemas.pinned()
-        self._storage.together(schemas.newest, lambda: self._history.present(wanted))
+        self._storage.together(schemas.newest, lambda: self._history.present(versions))
         newest = PaimonVersion(self._storage, None, layout=self._layout, history=self._history, schemas=schemas)
         return RowChanges(
             schema=newest.arrow_schema,
             metadata_columns=pa.schema([]),
             splits=lambda predicate: splits_between(
-                self._storage, schemas, self._history.snapshots(wanted), mode, predicate
+                self._storage, schemas, self._history.snapshots(versions), mode, predicate
             ),
             reader=newest,
         )

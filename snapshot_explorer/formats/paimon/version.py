@@ -255,7 +255,10 @@ class PaimonVersion(TableVersion):
             fallback.check_empty(self._storage, self._side)
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
         return fallback.plan(
-            self._storage, self._side, self._snapshot, lambda schemas, one: scan(self._storage, schemas, one, predicate)
+            self._storage,
+            self._side,
+            self._snapshot,
+            lambda schemas, snapshot: scan(self._storage, schemas, snapshot, predicate),
         )
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:

@@ -69,24 +69,24 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
     Args:
         columns: The columns that are needed, with their names in B; by default all. The types of others do not matter.
     """
-    there = a.arrow_schema, b.arrow_schema
+    schemas = a.arrow_schema, b.arrow_schema
     pairs, only_a = _pairs(a, b)
-    if not pairs and len(there[0]) and len(there[1]):
+    if not pairs and len(schemas[0]) and len(schemas[1]):
         raise InvalidArgumentError(
             f"Versions {a.number} and {b.number} have no column in common, so that their rows cannot be compared. "
-            f"Columns of {a.number}: {listed(there[0].names)}. Columns of {b.number}: {listed(there[1].names)}."
+            f"Columns of {a.number}: {listed(schemas[0].names)}. Columns of {b.number}: {listed(schemas[1].names)}."
         )
     ids_a, ids_b = a.field_ids, b.field_ids
-    needed = frozenset(there[1].names if columns is None else columns)
+    needed = frozenset(schemas[1].names if columns is None else columns)
     fields = []
-    for field in there[1]:
+    for field in schemas[1]:
         own = pairs.get(field.name)
         dtype: pa.DataType | None = field.type
         if own is not None and field.name in needed:
-            dtype = wider(there[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
+            dtype = wider(schemas[0].field(own).type, field.type, ids_a[own], ids_b[field.name])
         if dtype is None:
             raise UnsupportedFeatureError(
-                f"The column {field.name!r} is {there[0].field(own).type} at version {a.number} and {field.type} at "
+                f"The column {field.name!r} is {schemas[0].field(own).type} at version {a.number} and {field.type} at "
                 f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
             )
         fields.append(pa.field(field.name, dtype))
@@ -106,20 +106,20 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")  # noqa: PLR2004 - a line
 
 
-def checked_names(given: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
+def checked_names(names: Sequence[str] | str | None, known: Sequence[str], argument: str) -> tuple[str, ...] | None:
     """Return the names in an argument, each once and each a column; None where it was not given."""
-    if given is None:
+    if names is None:
         return None
-    if isinstance(given, str):
-        raise InvalidArgumentError(f"{argument} is one text, {given!r}. Give a list of names: [{given!r}].")
-    if not isinstance(given, Iterable):
-        raise InvalidArgumentError(f"{argument} must be a list of names, got {given!r}.")
-    for name in given:
+    if isinstance(names, str):
+        raise InvalidArgumentError(f"{argument} is one text, {names!r}. Give a list of names: [{names!r}].")
+    if not isinstance(names, Iterable):
+        raise InvalidArgumentError(f"{argument} must be a list of names, got {names!r}.")
+    for name in names:
         if name not in known:
             raise unknown_column(str(name), known, place=f" in {argument}")
-    if argument == "columns" and not given:
+    if argument == "columns" and not names:
         raise InvalidArgumentError("columns names no column. Name the columns to compare, or leave it out for all.")
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(names))
 
 
 def _pairs(a: TableVersion, b: TableVersion) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -151,7 +151,7 @@ _NO_IDS = FieldIds(id=None)
 
 
 def wider(
-    one: pa.DataType,
+    left: pa.DataType,
     other: pa.DataType,
     ids: FieldIds = _NO_IDS,
     other_ids: FieldIds = _NO_IDS,
@@ -166,21 +166,21 @@ def wider(
         across_tables: Whether the columns are of two tables. Then structs must have fields of the same names, and types
             in which formats store the same values differently are compared as well: see `_across_tables`.
     """
-    if one == other and ids.parts == other_ids.parts:
+    if left == other and ids.parts == other_ids.parts:
         return other
-    if pa.types.is_null(one) or pa.types.is_null(other):
-        return other if pa.types.is_null(one) else one
-    if pa.types.is_nested(one) or pa.types.is_nested(other):
-        return _wider_nested(one, other, ids, other_ids, across_tables=across_tables)
-    if one in _INTEGERS and other in _INTEGERS:
-        return max(one, other, key=_INTEGERS.index)
-    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other) and one.tz == other.tz:
-        return max(one, other, key=lambda dtype: _UNITS.index(dtype.unit))
-    if pa.types.is_decimal(one) and pa.types.is_decimal(other):
-        whole = max(one.precision - one.scale, other.precision - other.scale)
-        return _decimal(whole, max(one.scale, other.scale), cut=across_tables)
-    dtype = _has(one, other) or _has(other, one)
-    return _across_tables(one, other) if dtype is None and across_tables else dtype
+    if pa.types.is_null(left) or pa.types.is_null(other):
+        return other if pa.types.is_null(left) else left
+    if pa.types.is_nested(left) or pa.types.is_nested(other):
+        return _wider_nested(left, other, ids, other_ids, across_tables=across_tables)
+    if left in _INTEGERS and other in _INTEGERS:
+        return max(left, other, key=_INTEGERS.index)
+    if pa.types.is_timestamp(left) and pa.types.is_timestamp(other) and left.tz == other.tz:
+        return max(left, other, key=lambda dtype: _UNITS.index(dtype.unit))
+    if pa.types.is_decimal(left) and pa.types.is_decimal(other):
+        whole = max(left.precision - left.scale, other.precision - other.scale)
+        return _decimal(whole, max(left.scale, other.scale), cut=across_tables)
+    dtype = _has(left, other) or _has(other, left)
+    return _across_tables(left, other) if dtype is None and across_tables else dtype
 
 
 def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -197,26 +197,26 @@ def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _across_tables(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _across_tables(left: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type for types in which formats store the same values; None if they do not.
 
     A timestamp without a zone is compared as UTC. A text is compared with binary by its bytes in UTF-8. What the types
     have not in common is read as well: a value that does not fit is an error.
     """
-    if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
-        return pa.timestamp(max(one.unit, other.unit, key=_UNITS.index), "UTC")
-    if pa.types.is_time(one) and pa.types.is_time(other):
-        unit = max(one.unit, other.unit, key=_UNITS.index)
+    if pa.types.is_timestamp(left) and pa.types.is_timestamp(other):
+        return pa.timestamp(max(left.unit, other.unit, key=_UNITS.index), "UTC")
+    if pa.types.is_time(left) and pa.types.is_time(other):
+        unit = max(left.unit, other.unit, key=_UNITS.index)
         return pa.time64(unit) if unit in _UNITS[2:] else pa.time32(unit)
-    if pa.types.is_decimal(one) or pa.types.is_decimal(other):
-        decimal, number = (one, other) if pa.types.is_decimal(one) else (other, one)
+    if pa.types.is_decimal(left) or pa.types.is_decimal(other):
+        decimal, number = (left, other) if pa.types.is_decimal(left) else (other, left)
         return pa.decimal128(_MOST_DIGITS, decimal.scale) if number in _INTEGERS else None
-    texts = [pa.types.is_string(dtype) or pa.types.is_large_string(dtype) for dtype in (one, other)]
+    texts = [pa.types.is_string(dtype) or pa.types.is_large_string(dtype) for dtype in (left, other)]
     if all(texts):
         return pa.large_string()
-    if not all(is_text or _is_binary(dtype) for dtype, is_text in zip((one, other), texts, strict=True)):
+    if not all(is_text or _is_binary(dtype) for dtype, is_text in zip((left, other), texts, strict=True)):
         return None
-    is_large = any(pa.types.is_large_string(dtype) or pa.types.is_large_binary(dtype) for dtype in (one, other))
+    is_large = any(pa.types.is_large_string(dtype) or pa.types.is_large_binary(dtype) for dtype in (left, other))
     return pa.large_binary() if is_large else pa.binary()
 
 
@@ -240,45 +240,45 @@ def _part(ids: FieldIds, index: int) -> FieldIds:
 def _fields_of(dtype: pa.StructType, ids: FieldIds, target: pa.StructType, target_ids: FieldIds) -> list[int | None]:
     """Return for each field of the target its place in a struct; None where the struct lacks it."""
     numbers = [_part(ids, index).id for index in range(dtype.num_fields)]
-    wanted = [_part(target_ids, index).id for index in range(target.num_fields)]
-    if None in numbers or None in wanted:
+    target_numbers = [_part(target_ids, index).id for index in range(target.num_fields)]
+    if None in numbers or None in target_numbers:
         places = {field.name: index for index, field in enumerate(dtype)}
         return [places.get(field.name) for field in target]
     known = {number: index for index, number in enumerate(numbers)}
-    return [known.get(number) for number in wanted]
+    return [known.get(number) for number in target_numbers]
 
 
 def _wider_nested(
-    one: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
+    first: pa.DataType, other: pa.DataType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
 ) -> pa.DataType | None:
     def wider_part(left: pa.DataType, right: pa.DataType, index: int) -> pa.DataType | None:
         return wider(left, right, _part(ids, index), _part(other_ids, index), across_tables=across_tables)
 
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return _wider_struct(one, other, ids, other_ids, across_tables=across_tables)
-    if pa.types.is_map(one) and pa.types.is_map(other):
-        key, item = wider_part(one.key_type, other.key_type, 0), wider_part(one.item_type, other.item_type, 1)
+    if pa.types.is_struct(first) and pa.types.is_struct(other):
+        return _wider_struct(first, other, ids, other_ids, across_tables=across_tables)
+    if pa.types.is_map(first) and pa.types.is_map(other):
+        key, item = wider_part(first.key_type, other.key_type, 0), wider_part(first.item_type, other.item_type, 1)
         return None if key is None or item is None else pa.map_(key, pa.field("value", item))
-    sizes = [dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1 for dtype in (one, other)]
-    lists = all(pa.types.is_list(dtype) or pa.types.is_fixed_size_list(dtype) for dtype in (one, other))
+    sizes = [dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1 for dtype in (first, other)]
+    lists = all(pa.types.is_list(dtype) or pa.types.is_fixed_size_list(dtype) for dtype in (first, other))
     if not lists or sizes[0] != sizes[1]:
         return None
-    item = wider_part(one.value_type, other.value_type, 0)
+    item = wider_part(first.value_type, other.value_type, 0)
     return None if item is None else pa.list_(pa.field("element", item), sizes[0])
 
 
 def _wider_struct(
-    one: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
+    left: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
 ) -> pa.StructType | None:
     fields = []
-    places = _fields_of(one, ids, other, other_ids)
-    if all(index is None for index in places) or (across_tables and set(places) != set(range(one.num_fields))):
+    places = _fields_of(left, ids, other, other_ids)
+    if all(index is None for index in places) or (across_tables and set(places) != set(range(left.num_fields))):
         return None
     for number, (field, index) in enumerate(zip(other, places, strict=True)):
         dtype: pa.DataType | None = field.type
         if index is not None:
             before, after = _part(ids, index), _part(other_ids, number)
-            dtype = wider(one.field(index).type, field.type, before, after, across_tables=across_tables)
+            dtype = wider(left.field(index).type, field.type, before, after, across_tables=across_tables)
         if dtype is None:
             return None
         fields.append(pa.field(field.name, dtype, metadata=field.metadata))

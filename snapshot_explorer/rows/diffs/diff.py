@@ -136,7 +136,7 @@ def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None
 
     local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
     rows = HashedRows(
-        rows=pa.Table.from_batches([one for one, _ in repeated]), hashes=np.concatenate([own for _, own in repeated])
+        rows=pa.Table.from_batches([part for part, _ in repeated]), hashes=np.concatenate([own for _, own in repeated])
     )
     raise_repeated(plan, reader.side, rows)
 

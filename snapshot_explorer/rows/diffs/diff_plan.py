@@ -259,15 +259,19 @@ def plan_diff(
     a.storage.together(lambda: a.arrow_schema, lambda: b.arrow_schema)  # which both keep
     names = b.arrow_schema.names
     key = (request.key,) if isinstance(request.key, str) else request.key
-    wanted = checked_names(request.columns, names, "columns")
-    given = None if key is None else checked_names(key, names, "key") or ()
+    selected = checked_names(request.columns, names, "columns")
+    checked_key = None if key is None else checked_names(key, names, "key") or ()
     where = None if request.where is None else condition(request.where, b.arrow_schema)
-    needed = None if wanted is None else [*wanted, *(given or b.schema.primary_keys), *(where.columns if where else ())]
+    needed = (
+        None
+        if selected is None
+        else [*selected, *(checked_key or b.schema.primary_keys), *(where.columns if where else ())]
+    )
     columns = aligned(a, b, needed)
     where = where and condition(request.where or "", columns.schema)
-    chosen_key = columns.primary_key if given is None else given
+    chosen_key = columns.primary_key if checked_key is None else checked_key
     _check_key(chosen_key, columns, a)
-    compared = frozenset(names if wanted is None else (*wanted, *chosen_key))
+    compared = frozenset(names if selected is None else (*selected, *chosen_key))
     read = [name for name in names if name in compared or (where is not None and name in where.columns)]
     numbers = a.number, b.number
     time_a, time_b, gaps, differing = a.storage.together(
@@ -291,7 +295,7 @@ def plan_diff(
         b=_side(b, time_b, differing.after, branches[1]),
         key=tuple(name for name in names if name in chosen_key),
         columns=tuple(name for name in names if name in compared),
-        columns_only_a=columns.only_a if wanted is None else (),
+        columns_only_a=columns.only_a if selected is None else (),
         where=request.where,
         shared_files=differing.shared_files,
         call="",

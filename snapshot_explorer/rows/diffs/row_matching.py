@@ -91,27 +91,29 @@ def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, 
     return equal
 
 
-def equal_at(one: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: Places) -> Mask:
+def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: Places) -> Mask:
     """Return for each pair of places whether two columns have equal values there.
 
     If most pairs have the same place on both sides, the columns are compared in place, without a copy.
     """
-    shared = min(len(one), len(other))
+    shared = min(len(before), len(other))
     aligned = left == right
     if 2 * int(np.count_nonzero(aligned)) < shared:
-        return same(taken(one, left), taken(other, right))
+        return same(taken(before, left), taken(other, right))
     is_equal = np.ones(len(left), bool)
-    is_equal[aligned] = _equal_in_place(one.slice(0, shared), other.slice(0, shared))[left[aligned]]
+    is_equal[aligned] = _equal_in_place(before.slice(0, shared), other.slice(0, shared))[left[aligned]]
     moved = np.flatnonzero(~aligned)
     if len(moved):
-        is_equal[moved] = same(taken(one, left[moved]), taken(other, right[moved]))
+        is_equal[moved] = same(taken(before, left[moved]), taken(other, right[moved]))
     return is_equal
 
 
-def _equal_in_place(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
-    ends = sorted({int(end) for column in (one, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])})
+def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
+    ends = sorted(
+        {int(end) for column in (before, other) for end in np.cumsum([len(chunk) for chunk in column.chunks])}
+    )
     parts = [
-        same(single_chunk(one.slice(start, end - start)), single_chunk(other.slice(start, end - start)))
+        same(single_chunk(before.slice(start, end - start)), single_chunk(other.slice(start, end - start)))
         for start, end in zip([0, *ends], ends, strict=False)
     ]
     return np.concatenate([np.zeros(0, bool), *parts])
@@ -160,7 +162,9 @@ def repeated(rows: HashedRows, columns: Sequence[str]) -> int | None:
     seen: set[str] = set()
     for start in range(0, len(suspects), _AT_ONCE):
         some = suspects[start : start + _AT_ONCE]
-        for index, key in zip(some.tolist(), exact_keys([taken(rows.rows[one], some) for one in columns]), strict=True):
+        for index, key in zip(
+            some.tolist(), exact_keys([taken(rows.rows[column], some) for column in columns]), strict=True
+        ):
             if key in seen:
                 return int(index)
             seen.add(key)

@@ -174,7 +174,7 @@ def _received(payload: bytes) -> pa.Table:
 def _compared(plan: RowDiffPlan, payloads: Sequence[bytes]) -> pa.Table:
     sides = []
     for side in (b"0", b"1"):
-        tables = [_received(one) for one in payloads if one[:1] in (side, _ERROR)]
+        tables = [_received(payload) for payload in payloads if payload[:1] in (side, _ERROR)]
         empty = plan.schema.append(pa.field(_HASH, pa.uint64())).empty_table()
         table = pa.concat_tables([empty, *tables]).combine_chunks()
         # By place: a column of the table may have any name.

@@ -112,13 +112,13 @@ def _names(a: PairSide, b: PairSide) -> tuple[str, str]:
     return (a.path, b.path) if a.name == b.name and a.path != b.path else (a.name, b.name)
 
 
-def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], given: Sequence[str] | str | None) -> tuple[str, ...]:
+def _key(a: PairSide, b: PairSide, names_a: Mapping[str, str], key: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return the key: the columns that were given, or else the primary key where both tables have the same."""
-    if given is None:
+    if key is None:
         keys = a.version.schema.primary_keys, b.version.schema.primary_keys
         is_same = frozenset(names_a.get(name) for name in keys[1]) == frozenset(keys[0])
         return keys[1] if is_same else ()
-    names = (given,) if isinstance(given, str) else given
+    names = (key,) if isinstance(key, str) else key
     chosen = checked_names(names, b.version.arrow_schema.names, "key") or ()
     lacking = next((name for name in chosen if name not in names_a), None)
     if lacking is not None:
@@ -157,5 +157,5 @@ def _call(a: PairSide, b: PairSide, request: PairRequest) -> str:
     sides = [f"{opening(side.path, side.branch)}.at({side.version.number})" for side in (a, b)]
     defaults = PairRequest()
     names = ("key", "columns", "exclude", "where", "tolerance", "relative_tolerance", "ignore_case", "trim")
-    given = [f"{name}={value!r}" for name in names if (value := getattr(request, name)) != getattr(defaults, name)]
-    return f"diff({', '.join([*sides, *given])})"
+    arguments = [f"{name}={value!r}" for name in names if (value := getattr(request, name)) != getattr(defaults, name)]
+    return f"diff({', '.join([*sides, *arguments])})"

@@ -219,7 +219,7 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
         places = np.flatnonzero(is_jump[number])
         rule = [
-            _rule(batch[number], rules, change=change, usual=before, least=lowest)
+            _rule(batch[number], rules, change=change, usual=before, smallest=lowest)
             for change, before, lowest in zip(
                 *(part[number, places].tolist() for part in (changes, usual, minimum)), strict=True
             )
@@ -264,12 +264,12 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
     return known, low / 2 + high / 2
 
 
-def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, least: float) -> str:
+def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, smallest: float) -> str:
     what = series.measure if series.column is None else f"{series.measure} of {visible(series.column)}"
     of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
     return (
         f"{what} changed by {change:+,.6g}: more than {rules.factor:g} times {usual:,.6g}, the usual change of the "
-        f"{rules.window} versions before, and at least {least:,.6g}{of}"
+        f"{rules.window} versions before, and at least {smallest:,.6g}{of}"
     )
 
 

@@ -277,7 +277,7 @@ def lacking_columns(
     result: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     called = column_names(source.format, starts, reference, names)
     for start, begin, end in zip(starts, places, places[1:], strict=False):
-        for name, there in called.at(start).items():
-            if there is None:
+        for name, own_name in called.at(start).items():
+            if own_name is None:
                 result[name].append((begin, end))
     return result

@@ -52,8 +52,8 @@ def read_ranges(
                 for why in whys.values():
                     why[index] = f"cannot be read: {error}"
             else:
-                for name, there in names.items():
-                    whys[name][index] = LACKING if there is None else reader.unordered.get(name)
+                for name, own_name in names.items():
+                    whys[name][index] = LACKING if own_name is None else reader.unordered.get(name)
             reading.advance()
     return reader.ranges(len(versions)), whys
 
@@ -94,8 +94,8 @@ class _Reader:
             self._open.setdefault(number, index)
 
     def _read(self, version: TableVersion, split: Split, names: Mapping[str, str | None]) -> int:
-        there = [name for name in names.values() if name is not None]
-        rows = local.to_arrow(version, [split], scan_of(version.arrow_schema, there))
+        present = [name for name in names.values() if name is not None]
+        rows = local.to_arrow(version, [split], scan_of(version.arrow_schema, present))
         for field in self._fields:
             name = names[field.name]
             column = None if name is None else rows[name]

@@ -155,8 +155,8 @@ class Readability:
                 strict=True,
             )
         }
-        wanted = dict.fromkeys(address for addresses in every.values() for address in addresses if address)
-        existing = self._there(list(wanted))
+        unique_addresses = dict.fromkeys(address for addresses in every.values() for address in addresses if address)
+        existing = self._there(list(unique_addresses))
         return {
             key: _all(
                 None if address is None else existing.get(address) for address in addresses if address != _NOWHERE
@@ -225,23 +225,23 @@ def _missing_among(files: Iterable[str], present: Mapping[str, bool | None]) -> 
 
 def _by_version(actions: Actions) -> dict[int, _Commit]:
     commits: dict[int, _Commit] = {}
-    for version, one in zip(actions.removes["version"].to_pylist(), keys(actions.removes).to_pylist(), strict=True):
-        commits.setdefault(version, _Commit()).removed.append(one)
+    for version, key in zip(actions.removes["version"].to_pylist(), keys(actions.removes).to_pylist(), strict=True):
+        commits.setdefault(version, _Commit()).removed.append(key)
     adds = zip(
         actions.adds["version"].to_pylist(),
         keys(actions.adds).to_pylist(),
         actions.adds["data_change"].to_pylist(),
         strict=True,
     )
-    for version, one, data_change in adds:
+    for version, key, data_change in adds:
         commit = commits.setdefault(version, _Commit())
         # Without removes, adds that change no data update existing files, for example their statistics.
         if data_change or commit.removed:
-            commit.added.append(one)
+            commit.added.append(key)
     return commits
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
     """Return False if any is False, otherwise None if any is None, otherwise True."""
-    given = list(answers)
-    return False if False in given else None if None in given else True
+    values = list(answers)
+    return False if False in values else None if None in values else True

@@ -158,7 +158,7 @@ class Vacuum:
     def _removed(self, now: datetime, keep: timedelta, last: Sequence[int]) -> Sequence[_RemovedFiles]:
         commits = self._log.commits()
         begin = check_age(now, keep) - _MARGIN
-        wanted = [commit.version for commit in commits if _is_young(commit, begin) or commit.version in last]
+        versions = [commit.version for commit in commits if _is_young(commit, begin) or commit.version in last]
         if not commits or (commits[0].version > 0 and _is_young(commits[0], begin)):
             begins = f"begins with version {commits[0].version}" if commits else "has no commits left"
             raise refusal(
@@ -167,7 +167,7 @@ class Vacuum:
                 age=format_duration(keep),
                 advice="Keep less" if keep else "Run VACUUM with DRY RUN",
             )
-        removes = self._log.actions(wanted, infos=False).removes
+        removes = self._log.actions(versions, infos=False).removes
         rows = zip(
             *(removes.column(name).to_pylist() for name in ("version", "deleted_at", "path", "deletion_vector")),
             strict=True,

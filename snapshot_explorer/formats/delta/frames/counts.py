@@ -189,8 +189,8 @@ def _sized(files: pa.Table) -> list[tuple[str, Size]]:
 
 def _by_version(actions: Actions) -> Mapping[int, _Commit]:
     commits: dict[int, _Commit] = {}
-    for version, one in zip(actions.removes["version"].to_pylist(), _sized(actions.removes), strict=True):
-        commits.setdefault(version, _Commit()).removed.append(one)
-    for version, one in zip(actions.adds["version"].to_pylist(), _sized(actions.adds), strict=True):
-        commits.setdefault(version, _Commit()).added.append(one)
+    for version, sized in zip(actions.removes["version"].to_pylist(), _sized(actions.removes), strict=True):
+        commits.setdefault(version, _Commit()).removed.append(sized)
+    for version, sized in zip(actions.adds["version"].to_pylist(), _sized(actions.adds), strict=True):
+        commits.setdefault(version, _Commit()).added.append(sized)
     return commits

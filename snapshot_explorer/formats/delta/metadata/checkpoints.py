@@ -102,13 +102,13 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
             file = parquet_pages.opened(content)
-            wanted = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
-            leaves = [f"{kind}.{name}" for kind, names in wanted.items() for name in names]
+            names_by_kind = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            leaves = [f"{kind}.{name}" for kind, names in names_by_kind.items() for name in names]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
-                actions = [(kind, *_actions(file, group, kind, names)) for kind, names in wanted.items()]
+                actions = [(kind, *_actions(file, group, kind, names)) for kind, names in names_by_kind.items()]
                 yield [
-                    FileActions(kind=kind, places=places, files=adds_of(rows, set(wanted[kind])))
+                    FileActions(kind=kind, places=places, files=adds_of(rows, set(names_by_kind[kind])))
                     for kind, places, rows in actions
                     if len(rows)
                 ]
@@ -273,11 +273,11 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
 
 def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
     """Yield the add actions of each row group; for one of `parts`, of every n-th row group."""
-    wanted = _wanted(file, "add")
-    for group in range(part, file.num_row_groups if wanted else 0, parts):
-        _, rows = _actions(file, group, "add", wanted)
+    columns = _wanted(file, "add")
+    for group in range(part, file.num_row_groups if columns else 0, parts):
+        _, rows = _actions(file, group, "add", columns)
         if len(rows):
-            yield adds_of(rows, set(wanted))
+            yield adds_of(rows, set(columns))
 
 
 def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
@@ -288,17 +288,17 @@ def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
     if not pa.types.is_struct(stored) or stored.get_field_index("path") < 0:
         raise CorruptBytesError(f"a column {kind} without paths")
     names = {field.name for field in stored}
-    wanted = [name for name, _ in STORED.values() if name in names]
-    wanted += [name for name in ("deletionVector",) if name in names]
+    columns = [name for name, _ in STORED.values() if name in names]
+    columns += [name for name in ("deletionVector",) if name in names]
     if PARSED in names and not _has_all_stats(file, kind):
-        wanted.append(PARSED)
-    return wanted
+        columns.append(PARSED)
+    return columns
 
 
 def _actions(
-    file: pq.ParquetFile, group: int, kind: FileKind, wanted: Sequence[str]
+    file: pq.ParquetFile, group: int, kind: FileKind, columns: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
-    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in wanted]).column(kind).combine_chunks()
+    column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in columns]).column(kind).combine_chunks()
     is_present = pc.is_valid(pc.struct_field(column, ["path"]))
     return np.flatnonzero(is_present.to_numpy(zero_copy_only=False)), column.filter(is_present)
 
@@ -351,21 +351,21 @@ PARSED = "stats_parsed"
 """Statistics as structs, converted to text where a checkpoint has no text."""
 
 
-def adds_of(rows: pa.StructArray, wanted: set[str]) -> pa.Table:
+def adds_of(rows: pa.StructArray, present: set[str]) -> pa.Table:
     """Return ADDS of file actions, with `stats_parsed` if requested; other columns are null."""
     columns = {"version": pa.nulls(len(rows), pa.int64()), "data_change": pa.nulls(len(rows), pa.bool_())}
     for name, (stored, dtype) in STORED.items():
-        values = pc.struct_field(rows, [stored]) if stored in wanted else pa.nulls(len(rows), dtype)
+        values = pc.struct_field(rows, [stored]) if stored in present else pa.nulls(len(rows), dtype)
         columns[name] = values if values.type == dtype else _cast(values, dtype)
     columns["path"] = decoded_array(columns["path"])
     columns["deletion_vector"] = (
         _vectors(pc.struct_field(rows, ["deletionVector"]))
-        if "deletionVector" in wanted
+        if "deletionVector" in present
         else pa.nulls(len(rows), DELETION_VECTOR)
     )
     table = pa.table([columns[name] for name in ADDS.names], schema=ADDS)
     table.validate(full=True)
-    return table.append_column(PARSED, pc.struct_field(rows, [PARSED])) if PARSED in wanted else table
+    return table.append_column(PARSED, pc.struct_field(rows, [PARSED])) if PARSED in present else table
 
 
 def _of_checkpoint(adds: pa.Table) -> pa.Table:

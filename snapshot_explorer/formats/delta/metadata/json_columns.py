@@ -78,9 +78,9 @@ class ActionColumns:
     processor's cache and the garbage collector (measured).
     """
 
-    def __init__(self, wanted: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
+    def __init__(self, names: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
         """Start empty; other names than the requested ones are skipped. `maps` are the names whose values are maps."""
-        self._wanted = wanted
+        self._wanted = names
         self._maps = maps
         self._columns: dict[str, list[Any] | Maps] = {}
         self._rows = 0
@@ -160,7 +160,7 @@ def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
             return result.cast(dtype)
     except _REFUSED:
         pass
-    converted = [_converted(value, row, lambda one: integer(one, bits), name) for row, value in enumerate(values)]
+    converted = [_converted(value, row, lambda item: integer(item, bits), name) for row, value in enumerate(values)]
     return pa.array(converted, dtype)
 
 

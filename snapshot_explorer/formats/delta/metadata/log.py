@@ -262,14 +262,14 @@ class DeltaLog:
 
         No request for commits that a recent state was built from: they are cached, without commitInfo.
         """
-        wanted = sorted(set(versions))
-        files = self.commit_files(wanted)
+        requested = sorted(set(versions))
+        files = self.commit_files(requested)
         for left in reversed(range(TRIES)):
             try:
                 return self._commits.actions(files, infos=infos)
             except MissingFileError as error:
                 existing = self.refresh().commits()
-                missing = [version for version in wanted if version not in existing]
+                missing = [version for version in requested if version not in existing]
                 if missing:
                     raise self._missing_commits_error(missing) from error
                 if not left:
@@ -277,7 +277,7 @@ class DeltaLog:
                         f"{self._storage.root} lists a commit that it then does not return: {error} The storage may be "
                         "behind, or a proxy answered. Try again."
                     ) from error
-                files = [existing[version] for version in wanted]
+                files = [existing[version] for version in requested]
             time.sleep(PAUSE_SECONDS)
         raise AssertionError  # unreachable: the last try returns or raises
 
@@ -352,7 +352,7 @@ class DeltaLog:
         """Return the replayed commits after the checkpoint; the last segments are cached."""
         known = [tail for tail in self._tails.values() if tail.segment.checkpoint == segment.checkpoint]
         before = [item for item in known if item.segment.version <= segment.version]
-        base = max(before, key=lambda one: one.segment.version, default=None)
+        base = max(before, key=lambda state: state.segment.version, default=None)
         if base is not None and base.segment.version == segment.version:
             return base.replay_state
         after = segment.commits[len(base.segment.commits) :] if base else segment.commits

@@ -191,8 +191,8 @@ class Times:
         writer's clock counts.
         """
         listed = self._listed(versions)
-        wanted = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
-        return listed.times(versions, self._infos([listed.paths[version] for version in wanted], wanted))
+        readable = [version for version in versions if version in listed.paths and listed.reads_commit_file(version)]
+        return listed.times(versions, self._infos([listed.paths[version] for version in readable], readable))
 
     def commit_times(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
         """Return when each version was committed, None where it is unknown or the commit file is missing.

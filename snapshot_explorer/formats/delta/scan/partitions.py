@@ -134,16 +134,16 @@ def typed(texts: list[str | None], data_type: DeltaDataType) -> pa.Array:
     parse = _PARSERS.get(data_type.root)
     if parse is None:
         raise refusal(features.PARTITION_TYPES, type=type_text(data_type))
-    wanted = arrow_type(data_type)
+    dtype = arrow_type(data_type)
     values: list[object] = []
     for position, text in enumerate(texts):
         try:
             value = None if text is None else parse(text, data_type)
-            pa.scalar(value, wanted)
+            pa.scalar(value, dtype)
         except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
             raise _UnparsedError(position) from error
         values.append(value)
-    return pa.array(values, wanted)
+    return pa.array(values, dtype)
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:

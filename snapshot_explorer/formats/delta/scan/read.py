@@ -90,17 +90,18 @@ def _read(
     for index, file in enumerate(plan.files):
         expected = ExpectedColumns(schema=plan.schema, stats=plan.stats_of(index))
         with opened(storage, file, plan.schema.mode, target.columns, removals) as source:
-            wanted = keep.get(file.path)
-            if wanted is not None and len(wanted) and wanted[-1] >= source.rows:
+            positions = keep.get(file.path)
+            if positions is not None and len(positions) and positions[-1] >= source.rows:
                 raise CorruptTableError(
-                    f"Row {wanted[-1]} of the data file {file.path} is requested, but the file has {source.rows} rows. "
-                    "The log, or a deletion vector of the file, is damaged; compare them with a copy of the table."
+                    f"Row {positions[-1]} of the data file {file.path} is requested, but the file has {source.rows} "
+                    "rows. The log, or a deletion vector of the file, is damaged; compare them with a copy of "
+                    "the table."
                 )
             gone = None
-            if file.vector and wanted is None:
+            if file.vector and positions is None:
                 gone = deleted(storage, file.vector, file.path, source.rows, removals)
-            for start, batch in _batches(source, target, expected, wanted, predicate):
-                kept = _kept(start, batch.num_rows, wanted, gone)
+            for start, batch in _batches(source, target, expected, positions, predicate):
+                kept = _kept(start, batch.num_rows, positions, gone)
                 yield batch if kept is None else masked(batch, mask_of(kept))
 
 
@@ -114,16 +115,16 @@ def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
     return [known.get(name) or hidden[name] for name in columns]
 
 
-def _kept(start: int, rows: int, wanted: Positions | None, gone: Positions | None) -> npt.NDArray[np.bool_] | None:
+def _kept(start: int, rows: int, positions: Positions | None, gone: Positions | None) -> npt.NDArray[np.bool_] | None:
     """Return a mask of the rows to read from a position on; None for all."""
-    listed = gone if wanted is None else wanted
+    listed = gone if positions is None else positions
     if listed is None:
         return None
     first, last = np.searchsorted(listed, (start, start + rows))
-    if wanted is None and first == last:
+    if positions is None and first == last:
         return None
-    kept = np.full(rows, wanted is None)
-    kept[listed[first:last] - start] = wanted is not None
+    kept = np.full(rows, positions is None)
+    kept[listed[first:last] - start] = positions is not None
     return kept
 
 
@@ -168,12 +169,12 @@ def _batches(
     source: DeltaOpenFile,
     target: _Target,
     expected: ExpectedColumns,
-    wanted: Positions | None,
+    positions: Positions | None,
     predicate: Predicate | None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of a file with these columns, each batch after the position of its first row."""
     fields, constants, count = target.fields, target.constants, len(target.stored)
-    for start, batch in batches(source, target.columns, expected, wanted, predicate):
+    for start, batch in batches(source, target.columns, expected, positions, predicate):
         if target.is_stored:
             yield start, batch
             continue

@@ -147,11 +147,11 @@ def _net_changes(
         order = _updates(np.asarray(ids.fill_null(-1).to_numpy(), np.int64), kinds)
     indices = {field.id: index for index, field in enumerate(every)}
     rows = both.take(pa.array(left[order]))
-    wanted = pa.schema([arrow_field(field) for field in fields])
+    target = pa.schema([arrow_field(field) for field in fields])
     arrays = [rows.column(indices[field.id]).combine_chunks() for field in fields]
     kinds = kinds[order]
     if len(kinds):
-        yield pa.RecordBatch.from_arrays(arrays, schema=wanted) if fields else bare(len(kinds)), kinds
+        yield pa.RecordBatch.from_arrays(arrays, schema=target) if fields else bare(len(kinds)), kinds
 
 
 def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

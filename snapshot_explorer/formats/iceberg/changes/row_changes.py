@@ -48,9 +48,9 @@ def splits_between(
     """
     if mode == "changelog":
         raise no_changelog()
-    wanted = _wanted(source, predicate)
+    range_read = _wanted(source, predicate)
     if mode == "diff":
-        before, after = (_state(source, history.snapshots.get(version), wanted) for version in (first, last))
+        before, after = (_state(source, history.snapshots.get(version), range_read) for version in (first, last))
         return list(_difference(before, after, _commit(history, last, 0)))
     result: list[Split] = []
     changing = [version for version in history.versions if first < version <= last]
@@ -60,10 +60,10 @@ def splits_between(
         snapshot, previous = history.snapshots[version], _before(history, version)
         commit = _commit(history, version, ordinal)
         if snapshot.summary.get("operation") == _APPEND and (previous is None or snapshot.parent_id == previous.id):
-            result += _appended(source, snapshot, wanted, commit)
+            result += _appended(source, snapshot, range_read, commit)
             continue
-        before = known[1] if known and previous and known[0] == previous.id else _state(source, previous, wanted)
-        known = snapshot.id, _state(source, snapshot, wanted)
+        before = known[1] if known and previous and known[0] == previous.id else _state(source, previous, range_read)
+        known = snapshot.id, _state(source, snapshot, range_read)
         result += _difference(before, known[1], commit)
     return result
 
@@ -123,17 +123,19 @@ def _commit(history: IcebergHistory, version: int, ordinal: int) -> IcebergEvent
     )
 
 
-def _state(source: Source, snapshot: IcebergSnapshot | None, wanted: _RangeRead) -> _State:
+def _state(source: Source, snapshot: IcebergSnapshot | None, range_read: _RangeRead) -> _State:
     """Return the splits of a version; none for None. Reads its manifests."""
     if snapshot is None:
         return {}
-    metadata = replace(version_metadata(source, snapshot), schema=wanted.schema)
-    return {plan_of(split).path: split for split in plan(metadata, wanted.predicate).splits}
+    metadata = replace(version_metadata(source, snapshot), schema=range_read.schema)
+    return {plan_of(split).path: split for split in plan(metadata, range_read.predicate).splits}
 
 
-def _appended(source: Source, snapshot: IcebergSnapshot, wanted: _RangeRead, commit: IcebergEvents) -> Iterator[Split]:
+def _appended(
+    source: Source, snapshot: IcebergSnapshot, range_read: _RangeRead, commit: IcebergEvents
+) -> Iterator[Split]:
     """Yield splits of the rows that an append added. Reads the manifests that it wrote."""
-    has_condition = wanted.predicate is not None
+    has_condition = range_read.predicate is not None
     changed = changed_files(source, [snapshot], deletes=False, statistics=has_condition)
     rows = changed.data.filter(pc.equal(changed.data.column("status"), ADDED))
     live = IcebergLiveFiles(
@@ -141,8 +143,8 @@ def _appended(source: Source, snapshot: IcebergSnapshot, wanted: _RangeRead, com
         deletes=pa.schema([*LIVE, *STATISTICS]).empty_table(),
         partitions=changed.partitions.arrays(),
     )
-    metadata = replace(version_metadata(source, snapshot), schema=wanted.schema, live=lambda _: live)
-    for split in plan(metadata, wanted.predicate).splits:
+    metadata = replace(version_metadata(source, snapshot), schema=range_read.schema, live=lambda _: live)
+    for split in plan(metadata, range_read.predicate).splits:
         yield _split([split], replace(commit, added=(Part(live=plan_of(split)),)))
 
 

@@ -117,7 +117,7 @@ class DeleteIndex:
                     position_file
                 )
         self._by_partition = {
-            key: sorted(some, key=lambda one: one.sequence_number) for key, some in by_partition.items()
+            key: sorted(some, key=lambda file: file.sequence_number) for key, some in by_partition.items()
         }
         self._equality: dict[_Partition | None, list[EqualitySet]] = {}
         for (scope, ids), files in sorted(equality.items(), key=lambda item: item[0][1]):
@@ -173,12 +173,12 @@ class DeleteIndex:
 
     def _positions_of(self, path: str, key: _Partition, sequence_number: int) -> tuple[File, ...]:
         files = [item for item in self._by_path.get(path, ()) if item.sequence_number >= sequence_number]
-        for one in files:
-            _check_scope(path, key, one)
+        for file in files:
+            _check_scope(path, key, file)
         shared = self._by_partition.get(key)
         if shared:
             text = path.encode()
-            first = bisect_left(shared, sequence_number, key=lambda one: one.sequence_number)
+            first = bisect_left(shared, sequence_number, key=lambda file: file.sequence_number)
             files += [item for item in shared[first:] if _might_contain(item, text)]
         return tuple(item.file for item in files if item.file is not None)
 
@@ -228,7 +228,7 @@ def _equality_ids(row: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _equality_set(ids: tuple[int, ...], files: list[tuple[int, File]]) -> EqualitySet:
-    ordered = tuple(sorted(files, key=lambda one: (one[0], one[1].location)))
+    ordered = tuple(sorted(files, key=lambda item: (item[0], item[1].location)))
     digest = hashlib.sha256(repr((ids, [(number, file.location) for number, file in ordered])).encode()).hexdigest()
     return EqualitySet(ids=ids, files=ordered, key=digest)
 
@@ -256,18 +256,24 @@ def _only_path(row: Mapping[str, Any], file: _PositionFile) -> str | None:
         return None
 
 
-def _might_contain(one: _PositionFile, path: bytes) -> bool:
+def _might_contain(file: _PositionFile, path: bytes) -> bool:
     """Return whether a position delete file might contain positions of a path: UTF-8 bytes sort as the text."""
-    return (one.lower is None or one.lower <= path) and (one.upper is None or path <= one.upper)
+    return (file.lower is None or file.lower <= path) and (file.upper is None or path <= file.upper)
 
 
-def _check_scope(path: str, key: _Partition, one: _PositionFile) -> None:
+def _check_scope(path: str, key: _Partition, delete_file: _PositionFile) -> None:
     """Check that a delete of one data file is in the file's partition.
 
     Source: iceberg specification, "Scan Planning"; `DeleteFileIndex` of August 2026.
     """
-    if one.partition != key:
-        where = one.vector.location if one.vector is not None else one.file.location if one.file is not None else ""
+    if delete_file.partition != key:
+        where = (
+            delete_file.vector.location
+            if delete_file.vector is not None
+            else delete_file.file.location
+            if delete_file.file is not None
+            else ""
+        )
         raise CorruptTableError(
             f"The deletes of the data file {path} in {where} are of another partition than the file. The table's "
             "metadata is damaged; choose another version."

@@ -59,7 +59,7 @@ class DeleteReader:
     def _position_deletes(self, file: File) -> PositionDeletes:
         return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
 
-    def deleted_rows(self, one: EqualitySet, columns: Sequence[EqualityColumn], rules: IdRules) -> DeletedRows:
+    def deleted_rows(self, equality_set: EqualitySet, columns: Sequence[EqualityColumn], rules: IdRules) -> DeletedRows:
         """Return the deleted rows of a set of equality delete files, to be looked up.
 
         Args:
@@ -68,11 +68,11 @@ class DeleteReader:
         """
 
         def made() -> DeletedRows:
-            contents = [read_equality_deletes(self._storage, file, columns, rules) for _, file in one.files]
-            numbers = [number for number, _ in one.files]
+            contents = [read_equality_deletes(self._storage, file, columns, rules) for _, file in equality_set.files]
+            numbers = [number for number, _ in equality_set.files]
             return DeletedRows(contents, numbers)
 
-        return self._kept(f"equality {one.key}", made)
+        return self._kept(f"equality {equality_set.key}", made)
 
     def _kept(self, key: str, make: Callable[[], S]) -> S:
         """Return a value that is read once, and forget those that were not used for longest."""

@@ -167,10 +167,10 @@ def _keep_branch(
 
 def _ancestry(metadata: TableMetadata, head: int) -> Sequence[IcebergSnapshot]:
     ancestors: dict[int, IcebergSnapshot] = {}
-    one: int | None = head
-    while one is not None and one in metadata.snapshots and one not in ancestors:
-        ancestors[one] = metadata.snapshots[one]
-        one = metadata.snapshots[one].parent_id
+    snapshot_id: int | None = head
+    while snapshot_id is not None and snapshot_id in metadata.snapshots and snapshot_id not in ancestors:
+        ancestors[snapshot_id] = metadata.snapshots[snapshot_id]
+        snapshot_id = metadata.snapshots[snapshot_id].parent_id
     return list(ancestors.values())
 
 

@@ -101,7 +101,7 @@ def batches(container: Container, size: int) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptBytesError: A block is damaged.
     """
-    wanted = arrow_schema(container)
+    target = arrow_schema(container)
     schema = record_of(orjson.loads(container.schema_text))
     named = dict(named_types(schema))
     converts = [(item["name"], _convert(resolved(item["type"], named), named)) for item in schema["fields"]]
@@ -111,13 +111,13 @@ def batches(container: Container, size: int) -> Iterator[pa.RecordBatch]:
             rows = cast("list[Mapping[str, Any]]", list(islice(rows_read, size)))
             columns = [
                 pa.array([row[name] if convert is None else convert(row[name]) for row in rows], field.type)
-                for (name, convert), field in zip(converts, wanted, strict=True)
+                for (name, convert), field in zip(converts, target, strict=True)
             ]
         except FOREIGN_ERRORS as error:
             raise CorruptBytesError(f"a block is damaged ({type(error).__name__}: {error})") from error
         if not rows:
             return
-        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+        yield pa.RecordBatch.from_arrays(columns, schema=target)
 
 
 def _convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:

@@ -155,7 +155,7 @@ def _named(field: FileField) -> tuple[FileField, ...]:
 
 
 def _by_names(
-    fields: Sequence[FileField], wanted: Sequence[IcebergField], path: str, *, by_position: bool
+    fields: Sequence[FileField], columns: Sequence[IcebergField], path: str, *, by_position: bool
 ) -> tuple[FileField, ...]:
     """Return fields with the ids of the table's columns of the same names.
 
@@ -163,10 +163,10 @@ def _by_names(
     Iceberg's contradict each other, and the file is refused.
     """
     if by_position:
-        for field, column in zip(fields, wanted, strict=False):
+        for field, column in zip(fields, columns, strict=False):
             if field.name != column.name:
                 raise refusal(features.FILES_WITHOUT_IDS, path=path)
-    known = {column.name: column for column in wanted}
+    known = {column.name: column for column in columns}
     fields_with_ids = []
     for field in fields:
         match = known.get(field.name)

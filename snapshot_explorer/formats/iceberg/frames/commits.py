@@ -51,7 +51,7 @@ def commits_frame(
     names = ("timestamp_ms", "parent_id", "summary", "schema_id", "raw")
     times, parents, summaries, schema_ids, raws = history.metadata.snapshots.columns(names, ids)
     summary_keys = frozenset[str]().union(*summaries)
-    given = _given(summaries, summary_keys)
+    recorded = _given(summaries, summary_keys)
 
     def column(name: str) -> pa.Array:
         return pa.array(
@@ -61,11 +61,11 @@ def commits_frame(
     operation = column("operation")
     is_first = pa.array(parents, pa.int64()).is_null()
     is_replaced = pc.or_(pc.fill_null(pc.equal(column("replace-partitions"), "true"), fill_value=False), is_first)
-    columns = _counts(summaries, summary_keys, given) | {
+    columns = _counts(summaries, summary_keys, recorded) | {
         "version": pa.array(versions, pa.int64()),
         "committed_at": _times(times),
         "readable": pa.array(readable, pa.string()),
-        "kind": _kinds(operation, is_replaced, given),
+        "kind": _kinds(operation, is_replaced, recorded),
         "operation": operation,
         "user": pc.coalesce(column(_TRINO_USER), column(_USER)),
         "identifier": pa.array(ids, pa.int64()).cast(pa.string()),
@@ -90,7 +90,7 @@ def _tags(versions: Sequence[int], tags: Mapping[int, Sequence[str]]) -> pa.Arra
     return pa.array([tags.get(version, ()) for version in versions], dtype)
 
 
-def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Array]) -> pa.Array:
+def _kinds(operation: pa.Array, is_replaced: pa.Array, recorded: Mapping[str, pa.Array]) -> pa.Array:
     """Return the kinds of commits in the terms that all formats share.
 
     The metadata does not distinguish an UPDATE from a MERGE, nor these from an INSERT OVERWRITE of files: a commit that
@@ -101,7 +101,7 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Ar
         given: The counters in their summaries.
     """
     has_removed, has_deletes = (
-        pc.fill_null(pc.greater(given[name], 0), fill_value=False)
+        pc.fill_null(pc.greater(recorded[name], 0), fill_value=False)
         for name in ("deleted-data-files", "added-delete-files")
     )
     is_update = pc.and_not(pc.or_(has_removed, has_deletes), is_replaced)
@@ -116,21 +116,21 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, given: Mapping[str, pa.Ar
 
 
 def _counts(
-    summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str], given: Mapping[str, pa.Array]
+    summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str], recorded: Mapping[str, pa.Array]
 ) -> dict[str, pa.Array]:
     """Return the counts in summaries, which have these keys. A counter that is absent is 0, if there is any."""
     counters = frozenset(name for name in summary_keys if name.startswith(_COUNTERS))
     uncounted = pa.array(list(map(counters.isdisjoint, summaries)), pa.bool_())
     has_positions, has_deletes, has_old_positions = (
-        pc.fill_null(reduce(pc.or_kleene, (pc.greater(given[name], 0) for name in names)), fill_value=False)
+        pc.fill_null(reduce(pc.or_kleene, (pc.greater(recorded[name], 0) for name in names)), fill_value=False)
         for names in (_POSITIONS, _DELETE_FILES, _TOTALS[1:])
     )
     unknown = {"rows": pc.or_(has_positions, uncounted), "bytes": pc.or_(has_deletes, uncounted), "files": uncounted}
     result = {
-        column: pc.if_else(unknown[column.rpartition("_")[2]], None, pc.fill_null(given[name], 0))
+        column: pc.if_else(unknown[column.rpartition("_")[2]], None, pc.fill_null(recorded[name], 0))
         for column, name in _COUNTS.items()
     }
-    return result | {"total_rows": pc.if_else(has_old_positions, None, given[_TOTALS[0]])}
+    return result | {"total_rows": pc.if_else(has_old_positions, None, recorded[_TOTALS[0]])}
 
 
 def _given(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:

@@ -266,7 +266,7 @@ def _of_all_snapshots(source: Source, name: str) -> pa.Table:
     if name == "entries":
         return _entry_table(source, once, None)
     with_data, with_deletes = _OF_FILES[name]
-    kinds = [content for content, wanted in ((0, with_data), (1, with_deletes)) if wanted]
+    kinds = [content for content, is_included in ((0, with_data), (1, with_deletes)) if is_included]
     entries = entries_of(source, once.filter(pc.is_in(once.column("content"), pa.array(kinds))), statistics=True)
     rows = _file_table(live(entries.rows), partition_maps(source.metadata, entries.partitions.arrays()), _FILE_COLUMNS)
     return _with_metrics(rows, source, None)
@@ -317,7 +317,7 @@ def _refs(source: Source) -> list[dict[str, Any]]:
             "min_snapshots_to_keep": ref.min_snapshots_to_keep,
             "max_snapshot_age_in_ms": ref.max_snapshot_age_ms,
         }
-        for ref in sorted(source.metadata.refs.values(), key=lambda one: one.name)
+        for ref in sorted(source.metadata.refs.values(), key=lambda item: item.name)
     ]
 
 

@@ -55,7 +55,7 @@ class DecodedRows:
     """Their Avro schema, whose fields are named by their ids."""
 
 
-def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits: Limits) -> list[DecodedRows]:
+def read_avro(files: Sequence[tuple[str, bytes]], target: pa.StructType, limits: Limits) -> list[DecodedRows]:
     """Return the rows of Avro files, grouped by schema.
 
     Args:
@@ -86,8 +86,8 @@ def read_avro(files: Sequence[tuple[str, bytes]], wanted: pa.StructType, limits:
         groups.setdefault(container.schema_text, []).append((index, container))
     decoded: list[DecodedRows] = []
     for text, group in groups.items():
-        _check(group[0][1].shape, wanted, group[0][1].path, "")
-        record_type = _filled(schemas[text], wanted)
+        _check(group[0][1].shape, target, group[0][1].path, "")
+        record_type = _filled(schemas[text], target)
         decoded.extend(
             DecodedRows(
                 files=tuple(index for index, _ in batch),
@@ -109,19 +109,19 @@ def broken(path: str, problem: str) -> CorruptTableError:
     )
 
 
-def _size(one: tuple[int, Container]) -> int:
-    return sum(len(block) for _, block in one[1].blocks)
+def _size(item: tuple[int, Container]) -> int:
+    return sum(len(block) for _, block in item[1].blocks)
 
 
-def _decoded(files: Sequence[Container], wanted: pa.StructType) -> pa.StructArray:
+def _decoded(files: Sequence[Container], target: pa.StructType) -> pa.StructArray:
     blocks = [block for file in files for block in file.blocks]
     try:
-        columns = avro_columns.decode(blocks, files[0].shape, wanted)
-        return avro_records.decode(blocks, files[0].shape, wanted) if columns is None else columns
+        columns = avro_columns.decode(blocks, files[0].shape, target)
+        return avro_records.decode(blocks, files[0].shape, target) if columns is None else columns
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
-            return pa.concat_arrays([_decoded([file], wanted) for file in files])
+            return pa.concat_arrays([_decoded([file], target) for file in files])
         raise broken(files[0].path, str(error)) from error
 
 
@@ -189,10 +189,10 @@ def arrow_type(schema: Any) -> pa.DataType:
     return {"boolean": pa.bool_(), "string": pa.string()}.get(str(word), pa.null())
 
 
-def _filled(schema: Any, wanted: pa.StructType) -> pa.StructType:
+def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
     """Return the wanted fields, where a struct without fields has all those of the file's record."""
     parts = []
-    for part in wanted:
+    for part in target:
         dtype = part.type
         if pa.types.is_struct(dtype):
             inner = field_of(schema, part.name)
@@ -205,36 +205,36 @@ def _filled(schema: Any, wanted: pa.StructType) -> pa.StructType:
     return pa.struct(parts)
 
 
-def _check(shape: Shape, wanted: pa.DataType, path: str, name: str) -> None:
+def _check(shape: Shape, target: pa.DataType, path: str, name: str) -> None:
     """Raise if the fields of a file do not have the wanted types."""
     match shape:
         case Union(branches):
             for branch in branches:
-                _check(branch, wanted, path, name)
-        case Record(fields) if pa.types.is_struct(wanted):
+                _check(branch, target, path, name)
+        case Record(fields) if pa.types.is_struct(target):
             inner = dict(fields)
-            for part in wanted:
+            for part in target:
                 if part.name in inner:
                     _check(inner[part.name], part.type, path, part.name)
-        case Items(item, keyed=False) if pa.types.is_map(wanted):
-            _check(item, pair_type(wanted), path, name)
-        case Items(item, keyed=False) if pa.types.is_list(wanted):
-            _check(item, wanted.value_type, path, name)
-        case Atom(kind) if _holds(kind, wanted):
+        case Items(item, keyed=False) if pa.types.is_map(target):
+            _check(item, pair_type(target), path, name)
+        case Items(item, keyed=False) if pa.types.is_list(target):
+            _check(item, target.value_type, path, name)
+        case Atom(kind) if _holds(kind, target):
             pass
-        case Fixed() if pa.types.is_binary(wanted):
+        case Fixed() if pa.types.is_binary(target):
             pass
         case _:
             field = f"its field {name}" if name else "its row"
-            raise broken(path, f"{field} is not of type {wanted}")
+            raise broken(path, f"{field} is not of type {target}")
 
 
-def _holds(avro_type: str, wanted: pa.DataType) -> bool:
+def _holds(avro_type: str, target: pa.DataType) -> bool:
     if avro_type in ("int", "long"):
-        return bool(pa.types.is_integer(wanted))
+        return bool(pa.types.is_integer(target))
     if avro_type in ("bytes", "string"):
-        return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
-    return avro_type == "null" or (avro_type == "boolean" and bool(pa.types.is_boolean(wanted)))
+        return bool(pa.types.is_binary(target) or pa.types.is_string(target))
+    return avro_type == "null" or (avro_type == "boolean" and bool(pa.types.is_boolean(target)))
 
 
 def ordered(

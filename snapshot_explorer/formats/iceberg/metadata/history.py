@@ -164,31 +164,31 @@ def _chain(metadata: TableMetadata, head: int | None, *, is_main: bool) -> list[
         return _with_tagged(metadata, straight) if is_main else straight
     parents, numbers = metadata.snapshots.parents, metadata.snapshots.numbers
     newest_first: dict[int, None] = {}
-    one = head
-    while one is not None:
-        if one in newest_first:
-            raise _no_history(metadata, f"the parents of snapshot {one} form a cycle")
-        newest_first[one] = None
-        before = parents[one]
+    snapshot_id = head
+    while snapshot_id is not None:
+        if snapshot_id in newest_first:
+            raise _no_history(metadata, f"the parents of snapshot {snapshot_id} form a cycle")
+        newest_first[snapshot_id] = None
+        before = parents[snapshot_id]
         if before is None:
-            before = _replaced(metadata, one) if is_main else None
+            before = _replaced(metadata, snapshot_id) if is_main else None
         elif before not in parents:
             before = None
         if before is not None:
-            number, number_before = numbers[one], numbers[before]
+            number, number_before = numbers[snapshot_id], numbers[before]
             if number == 0 < number_before:
-                raise _no_history(metadata, f"snapshot {one} has no sequence number, but its parent has")
+                raise _no_history(metadata, f"snapshot {snapshot_id} has no sequence number, but its parent has")
             if number and number_before >= number:
                 raise _no_history(
                     metadata,
-                    f"snapshot {one} has the sequence number {number}, and the one before it, {before}, has "
+                    f"snapshot {snapshot_id} has the sequence number {number}, and the one before it, {before}, has "
                     f"{number_before}",
                 )
             if number and number_before == 0:
                 # The last snapshot before an upgrade from format 1 is version 0; older ones have no number.
                 newest_first[before] = None
                 break
-        one = before
+        snapshot_id = before
     oldest_first = list(newest_first)[::-1]
     return _with_tagged(metadata, oldest_first) if is_main else oldest_first
 
@@ -211,20 +211,20 @@ def _straight(metadata: TableMetadata, head: int | None) -> list[int]:
     return list(ids) if is_straight else []
 
 
-def _replaced(metadata: TableMetadata, one: int) -> int | None:
+def _replaced(metadata: TableMetadata, snapshot_id: int) -> int | None:
     """Return the snapshot that a snapshot without a parent replaced: the one that main had before; None if unknown."""
     logged = metadata.snapshot_log.ids
-    index = logged.index(one) if one in logged else 0
+    index = logged.index(snapshot_id) if snapshot_id in logged else 0
     before, numbers = logged[index - 1] if index else None, metadata.snapshots.numbers
     if before is None or before not in numbers:
         return None
-    is_older = numbers[before] < numbers[one] if numbers[one] else numbers[before] == 0
+    is_older = numbers[before] < numbers[snapshot_id] if numbers[snapshot_id] else numbers[before] == 0
     return before if is_older else None
 
 
-def _replaces(metadata: TableMetadata, one: int, before: int) -> bool:
+def _replaces(metadata: TableMetadata, snapshot_id: int, before: int) -> bool:
     """Return whether a snapshot without a parent replaced another one, without snapshots between."""
-    return metadata.snapshots.parents[one] is None and _replaced(metadata, one) == before
+    return metadata.snapshots.parents[snapshot_id] is None and _replaced(metadata, snapshot_id) == before
 
 
 def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
@@ -246,7 +246,7 @@ def _with_tagged(metadata: TableMetadata, chain: list[int]) -> list[int]:
         is_counted = not any(metadata.snapshots.numbers[item] for item in chain)
         older = [item for item in older if is_counted and item.timestamp_ms < first.timestamp_ms]
         older = [item for item in older if item.sequence_number == 0]
-    older.sort(key=lambda one: (one.sequence_number, one.timestamp_ms, one.id))
+    older.sort(key=lambda snapshot: (snapshot.sequence_number, snapshot.timestamp_ms, snapshot.id))
     return [*(item.id for item in older), *chain]
 
 
@@ -254,10 +254,10 @@ def _ancestors(metadata: TableMetadata, heads: Sequence[int]) -> set[int]:
     parents = metadata.snapshots.parents
     result: set[int] = set()
     for head in heads:
-        one: int | None = head
-        while one is not None and one not in result and one in parents:
-            result.add(one)
-            one = parents[one]
+        snapshot_id: int | None = head
+        while snapshot_id is not None and snapshot_id not in result and snapshot_id in parents:
+            result.add(snapshot_id)
+            snapshot_id = parents[snapshot_id]
     return result
 
 
@@ -334,12 +334,12 @@ def _left_main(metadata: TableMetadata, snapshot: IcebergSnapshot) -> int | None
     left, was_there = None, False
     for millis, logged in zip(*metadata.snapshot_log, strict=True):
         passed: list[int] = []
-        one: int | None = logged
-        while one is not None and one in metadata.snapshots and one not in builds_on_it:
-            builds_on_it[one] = False  # so that a cycle ends
-            passed.append(one)
-            one = metadata.snapshots[one].parent_id
-        is_built_on = one is not None and builds_on_it.get(one, False)
+        snapshot_id: int | None = logged
+        while snapshot_id is not None and snapshot_id in metadata.snapshots and snapshot_id not in builds_on_it:
+            builds_on_it[snapshot_id] = False  # so that a cycle ends
+            passed.append(snapshot_id)
+            snapshot_id = metadata.snapshots[snapshot_id].parent_id
+        is_built_on = snapshot_id is not None and builds_on_it.get(snapshot_id, False)
         builds_on_it.update(dict.fromkeys(passed, is_built_on))
         if is_built_on:
             left, was_there = None, True

@@ -109,10 +109,10 @@ def locations_of(
     """
     prefixes = [(normal(old) + "/", _target(new, root)) for old, new in (relocate or {}).items()]
     prefixes.sort(key=lambda pair: -len(pair[0]))
-    here, there = normal(root), normal(recorded)
-    own = [there] if there else []
-    if there != here:
-        own += _earlier(earlier, there)
+    here, origin = normal(root), normal(recorded)
+    own = [origin] if origin else []
+    if origin != here:
+        own += _earlier(earlier, origin)
     own.append(here)
     unique = sorted(dict.fromkeys(own), key=len, reverse=True)
     prefixes += [(item.rstrip("/") + "/", "") for item in unique]

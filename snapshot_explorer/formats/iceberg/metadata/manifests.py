@@ -92,8 +92,8 @@ def read_manifests(
     paths = manifests.column("path").to_pylist()
     contents = storage.read_many(manifests.column("location").to_pylist())
     file = _FILE | (_STATISTICS if statistics else {})
-    wanted = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
-    decoded = read_avro(list(zip(paths, contents, strict=True)), wanted, storage.limits)
+    entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
+    decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, storage.limits)
     check_manifests(decoded, manifests, [len(content) for content in contents])
     parts = [_entries(item, manifests, locations, tuples, statistics=statistics, changed=changed) for item in decoded]
     schema = pa.schema([*ENTRIES, *STATISTICS]) if statistics else ENTRIES
@@ -107,7 +107,7 @@ def read_manifests(
 
 
 def _entries(
-    one: DecodedRows,
+    decoded: DecodedRows,
     manifests: pa.Table,
     locations: Locations,
     tuples: PartitionTuples,
@@ -115,8 +115,8 @@ def _entries(
     statistics: bool,
     changed: bool,
 ) -> pa.Table:
-    indices = np.repeat(np.array(one.files, np.int64), one.counts)
-    entry = _fields(one.rows)
+    indices = np.repeat(np.array(decoded.files, np.int64), decoded.counts)
+    entry = _fields(decoded.rows)
     file = _fields(entry["2"])
     of = _Manifests(manifests, indices)
     status = _required(entry["0"], "status", of)
@@ -140,7 +140,7 @@ def _entries(
         "file_format": pc.utf8_lower(_required(file["101"], "file_format", of)),
         "content": content.cast(pa.int8()),
         "spec_id": spec_ids,
-        "partition": tuples.numbered(spec_ids, file["102"], field_of(one.schema, "2", "102")),
+        "partition": tuples.numbered(spec_ids, file["102"], field_of(decoded.schema, "2", "102")),
         "record_count": records,
         "size_bytes": _required(file["104"], "file_size_in_bytes", of),
         "snapshot_id": pc.coalesce(entry["1"], of.column("added_snapshot_id")),

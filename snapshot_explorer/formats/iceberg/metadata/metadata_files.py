@@ -206,7 +206,7 @@ class MetadataFiles:
             parse_table_metadata(content, path, limits)
             for path, content in zip(paths, self._storage.read_many(paths), strict=True)
         ]
-        return max(parsed, key=lambda one: (one.last_updated_ms, one.path))
+        return max(parsed, key=lambda metadata: (metadata.last_updated_ms, metadata.path))
 
     def _parsed(self, path: str, content: bytes) -> TableMetadata:
         """Return the content of a metadata file, parsed unless it is the file that was read last."""
@@ -237,10 +237,11 @@ class MetadataFiles:
         )
 
     def _no_hinted_file(self, number: int, listed: set[int]) -> Exception:
-        there = f"the newest one there is v{max(listed)}" if listed else "there is no numbered one"
+        listed_files = f"the newest one there is v{max(listed)}" if listed else "there is no numbered one"
         return CorruptTableError(
             f"{HINT} names version {number}, but {self._storage.root} has no metadata file v{number}; "
-            f"{there}. The table was copied without it, or is damaged. Open another metadata file by its own path."
+            f"{listed_files}. The table was copied without it, or is damaged. "
+            "Open another metadata file by its own path."
         )
 
 

@@ -376,5 +376,5 @@ def _in_buckets(column: PartitionColumn, name: str, predicate: Predicate) -> npt
     points = predicate.points(pa.schema([pa.field(name, arrow_type(source))]))
     if points is None or len(points[0]) > _MAX_POINTS:
         return everything
-    wanted = {bucket(value, source, column.field.transform.width) for value in points[0]}
-    return np.asarray([value is None or value in wanted for value in column.values.to_pylist()], np.bool_)
+    buckets = {bucket(value, source, column.field.transform.width) for value in points[0]}
+    return np.asarray([value is None or value in buckets for value in column.values.to_pylist()], np.bool_)

@@ -86,19 +86,19 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
 
     def columns(self, names: Sequence[str], ids: Iterable[int]) -> list[list[Any]]:
         """Return some fields of some snapshots, in the order of the ids."""
-        wanted, recorded = list(ids), self._columns["id"]
+        requested, recorded = list(ids), self._columns["id"]
         for step in (1, -1):
-            if wanted == recorded[::step]:  # mostly all of them, newest first
+            if requested == recorded[::step]:  # mostly all of them, newest first
                 return [list(self._columns[name][::step]) for name in names]
-        indices = list(map(self._places.__getitem__, wanted))
+        indices = list(map(self._places.__getitem__, requested))
         return [list(map(self._columns[name].__getitem__, indices)) for name in names]
 
-    def __getitem__(self, one: int) -> IcebergSnapshot:
-        index = self._places[one]
+    def __getitem__(self, snapshot_id: int) -> IcebergSnapshot:
+        index = self._places[snapshot_id]
         return IcebergSnapshot(**{name: column[index] for name, column in self._columns.items()})
 
-    def __contains__(self, one: object) -> bool:
-        return one in self._places
+    def __contains__(self, snapshot_id: object) -> bool:
+        return snapshot_id in self._places
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._places)
@@ -370,22 +370,22 @@ def _snapshot_log(top: JsonObject) -> SnapshotLog:
     return SnapshotLog([row.integer("timestamp-ms") for row in rows], [row.integer("snapshot-id") for row in rows])
 
 
-def _snapshot(one: JsonObject) -> IcebergSnapshot:
-    manifest_list = one.optional_text("manifest-list")
-    manifests = one.list("manifests") if manifest_list is None else []
+def _snapshot(raw: JsonObject) -> IcebergSnapshot:
+    manifest_list = raw.optional_text("manifest-list")
+    manifests = raw.list("manifests") if manifest_list is None else []
     if not all(isinstance(path, str) for path in manifests):
-        raise wrong(one.path, one.named("manifests"), "a list of paths", manifests)
+        raise wrong(raw.path, raw.named("manifests"), "a list of paths", manifests)
     return IcebergSnapshot(
-        id=one.integer("snapshot-id"),
-        parent_id=one.optional_integer("parent-snapshot-id"),
-        sequence_number=one.integer("sequence-number", 0),
-        timestamp_ms=one.integer("timestamp-ms"),
+        id=raw.integer("snapshot-id"),
+        parent_id=raw.optional_integer("parent-snapshot-id"),
+        sequence_number=raw.integer("sequence-number", 0),
+        timestamp_ms=raw.integer("timestamp-ms"),
         manifest_list=manifest_list,
         manifests=tuple(manifests),
-        summary=one.texts("summary"),
-        schema_id=one.optional_integer("schema-id"),
-        key_id=one.optional_text("key-id"),
-        raw=one.raw,
+        summary=raw.texts("summary"),
+        schema_id=raw.optional_integer("schema-id"),
+        key_id=raw.optional_text("key-id"),
+        raw=raw.raw,
     )
 
 
@@ -424,17 +424,17 @@ def _default_main(current: int) -> SnapshotRef:
     )
 
 
-def _ref(name: str, one: JsonObject) -> SnapshotRef:
-    ref_type = one.text("type").lower()
+def _ref(name: str, raw: JsonObject) -> SnapshotRef:
+    ref_type = raw.text("type").lower()
     if ref_type not in ("branch", "tag"):
-        raise wrong(one.path, one.named("type"), "branch or tag", ref_type)
+        raise wrong(raw.path, raw.named("type"), "branch or tag", ref_type)
     return SnapshotRef(
         name=name,
-        snapshot_id=one.integer("snapshot-id"),
+        snapshot_id=raw.integer("snapshot-id"),
         is_branch=ref_type == "branch",
-        min_snapshots_to_keep=one.optional_integer("min-snapshots-to-keep"),
-        max_snapshot_age_ms=one.optional_integer("max-snapshot-age-ms"),
-        max_ref_age_ms=one.optional_integer("max-ref-age-ms"),
+        min_snapshots_to_keep=raw.optional_integer("min-snapshots-to-keep"),
+        max_snapshot_age_ms=raw.optional_integer("max-snapshot-age-ms"),
+        max_ref_age_ms=raw.optional_integer("max-ref-age-ms"),
     )
 
 

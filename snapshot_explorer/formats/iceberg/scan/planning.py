@@ -199,9 +199,9 @@ def _by_path(
         yield from _by_path(field.type.fields, path)
 
 
-def _is_alike(one: IcebergField, other: IcebergField) -> bool:
+def _is_alike(field: IcebergField, other: IcebergField) -> bool:
     """Return whether two fields have one id and one type, those in them aside."""
-    return one.id == other.id and replace(one.type, fields=()) == replace(other.type, fields=())
+    return field.id == other.id and replace(field.type, fields=()) == replace(other.type, fields=())
 
 
 def _reasons(

@@ -58,8 +58,8 @@ class RowReader:
         last = self._last
         if last is None or last[0] is not plan.context or last[1] != tuple(columns):
             # Of many small files this costs as much as a column of each.
-            wanted = _ReadColumns.of(fields_of(plan.context, columns))
-            last = self._last = plan.context, tuple(columns), wanted
+            read_columns = _ReadColumns.of(fields_of(plan.context, columns))
+            last = self._last = plan.context, tuple(columns), read_columns
         yield from self._rows(plan, last[2], None, predicate)
 
     def rows(
@@ -75,14 +75,20 @@ class RowReader:
         yield from self._rows(plan, _ReadColumns.of(fields), keep)
 
     def _rows(
-        self, plan: IcebergPlan, wanted: "_ReadColumns", keep: Positions | None, predicate: Predicate | None = None
+        self,
+        plan: IcebergPlan,
+        read_columns: "_ReadColumns",
+        keep: Positions | None,
+        predicate: Predicate | None = None,
     ) -> Iterator[pa.RecordBatch]:
         live = None if keep is not None else self._live(plan)
         if live is not None and live.lookups:
-            wanted = _ReadColumns.of(wanted.fields, live.lookups)
-        for rows in self._stored(plan, wanted, keep, predicate):
-            kept = _listed(rows, keep) if keep is not None else live.mask(rows, wanted) if live is not None else None
-            yield from _masked(_batch(rows, wanted, plan), kept)
+            read_columns = _ReadColumns.of(read_columns.fields, live.lookups)
+        for rows in self._stored(plan, read_columns, keep, predicate):
+            kept = (
+                _listed(rows, keep) if keep is not None else live.mask(rows, read_columns) if live is not None else None
+            )
+            yield from _masked(_batch(rows, read_columns, plan), kept)
 
     def rows_deleted(
         self, before: IcebergPlan, after: IcebergPlan, fields: Sequence[IcebergField]
@@ -100,23 +106,27 @@ class RowReader:
             if len(gone):
                 yield from self.rows(before, fields, keep=gone)
             return
-        wanted = _ReadColumns.of(fields, (*live.lookups, *later.lookups))
-        for rows in self._stored(before, wanted, None):
-            kept, left = live.mask(rows, wanted), later.mask(rows, wanted)
+        read_columns = _ReadColumns.of(fields, (*live.lookups, *later.lookups))
+        for rows in self._stored(before, read_columns, None):
+            kept, left = live.mask(rows, read_columns), later.mask(rows, read_columns)
             if left is not None:
-                yield from _masked(_batch(rows, wanted, before), ~left if kept is None else kept & ~left)
+                yield from _masked(_batch(rows, read_columns, before), ~left if kept is None else kept & ~left)
 
     def positions(self, plan: IcebergPlan) -> Positions:
         """Return the deleted positions of a data file, ascending, without those of equality deletes."""
         return self._deletes.positions(plan.deletes, plan.path, plan.file.rows)
 
     def _stored(
-        self, plan: IcebergPlan, wanted: "_ReadColumns", keep: Positions | None, predicate: Predicate | None = None
+        self,
+        plan: IcebergPlan,
+        read_columns: "_ReadColumns",
+        keep: Positions | None,
+        predicate: Predicate | None = None,
     ) -> Iterator[Rows]:
-        constants = {**plan.constants, **metadata_columns.constants(plan, wanted.fields)}
+        constants = {**plan.constants, **metadata_columns.constants(plan, read_columns.fields)}
         with opened(self._storage, plan.file, plan.context.rules, layouts=self._layouts) as source:
-            on_columns = None if predicate is None else predicate.on(wanted.names)
-            yield from read(source, wanted.stored, constants, keep=keep, predicate=on_columns, size=None)
+            on_columns = None if predicate is None else predicate.on(read_columns.names)
+            yield from read(source, read_columns.stored, constants, keep=keep, predicate=on_columns, size=None)
 
     def _live(self, plan: IcebergPlan) -> "_Live":
         lookups = []
@@ -146,7 +156,7 @@ class _Live:
     sequence_number: int
     """The file's sequence number."""
 
-    def mask(self, rows: Rows, wanted: "_ReadColumns") -> Mask | None:
+    def mask(self, rows: Rows, read_columns: "_ReadColumns") -> Mask | None:
         kept: Mask | None = None
         if len(self.deleted):
             first, last = np.searchsorted(self.deleted, (rows.start, rows.start + rows.count))
@@ -154,7 +164,7 @@ class _Live:
                 kept = np.ones(rows.count, np.bool_)
                 kept[self.deleted[first:last] - rows.start] = False
         for lookup in self.lookups:
-            is_deleted = lookup.rows.contains(wanted.keys(lookup, rows), self.sequence_number)
+            is_deleted = lookup.rows.contains(read_columns.keys(lookup, rows), self.sequence_number)
             if is_deleted.any():
                 kept = ~is_deleted if kept is None else kept & ~is_deleted
         return kept
@@ -233,15 +243,15 @@ def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch
         yield masked(batch, mask_of(kept))
 
 
-def _batch(rows: Rows, wanted: _ReadColumns, plan: IcebergPlan) -> pa.RecordBatch:
-    if not wanted.fields:
+def _batch(rows: Rows, read_columns: _ReadColumns, plan: IcebergPlan) -> pa.RecordBatch:
+    if not read_columns.fields:
         return bare(rows.count)
-    if wanted.are_stored and isinstance(rows.values, pa.RecordBatch):
-        return under(wanted.schema, rows.values)
+    if read_columns.are_stored and isinstance(rows.values, pa.RecordBatch):
+        return under(read_columns.schema, rows.values)
     stored = iter(rows.columns)
     arrays = []
-    for field in wanted.fields:
+    for field in read_columns.fields:
         own = None if field.id == POSITION.id else next(stored)
         is_computed = own is None or field.id in _LINEAGE_IDS
         arrays.append(metadata_columns.values(field, own, plan, rows.start, rows.count) if is_computed else own)
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=read_columns.schema)

@@ -151,8 +151,8 @@ def timestamp_to_timestamp(values: pa.Array, source: PaimonDataType, target: Pai
 def _millis(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return timestamps in Paimon's form: whole milliseconds, and nanoseconds within a millisecond (0 to 999999)."""
     unit = _PER_UNIT[values.type.unit]
-    given = numbers(values)
-    return given // unit, (given % unit) * (1_000_000 // unit)
+    ticks = numbers(values)
+    return ticks // unit, (ticks % unit) * (1_000_000 // unit)
 
 
 def _cut(numbers: np.ndarray, step: int) -> np.ndarray:
@@ -285,11 +285,11 @@ def _number_to_text(values: pa.Array, source: PaimonDataType, target: PaimonData
 def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return floats truncated towards zero and clipped to INT or BIGINT. Narrower types then overflow."""
     del source
-    given = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    floats = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
     dtype = np.int64 if target.root == "BIGINT" else np.int32
     minimum, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    inside = np.where((given > float(minimum)) & (given < float(most)), given, 0.0).astype(dtype)
-    held = np.where(given >= float(most), most, np.where(given <= float(minimum), minimum, inside))
+    inside = np.where((floats > float(minimum)) & (floats < float(most)), floats, 0.0).astype(dtype)
+    held = np.where(floats >= float(most), most, np.where(floats <= float(minimum), minimum, inside))
     return with_nulls(_integer(held.astype(dtype), target), values, arrow_type(target))
 
 

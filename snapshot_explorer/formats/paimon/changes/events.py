@@ -104,10 +104,10 @@ def _events(storage: Storage, plan: PaimonPlan, columns: Sequence[str]) -> Itera
                 yield batch
                 continue
             kinds = pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows) if own is None else own.column("_VALUE_KIND")
-            given = {name: batch.column(name) for name in names} | {ROW_KIND: pa.array(_KINDS).take(kinds)}
+            columns_by_name = {name: batch.column(name) for name in names} | {ROW_KIND: pa.array(_KINDS).take(kinds)}
             if own is not None:
-                given[SEQUENCE_NUMBER.name] = own.column(SEQUENCE_NUMBER.name)
-            yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+                columns_by_name[SEQUENCE_NUMBER.name] = own.column(SEQUENCE_NUMBER.name)
+            yield pa.RecordBatch.from_arrays([columns_by_name[name] for name in columns], names=list(columns))
 
 
 def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -118,9 +118,9 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
     names = [name for name in columns if name not in (ROW_KIND, SEQUENCE_NUMBER.name)]
     if not plan.schema.primary_keys:
         for batch in read(storage, split, names):
-            given = {name: batch.column(name) for name in names}
-            given[ROW_KIND] = pa.array(_KINDS).take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
-            yield pa.RecordBatch.from_arrays([given[name] for name in columns], names=list(columns))
+            columns_by_name = {name: batch.column(name) for name in names}
+            columns_by_name[ROW_KIND] = pa.array(_KINDS).take(pa.repeat(pa.scalar(0, pa.int8()), batch.num_rows))
+            yield pa.RecordBatch.from_arrays([columns_by_name[name] for name in columns], names=list(columns))
     elif plan.merge is None:
         yield from _events(storage, plan, columns)
     else:

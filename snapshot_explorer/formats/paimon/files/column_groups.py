@@ -122,7 +122,7 @@ def sources(
         chosen.setdefault(next(indices, 0), []).append(field)
     if not chosen:
         return [(group.files[0], [])]
-    return [(group.files[index], wanted) for index, wanted in chosen.items()]
+    return [(group.files[index], file_fields) for index, file_fields in chosen.items()]
 
 
 def side_by_side(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:

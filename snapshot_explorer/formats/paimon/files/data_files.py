@@ -354,9 +354,9 @@ def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False
 
     Source: orc StringExpr.rightTrimAndTruncate, which Paimon's own reader uses.
     """
-    values, wanted = plain(values), arrow_type(data_type)
+    values, target = plain(values), arrow_type(data_type)
     if data_type.root in ("ROW", "VARIANT"):
-        return _conform_struct(values, data_type, wanted, is_orc=is_orc)
+        return _conform_struct(values, data_type, target, is_orc=is_orc)
     if data_type.root in ("MAP", "MULTISET"):
         keys, items = (
             (data_type.element, PaimonDataType(root="INT"))
@@ -366,30 +366,30 @@ def conform(values: pa.Array, data_type: PaimonDataType, *, is_orc: bool = False
         if not isinstance(values, pa.MapArray) or keys is None or items is None:
             raise pa.ArrowTypeError(f"it is {values.type}")
         children = (conform(values.keys, keys, is_orc=is_orc), conform(values.items, items, is_orc=is_orc))
-        return with_entries(values, wanted, *children)
+        return with_entries(values, target, *children)
     if data_type.root == "ARRAY" and data_type.element:
         values = as_list(values)
-        return with_items(values, wanted, conform(values.values, data_type.element, is_orc=is_orc))
-    if pa.types.is_timestamp(wanted):
-        return _conform_timestamp(values, wanted)
+        return with_items(values, target, conform(values.values, data_type.element, is_orc=is_orc))
+    if pa.types.is_timestamp(target):
+        return _conform_timestamp(values, target)
     if data_type.root in ("TIME", "DATE") and pa.types.is_int32(values.type):
-        return values.view(wanted)
+        return values.view(target)
     if is_orc and data_type.root == "CHAR":
         values = pc.utf8_rtrim(values, " ")
-    return values if values.type == wanted else values.cast(wanted)
+    return values if values.type == target else values.cast(target)
 
 
-def _conform_struct(values: pa.Array, data_type: PaimonDataType, wanted: pa.StructType, *, is_orc: bool) -> pa.Array:
+def _conform_struct(values: pa.Array, data_type: PaimonDataType, target: pa.StructType, *, is_orc: bool) -> pa.Array:
     if not isinstance(values, pa.StructArray):
         raise pa.ArrowTypeError(f"it is {values.type}")
     if data_type.root == "VARIANT":
-        return _variant(values, wanted)
+        return _variant(values, target)
     indices = {item.name: index for index, item in enumerate(values.type)}
     children = [conform(values.field(indices[field.name]), field.type, is_orc=is_orc) for field in data_type.fields]
-    return with_fields(values, wanted, children)
+    return with_fields(values, target, children)
 
 
-def _variant(values: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+def _variant(values: pa.StructArray, target: pa.StructType) -> pa.Array:
     """Return variants as value and metadata; shredded ones are put together.
 
     Source: parquet-format, "Variant Shredding".
@@ -399,15 +399,15 @@ def _variant(values: pa.StructArray, wanted: pa.StructType) -> pa.Array:
     unread = variants.unread_type(values.type)
     if unread is not None:
         raise refusal(features.SHREDDED_VARIANTS, found=unread)
-    return variants.stored(values, wanted)
+    return variants.stored(values, target)
 
 
-def _conform_timestamp(values: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+def _conform_timestamp(values: pa.Array, target: pa.TimestampType) -> pa.Array:
     """Return timestamps in the unit and zone of the type. The zone in the file is ignored: writers differ in it."""
     if pa.types.is_int64(values.type):
-        return values.view(wanted)
+        return values.view(target)
     if pa.types.is_fixed_size_binary(values.type):
         values = int96.timestamps(values)
     if not pa.types.is_timestamp(values.type):
         raise pa.ArrowTypeError(f"it is {values.type}")
-    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(wanted.unit)).view(wanted)
+    return values.view(pa.timestamp(values.type.unit)).cast(pa.timestamp(target.unit)).view(target)

@@ -94,8 +94,8 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) 
 
     Source: paimon docs, "Table Index", "Deletion Vectors"; paimon DeletionVectorsIndexFile.
     """
-    wanted = list(vectors)
-    paths = list(dict.fromkeys(vector.path for _, vector, _ in wanted))
+    requested = list(vectors)
+    paths = list(dict.fromkeys(vector.path for _, vector, _ in requested))
     try:
         contents = dict(zip(paths, storage.read_many(paths) if paths else [], strict=True))
     except MissingFileError as error:
@@ -104,7 +104,7 @@ def deleted(storage: Storage, vectors: Iterable[tuple[str, PaimonVector, int]]) 
             f"during the read, or the file was removed by hand. {LOADABLE}."
         ) from error
     result = {}
-    for path, vector, rows in wanted:
+    for path, vector, rows in requested:
         index = f"The index file {vector.path}"
         check_size(index, len(contents[vector.path]), vector.file_bytes, by="its index manifest")
         try:

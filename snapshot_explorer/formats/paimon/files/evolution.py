@@ -31,7 +31,7 @@ class Mapping:
 
 
 def mapping(
-    wanted: Sequence[PaimonField], stored_fields: Sequence[PaimonField], write_columns: Sequence[str] | None = None
+    fields: Sequence[PaimonField], stored_fields: Sequence[PaimonField], write_columns: Sequence[str] | None = None
 ) -> Mapping:
     """Return the mapping from the columns of a file to requested columns.
 
@@ -40,7 +40,7 @@ def mapping(
         write_columns: Names of the columns in the file; None for all.
     """
     by_id = {field.id: field for field in stored_fields if write_columns is None or field.name in write_columns}
-    targets = tuple((field, by_id.get(field.id)) for field in wanted)
+    targets = tuple((field, by_id.get(field.id)) for field in fields)
     for target, source in targets:
         if source is not None:
             _check(source.type, target.type, target.name)
@@ -121,18 +121,18 @@ def evolve(batch: pa.RecordBatch, how: Mapping, path: str) -> pa.RecordBatch:
 
 
 def _evolved(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    wanted = arrow_type(target)
-    if values.type == wanted and same(source, target):
+    dtype = arrow_type(target)
+    if values.type == dtype and same(source, target):
         return values
     if source.root == "ROW":
         return _evolved_row(values, source, target)
     if source.root == "ARRAY" and source.element and target.element:
-        return with_items(values, wanted, _evolved(values.values, source.element, target.element))
+        return with_items(values, dtype, _evolved(values.values, source.element, target.element))
     if source.root == "MAP" and source.element and target.element and source.key and target.key:
         keys = _evolved(values.keys, source.key, target.key)
-        return with_entries(values, wanted, keys, _evolved(values.items, source.element, target.element))
+        return with_entries(values, dtype, keys, _evolved(values.items, source.element, target.element))
     if same(source, target):  # a MULTISET or VECTOR whose elements differ in nullability
-        return values.cast(wanted)
+        return values.cast(dtype)
     return cast(values, source, target)
 
 

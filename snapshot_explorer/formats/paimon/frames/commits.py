@@ -107,11 +107,11 @@ def commits_frame(
         "readable": list(readable),
         "kind": [kind_of(snapshot) for snapshot in snapshots],
         "operation": [snapshot.operation for snapshot in snapshots],
-        "user": [one.user for one in snapshots],
-        "identifier": [str(one.identifier) for one in snapshots],
-        "schema_id": [one.schema_id for one in snapshots],
+        "user": [item.user for item in snapshots],
+        "identifier": [str(item.identifier) for item in snapshots],
+        "schema_id": [item.schema_id for item in snapshots],
         "total_rows": totals,
-        "watermark": [_watermark(one.watermark) for one in snapshots],
+        "watermark": [_watermark(item.watermark) for item in snapshots],
         "tags": [[] for _ in snapshots],
     }
     return frames.table_of(frames.COMMITS, columns)

@@ -86,9 +86,9 @@ def read_index_states(
     if not indexed or not _might_have_vectors(schemas, indexed):
         return None
     by_version = {snapshot.id: snapshot for snapshot in snapshots}
-    wanted = [item.id - 1 for item in indexed if item.id > 1 and item.id - 1 not in by_version]
+    earlier = [item.id - 1 for item in indexed if item.id > 1 and item.id - 1 not in by_version]
     try:
-        by_version |= history.present(wanted) if wanted else {}
+        by_version |= history.present(earlier) if earlier else {}
     except CorruptTableError as error:
         log.warning("%s Which rows the commit after it deleted is unknown.", error)
     names = {item.index_manifest: item.path for item in by_version.values() if item.index_manifest}

@@ -40,24 +40,24 @@ def snapshots(storage: Storage, layout: Layout, history: PaimonHistory) -> pa.Ta
     return _rows("snapshots", [_snapshot(item) for item in snapshot_records if item])
 
 
-def _snapshot(one: PaimonSnapshot) -> dict[str, Any]:
+def _snapshot(snapshot: PaimonSnapshot) -> dict[str, Any]:
     return {
-        "snapshot_id": one.id,
-        "schema_id": one.schema_id,
-        "commit_user": one.user,
-        "commit_identifier": one.identifier,
-        "commit_kind": one.kind,
-        "commit_time": _wall(one.committed_at),
-        "base_manifest_list": one.base_manifest_list,
-        "delta_manifest_list": one.delta_manifest_list,
-        "changelog_manifest_list": one.changelog_manifest_list,
-        "total_record_count": one.total_rows,
-        "delta_record_count": one.delta_rows,
-        "changelog_record_count": one.changelog_rows,
-        "watermark": orjson.loads(one.stored).get("watermark"),
-        "next_row_id": one.next_row_id,
-        "operation": one.operation,
-        "writer_version": one.writer_version,
+        "snapshot_id": snapshot.id,
+        "schema_id": snapshot.schema_id,
+        "commit_user": snapshot.user,
+        "commit_identifier": snapshot.identifier,
+        "commit_kind": snapshot.kind,
+        "commit_time": _wall(snapshot.committed_at),
+        "base_manifest_list": snapshot.base_manifest_list,
+        "delta_manifest_list": snapshot.delta_manifest_list,
+        "changelog_manifest_list": snapshot.changelog_manifest_list,
+        "total_record_count": snapshot.total_rows,
+        "delta_record_count": snapshot.delta_rows,
+        "changelog_record_count": snapshot.changelog_rows,
+        "watermark": orjson.loads(snapshot.stored).get("watermark"),
+        "next_row_id": snapshot.next_row_id,
+        "operation": snapshot.operation,
+        "writer_version": snapshot.writer_version,
     }
 
 

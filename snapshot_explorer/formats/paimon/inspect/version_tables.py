@@ -272,8 +272,8 @@ def buckets(state: PaimonState, written: pa.Table, parts: PaimonPartitions) -> p
 
 def _sums(entries: pa.Table, written: pa.Table, keys: list[str]) -> pa.Table:
     """Return rows, bytes and files of each group of live entries, and the newest time among all entries."""
-    wanted = [("rows", "sum"), ("size_bytes", "sum"), ("rows", "count")]
-    sums = entries.select([*keys, "rows", "size_bytes"]).group_by(keys, use_threads=False).aggregate(wanted)
+    aggregations = [("rows", "sum"), ("size_bytes", "sum"), ("rows", "count")]
+    sums = entries.select([*keys, "rows", "size_bytes"]).group_by(keys, use_threads=False).aggregate(aggregations)
     times = written.select([*keys, "created_at"]).group_by(keys, use_threads=False).aggregate([("created_at", "max")])
     return sums.join(times, keys)
 

@@ -120,7 +120,7 @@ def merge(
     adds = are_adds(kinds)
     by_key = _by_key(rows, rules)
     if takes_newest(rules):
-        replaced = _replaced(by_key, rules, adds, least=sequence, most=sequence)
+        replaced = _replaced(by_key, rules, adds, lowest=sequence, most=sequence)
         if replaced is not None:
             return _without(rows.select(list(names)), adds, replaced)
     unique_rows, key_groups = _grouped(rows, by_key, rules, sequence, kinds, levels)
@@ -156,7 +156,7 @@ def merge_by_files(
         order = np.concatenate([np.arange(ends[file] - files.rows[file], ends[file]) for file in by_age])
     adds = are_adds(kinds)
     minimum, most = np.repeat(files.least, files.rows), np.repeat(files.most, files.rows)
-    replaced = _replaced(_by_key(rows, rules, order), rules, adds, least=minimum, most=most)
+    replaced = _replaced(_by_key(rows, rules, order), rules, adds, lowest=minimum, most=most)
     return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
 
 
@@ -239,7 +239,7 @@ def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
     return _ByKey(order=by_code if order is None else order[by_code], codes=codes[by_code])
 
 
-def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, least: Codes, most: Codes) -> Codes | None:
+def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowest: Codes, most: Codes) -> Codes | None:
     """Return the rows that a newer row of their key replaces; None if the bounds of sequence numbers do not show it.
 
     The newest row of a key is its last one if each has a greater sequence number than the one before it.
@@ -248,7 +248,7 @@ def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, leas
     older, newer = by_key.order[again], by_key.order[again + 1]
     if rules.ignore_delete and not (adds[older].all() and adds[newer].all()):
         return None
-    return older if (least[newer] > most[older]).all() else None
+    return older if (lowest[newer] > most[older]).all() else None
 
 
 def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:

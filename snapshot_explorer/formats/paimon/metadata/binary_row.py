@@ -126,21 +126,21 @@ def _nulls(rows: _Rows, index: int) -> Mask:
 
 def _column(rows: _Rows, index: int, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
     nulls = _nulls(rows, index)
-    wanted = arrow_type(data_type)
+    target = arrow_type(data_type)
     at = rows.slot(index)
     if data_type.root == "BOOLEAN":
         return pa.array(rows.content[at] != 0, mask=nulls)
     if data_type.root in _WHOLE:
         dtype = _WHOLE[data_type.root]
         values = rows.gather(at, dtype.itemsize).copy().view(dtype)[:, 0]
-        return _checked(pa.array(values, mask=nulls).cast(wanted))
+        return _checked(pa.array(values, mask=nulls).cast(target))
     if data_type.root in _SLICED:
-        return _slices(rows, at, nulls).cast(wanted)
+        return _slices(rows, at, nulls).cast(target)
     if data_type.root == "DECIMAL":
         return _decimals(rows, at, nulls, data_type)
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         return _timestamps(rows, at, nulls, data_type, lenient=lenient)
-    return pa.nulls(len(at), wanted)
+    return pa.nulls(len(at), target)
 
 
 def _checked(column: pa.Array) -> pa.Array:
@@ -216,10 +216,10 @@ def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64
 
 
 def _timestamps(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
-    wanted = arrow_type(data_type)
+    dtype = arrow_type(data_type)
     precision = data_type.precision or 0
     if precision <= _MILLIS:
-        return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(wanted)
+        return pa.array(rows.gather(at, 8).copy().view("<i8")[:, 0], mask=nulls).cast(dtype)
     begins, nanos = _pointed(rows, at, nulls, 8)
     if (nanos > 999_999).any():  # noqa: PLR2004 - nanoseconds within a millisecond
         raise _broken("contains a timestamp with more than 999,999 nanoseconds in a millisecond")
@@ -236,4 +236,4 @@ def _timestamps(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType,
             unit="micro" if precision <= _MICROS else "nano",
         )
     unknown = nulls | far
-    return pa.array(np.where(unknown, 0, millis) * factor + more, mask=unknown).cast(wanted)
+    return pa.array(np.where(unknown, 0, millis) * factor + more, mask=unknown).cast(dtype)

@@ -188,7 +188,7 @@ def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists:
 def state_list_paths(snapshot: PaimonSnapshot) -> list[str]:
     """Return the paths of the lists that `state_lists` reads."""
     named = (_list_of(snapshot, kind) for kind in ("base", "delta"))
-    return [manifest_path(one[0], snapshot.path) for one in named if one is not None]
+    return [manifest_path(listed[0], snapshot.path) for listed in named if listed is not None]
 
 
 def read_listed(

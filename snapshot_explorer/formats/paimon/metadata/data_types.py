@@ -168,9 +168,9 @@ class _TypeText:
     def _peek(self) -> str:
         return str(self._tokens[self._next]).upper() if self._next < len(self._tokens) else ""
 
-    def _take(self, wanted: str = "") -> str:
+    def _take(self, expected: str = "") -> str:
         token = self._tokens[self._next] if self._next < len(self._tokens) else ""
-        if not token or (wanted and token.upper() != wanted):
+        if not token or (expected and token.upper() != expected):
             raise ValueError(f"{self._text!r} is not a type")
         self._next += 1
         return str(token)

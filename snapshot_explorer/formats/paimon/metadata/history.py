@@ -284,13 +284,13 @@ class PaimonHistory:
         with self._lock:
             result = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
-        wanted = sorted({version for version in versions if version not in result})
-        read = read_snapshots(self._storage, [self._path(version) for version in wanted])
-        result |= {version: item for version, item in zip(wanted, read, strict=True) if item}
-        lost = [version for version in wanted if version not in result]
+        unread = sorted({version for version in versions if version not in result})
+        read = read_snapshots(self._storage, [self._path(version) for version in unread])
+        result |= {version: item for version, item in zip(unread, read, strict=True) if item}
+        lost = [version for version in unread if version not in result]
         if lost:
             result |= self._expired(lost)
-        self._cache([result[version] for version in wanted if version in result], rewrites)
+        self._cache([result[version] for version in unread if version in result], rewrites)
         return result
 
     def read_again(self, versions: Sequence[int]) -> dict[int, PaimonSnapshot]:

@@ -261,12 +261,12 @@ def read_entries(
 
     Source: paimon docs, "Manifest".
     """
-    wanted = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
-    stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in wanted.names} | {"_VERSION"})
+    schema = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
+    stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in schema.names} | {"_VERSION"})
     # Decoded entries take many times the space of the files, so only some files are decoded at a time.
-    parts = [_entries(some, wanted, stored, limits) for some in pack(files, _size, target=_PART_BYTES)]
+    parts = [_entries(some, schema, stored, limits) for some in pack(files, _size, target=_PART_BYTES)]
     if not parts:
-        return wanted.empty_table(), []
+        return schema.empty_table(), []
     return pa.concat_tables([table for table, _ in parts]), [count for _, counts in parts for count in counts]
 
 
@@ -287,11 +287,11 @@ def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:
 
 
 def _entries(
-    files: Sequence[tuple[str, bytes]], wanted: pa.Schema, stored: pa.Schema, limits: Limits
+    files: Sequence[tuple[str, bytes]], schema: pa.Schema, stored: pa.Schema, limits: Limits
 ) -> tuple[pa.Table, list[int]]:
     raw, counts = avro.rows(files, stored, limits=limits)
     _check_version(raw, "manifest", _VERSION)
-    table = _picked(raw, _ENTRY_PATHS, wanted, files)
+    table = _picked(raw, _ENTRY_PATHS, schema, files)
     kinds = table.column("kind")
     if len(kinds) and not pc.all(pc.is_in(kinds, pa.array([ADD, DELETE], pa.int8()))).as_py():
         raise refusal(features.ENTRY_KINDS, path=files[0][0])

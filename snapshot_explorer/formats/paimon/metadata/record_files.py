@@ -68,17 +68,17 @@ def rows(
     return _ordered(tables, counts, schema), counts
 
 
-def _size(one: tuple[int, Container]) -> int:
-    return sum(len(block) for _, block in one[1].blocks)
+def _size(item: tuple[int, Container]) -> int:
+    return sum(len(block) for _, block in item[1].blocks)
 
 
 def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:
-    wanted = pa.struct(list(schema))
+    target = pa.struct(list(schema))
     blocks = [block for file in files for block in file.blocks]
     try:
-        columns = avro_columns.decode(blocks, files[0].shape, wanted)
+        columns = avro_columns.decode(blocks, files[0].shape, target)
         if columns is None:
-            columns = avro_records.decode(blocks, files[0].shape, wanted)
+            columns = avro_records.decode(blocks, files[0].shape, target)
     except (TruncatedError, pa.ArrowException, OverflowError) as error:
         if len(files) > 1:
             # One of them is corrupt: decode each to find out which.
@@ -116,34 +116,34 @@ def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int]
     return together.take(pa.array(np.concatenate(order)))
 
 
-def _check_fields(shape: Shape, wanted: pa.DataType, path: str, name: str = "") -> None:
+def _check_fields(shape: Shape, target: pa.DataType, path: str, name: str = "") -> None:
     """Raise if the fields of a file do not have the types of the schema."""
     match shape:
         case Union(branches):
             for branch in branches:
-                _check_fields(branch, wanted, path, name)
-        case Items(item, keyed=False) if pa.types.is_list(wanted):
-            _check_fields(item, wanted.value_type, path, name)
-        case Record(fields) if pa.types.is_struct(wanted):
-            _check_record(dict(fields), wanted, path, name)
-        case Atom(kind) if _holds(kind, wanted):
+                _check_fields(branch, target, path, name)
+        case Items(item, keyed=False) if pa.types.is_list(target):
+            _check_fields(item, target.value_type, path, name)
+        case Record(fields) if pa.types.is_struct(target):
+            _check_record(dict(fields), target, path, name)
+        case Atom(kind) if _holds(kind, target):
             pass
         case _:
-            expected = "record" if pa.types.is_struct(wanted) else wanted
+            expected = "record" if pa.types.is_struct(target) else target
             raise _broken(path, f"its field {name or 'at the top'} is not of type {expected}")
 
 
-def _holds(avro_type: str, wanted: pa.DataType) -> bool:
+def _holds(avro_type: str, target: pa.DataType) -> bool:
     """Return whether values of an Avro primitive type can be read as an Arrow type."""
     if avro_type in ("int", "long"):
-        return bool(pa.types.is_integer(wanted) or pa.types.is_timestamp(wanted))
+        return bool(pa.types.is_integer(target) or pa.types.is_timestamp(target))
     if avro_type in ("bytes", "string"):
-        return bool(pa.types.is_binary(wanted) or pa.types.is_string(wanted))
+        return bool(pa.types.is_binary(target) or pa.types.is_string(target))
     return avro_type == "null"
 
 
-def _check_record(fields: dict[str, Shape], wanted: pa.StructType, path: str, name: str) -> None:
-    for part in wanted:
+def _check_record(fields: dict[str, Shape], target: pa.StructType, path: str, name: str) -> None:
+    for part in target:
         if part.name in fields:
             _check_fields(fields[part.name], part.type, path, f"{name}.{part.name}" if name else part.name)
         elif not part.nullable:
@@ -200,17 +200,17 @@ def _conformed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if pa.types.is_list(wanted) and pa.types.is_list(column.type):
-        return with_items(column, wanted, _as(column.values, wanted.value_type))
-    if not pa.types.is_struct(wanted):
-        return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+def _as(column: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_list(target) and pa.types.is_list(column.type):
+        return with_items(column, target, _as(column.values, target.value_type))
+    if not pa.types.is_struct(target):
+        return column.cast(target, safe=not pa.types.is_timestamp(target))
     if not pa.types.is_struct(column.type):
         raise pa.ArrowInvalid(f"{column.type} where a record was expected")
     present = {part.name: child for part, child in zip(column.type, column.flatten(), strict=True)}
     parts = [
         _as(present[part.name], part.type) if part.name in present else pa.nulls(len(column), part.type)
-        for part in wanted
+        for part in target
     ]
     mask = column.is_null() if column.null_count else None
-    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
+    return pa.StructArray.from_arrays(parts, fields=list(target), mask=mask)

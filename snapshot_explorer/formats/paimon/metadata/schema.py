@@ -289,10 +289,10 @@ class Schemas:
 
     def by_id(self, ids: Iterable[int]) -> Mapping[int, PaimonSchema]:
         """Return schemas by id. Reads a small file for each that is not cached, all concurrently."""
-        wanted = sorted(set(ids))
+        numbers = sorted(set(ids))
         with self._lock:
-            result = {number: self._known[number] for number in wanted if number in self._known}
-        missing = [number for number in wanted if number not in result]
+            result = {number: self._known[number] for number in numbers if number in self._known}
+        missing = [number for number in numbers if number not in result]
         paths = [self._layout.numbered("schema", number) for number in missing]
         for number, path, content in zip(missing, paths, self._storage.read_present(paths), strict=True):
             if content is None:

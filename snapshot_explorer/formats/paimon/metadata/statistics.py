@@ -97,11 +97,11 @@ def key_bounds(entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[in
     Source: paimon docs, "Manifest"; paimon KeyValueFileStoreScan.
     """
     fields = [schema.field(name) for name in schema.trimmed_primary_keys]
-    wanted = [(field.id, replace(field.type, nullable=True)) for field in fields]
+    key_fields = [(field.id, replace(field.type, nullable=True)) for field in fields]
     same_keys = [
         number
         for number, other in file_schemas.items()
-        if [(f.id, replace(f.type, nullable=True)) for f in map(other.field, other.trimmed_primary_keys)] == wanted
+        if [(f.id, replace(f.type, nullable=True)) for f in map(other.field, other.trimmed_primary_keys)] == key_fields
     ]
     is_known = pc.is_in(entries.column("schema_id"), pa.array(same_keys, pa.int64()))
     ends = {
@@ -155,19 +155,19 @@ def _table(
 
 
 def _values(
-    entries: pa.Table, wanted: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]
+    entries: pa.Table, value_fields: Sequence[PaimonField], file_schemas: Mapping[int, PaimonSchema]
 ) -> tuple[list[list[ColumnPart]], list[list[ColumnPart]], list[list[ColumnPart]]]:
     """Return for each wanted column the parts of its lower bounds, upper bounds and null counts."""
-    lower: list[list[ColumnPart]] = [[] for _ in wanted]
-    upper: list[list[ColumnPart]] = [[] for _ in wanted]
-    nulls: list[list[ColumnPart]] = [[] for _ in wanted]
+    lower: list[list[ColumnPart]] = [[] for _ in value_fields]
+    upper: list[list[ColumnPart]] = [[] for _ in value_fields]
+    nulls: list[list[ColumnPart]] = [[] for _ in value_fields]
     for fields, covered, at in _groups(entries, file_schemas):
         group = entries if len(at) == len(entries) else entries.take(pa.array(at))
         minimum = binary_row.decode(group.column("value_min"), covered, lenient=True)
         maximum = binary_row.decode(group.column("value_max"), covered, lenient=True)
         positions = {field.id: position for position, field in enumerate(covered)}
         in_file = {field.id: field for field in fields}
-        for index, field in enumerate(wanted):
+        for index, field in enumerate(value_fields):
             position = positions.get(field.id)
             if position is None:
                 if field.id not in in_file:

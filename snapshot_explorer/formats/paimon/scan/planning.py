@@ -434,12 +434,12 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
     whole = [indices[id(group.files[0])] for group in groups if len(group.everything) == 1]
     yield from _packed([(group, np.array(whole, np.int64))], columns, table)
     spread = [group for group in groups if len(group.everything) > 1]
-    for one in spread:
-        anchor = one.anchor
-        other = next((file for file in one.everything if file.vector and file is not anchor), None)
+    for row_group in spread:
+        anchor = row_group.anchor
+        other = next((file for file in row_group.everything if file.vector and file is not anchor), None)
         if other is not None:
             raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=other.path)
-    for some in pack(spread, lambda one: sum(map(_cost, one.everything)), target=_TARGET_BYTES):
+    for some in pack(spread, lambda row_group: sum(map(_cost, row_group.everything)), target=_TARGET_BYTES):
         yield _split(group, [file for item in some for file in item.everything], table, None, some)
 
 

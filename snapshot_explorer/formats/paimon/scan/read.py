@@ -197,8 +197,8 @@ def _grouped(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that contain columns of the same rows, without those that their vector deletes."""
     streams: list[Iterator[pa.RecordBatch]] = [
-        (batch for _, batch, _ in _evolved(storage, file, _Target(plan, wanted)))
-        for file, wanted in column_groups.sources(
+        (batch for _, batch, _ in _evolved(storage, file, _Target(plan, own_fields)))
+        for file, own_fields in column_groups.sources(
             group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
         )
     ]
