@@ -126,17 +126,17 @@ def _example(rows: pa.RecordBatch | pa.Table, index: int, key: Sequence[str]) ->
 
 
 def _check_unique(plan: RowDiffPlan, reader: SideReader, hashes: Hashes) -> None:
-    repeated: list[tuple[pa.RecordBatch, Hashes]] = []
+    suspects: list[tuple[pa.RecordBatch, Hashes]] = []
 
     def see(_: tuple[int, int], batch: pa.RecordBatch) -> None:
         rows, own = reader.rows(batch)
         mask = among(own, hashes)
         if mask.any():
-            repeated.append((rows.filter(pa.array(mask)), own[mask]))
+            suspects.append((rows.filter(pa.array(mask)), own[mask]))
 
     local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
     rows = HashedRows(
-        rows=pa.Table.from_batches([part for part, _ in repeated]), hashes=np.concatenate([own for _, own in repeated])
+        rows=pa.Table.from_batches([part for part, _ in suspects]), hashes=np.concatenate([own for _, own in suspects])
     )
     raise_repeated(plan, reader.side, rows)
 
