@@ -13,12 +13,15 @@ from dataclasses import replace
 
 _INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ends, as shells write it."""
+_CLOSED_PIPE = 141
+"""The exit status of a program whose reader stops reading, as shells write it."""
 
 try:
     from snapshot_explorer import __version__
     from snapshot_explorer.discovery import find_tables
     from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
     from snapshot_explorer.frames import Frame
+    from snapshot_explorer.jupyter import terminal
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.render import Drawing, Pairs, text
     from snapshot_explorer.table import Table
@@ -37,28 +40,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status, shown = _run(words) if _is_command(words) else _read(_parser().parse_args(words))
-        stream = sys.stderr if status else sys.stdout
+        output = _run(words) if _is_command(words) else _read(_parser().parse_args(words))
+        stream = sys.stderr if output.is_error else sys.stdout
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for terminals that lack the letters of a name
-        stream.write(f"{shown}\n")
+        stream.write(f"{output.text}\n")
         stream.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:  # as of `| head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
-        return 1
-    return status
+        return _CLOSED_PIPE
+    return output.status
 
 
 def _is_command(words: Sequence[str]) -> bool:
-    """Return whether the first word is a command, and not a folder."""
-    return bool(words) and words[0].isidentifier() and not os.path.exists(words[0])  # noqa: PTH110 - any text
+    """Return whether the first word is a command, and not a folder: a command has a path behind it."""
+    name, *others = words or [""]
+    has_path = bool(others) and not others[0].startswith("-")
+    is_folder = os.path.exists(name)  # noqa: PTH110 - any text
+    return name.isidentifier() and (not is_folder or (name in terminal.names() and has_path))
 
 
-def _run(words: Sequence[str]) -> tuple[int, str]:
-    from snapshot_explorer.jupyter import terminal  # noqa: PLC0415 - IPython is needed for commands alone
-
+def _run(words: Sequence[str]) -> terminal.Output:
     return terminal.run(words, room=_room())
 
 
@@ -73,9 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m snapshot_explorer",
         description="Show what a Paimon, Delta, Iceberg or Hudi table is and what its newest commits did, "
         "or which tables are below a folder. Only reads.",
-        epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %%snapshot: log, diff, blame, bisect, "
-        "profile, anomalies, doctor, health, retention, readability, sql, load, show, schema, files and others; "
-        "COMMAND --help says more.",
+        epilog="python -m snapshot_explorer COMMAND PATH ... runs a command of %%snapshot: "
+        f"{', '.join(terminal.names())}. COMMAND --help has its options and examples; --json prints JSON. The exit "
+        "status is 0, 1 where a check fails, and 2 where something cannot be read.",
     )
     parser.add_argument(
         "path", metavar="PATH", help="the table's folder, one above it, or a URL such as s3://lake/shop.db"
@@ -87,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(options: argparse.Namespace) -> tuple[int, str]:
+def _read(options: argparse.Namespace) -> terminal.Output:
     room = _room()
     try:
         table = open_table(options.path, branch=options.branch, format=options.format)
@@ -95,8 +99,11 @@ def _read(options: argparse.Namespace) -> tuple[int, str]:
         log = table.history(limit=options.limit)
     except SnapshotExplorerError as error:
         below = _tables_below(options.path) if isinstance(error, TableNotFoundError) else None
-        return (2, str(error)) if below is None else (0, text(below.drawing(), room=room))
-    return 0, f"{text(_card(table), room=room)}\n\n{text(log.drawing(), room=room)}"
+        if below is None:
+            return terminal.Output(status=2, text=str(error), is_error=True)
+        return terminal.Output(status=0, text=text(below.drawing(), room=room))
+    shown = f"{text(_card(table), room=room)}\n\n{text(log.drawing(), room=room)}"
+    return terminal.Output(status=0, text=shown)
 
 
 def _tables_below(path: str) -> Frame | None:

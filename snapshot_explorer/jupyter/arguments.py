@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Arguments, Command, Option
 from snapshot_explorer.jupyter.tokens import Token
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
 from snapshot_explorer.refs import parse_ref
 from snapshot_explorer.refs.records import split_steps, steps

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Table
 
 ValueType = Literal[
@@ -152,6 +151,8 @@ class Command:
     """Its own options, before those that many commands share."""
     notes: str = ""
     """Further details, for the help."""
+    notes_in_notebooks: str = ""
+    """Details that do not apply to a terminal, before the others."""
     accepts_two_tables: bool = False
     """Whether its two refs may be of two tables, `orders@7 copy@3`: `other` is then the name of the second."""
     accepts_body: bool = False
@@ -161,6 +162,11 @@ class Command:
     def accepts_table(self) -> bool:
         """Whether it acts on one open table, which may be named."""
         return TABLE in self.options
+
+    @property
+    def accepts_path(self) -> bool:
+        """Whether its first argument is the path of a table, or of a folder of tables."""
+        return bool(self.arguments) and self.arguments[0].value_type == "path"
 
     def option(self, flag: str) -> Option | None:
         """Return the option of that spelling."""

@@ -3,14 +3,17 @@
 import textwrap
 from collections.abc import Sequence
 
-from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Command
+from snapshot_explorer.jupyter.command import COMMON_OPTIONS, TABLE, Command, Option
+from snapshot_explorer.jupyter.command import HELP as HELP_OPTION
 
 _WIDTH = 98
 _REFS = (
     "REF names a version: 17, v17, latest, HEAD, earliest, latest~2 (two back), 17^ (one back), -1 (the newest), "
     "tag:v1, branch:audit (the newest of a branch; main too), 2026-11-01T12:00:00Z (the last one committed by then; "
-    "UTC without a zone), 2h, @3d (so long ago), yesterday, or the name of a variable. A..B are two of them, also "
-    "written A B. orders@17 is version 17 of the table orders."
+    "UTC without a zone), 2h, @3d (so long ago), yesterday{variable}. A..B are two of them, also written A B."
+)
+_REFS_IN_NOTEBOOKS = _REFS.replace("{variable}", ", or the name of a variable") + (
+    " orders@17 is version 17 of the table orders."
 )
 _LINES = (
     "A command returns what its Python call returns: df = %snapshot load 17. A semicolon at the end silences it; "
@@ -42,33 +45,38 @@ def overview(commands: Sequence[Command]) -> str:
             "",
             *lines,
             "",
-            *textwrap.wrap(_REFS, _WIDTH),
+            *textwrap.wrap(_REFS_IN_NOTEBOOKS, _WIDTH),
             "",
             *textwrap.wrap(_LINES, _WIDTH),
         ]
     )
 
 
-def usage(command: Command) -> str:
-    """Return a command's usage line."""
+def usage(command: Command, *, in_terminal: str | None = None) -> str:
+    """Return a command's usage line; see `command_help`."""
     arguments = [item.name if item.required else f"[{item.name}]" for item in command.arguments]
-    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in (*command.options, *COMMON_OPTIONS)]
-    head = f"%snapshot {command.name}"
+    options = [f"[{item.usage}]" + ("..." if item.repeated else "") for item in _options(command, in_terminal)]
+    head = in_terminal or f"%snapshot {command.name}"
     return textwrap.fill(
         " ".join([head, *(part.replace(" ", "\0") for part in [*arguments, *options])]),
         _WIDTH,
-        subsequent_indent=" " * (len(head) + 1),
+        subsequent_indent=" " * (len(head) + 1 if in_terminal is None else 4),
         break_long_words=False,
         break_on_hyphens=False,
     ).replace("\0", " ")
 
 
-def command_help(command: Command) -> str:
-    """Return the help of a command: usage, meaning of each argument, what it returns, examples."""
+def command_help(command: Command, *, in_terminal: str | None = None, examples: Sequence[str] | None = None) -> str:
+    """Return the help of a command: usage, meaning of each argument, what it returns, examples.
+
+    Args:
+        in_terminal: What the usage line starts with in a terminal, where options that only notebooks have are left out.
+        examples: Lines in place of the command's own.
+    """
     entries = [(item.name, item.meaning) for item in command.arguments]
     entries += [
         (", ".join(item.flags) + (f" {item.metavar}" if item.metavar else ""), item.meaning)
-        for item in command.all_options
+        for item in _options(command, in_terminal)
     ]
     edge = max(len(name) for name, _ in entries)
     described = [
@@ -80,21 +88,28 @@ def command_help(command: Command) -> str:
         )
         for name, meaning in entries
     ]
-    notes = textwrap.wrap(command.notes, _WIDTH)
+    notes = textwrap.wrap(command.notes if in_terminal else f"{command.notes_in_notebooks} {command.notes}", _WIDTH)
     takes_refs = any(item.value_type in ("ref", "range") for item in command.arguments)
+    refs = _REFS.replace("{variable}", "") if in_terminal else _REFS_IN_NOTEBOOKS
     return "\n".join(
         [
-            usage(command),
+            usage(command, in_terminal=in_terminal),
             "",
             command.summary,
             *(["", *notes] if notes else []),
             "",
             *described,
-            *(["", *textwrap.wrap(_REFS, _WIDTH)] if takes_refs else []),
+            *(["", *textwrap.wrap(refs, _WIDTH)] if takes_refs else []),
             "",
             f"In Python: {command.python}",
             "",
             "Examples:",
-            *(f"  {example}" for example in command.examples),
+            *(f"  {example}" for example in examples or command.examples),
         ]
     )
+
+
+def _options(command: Command, in_terminal: str | None) -> Sequence[Option]:
+    if in_terminal is None:
+        return (*command.options, *COMMON_OPTIONS)
+    return (*(item for item in command.options if item != TABLE and not item.is_secret), HELP_OPTION)

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.command import Invocation
 from snapshot_explorer.jupyter.cost import Cost, Limits, cost_of
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.queries import Reading
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.snapshot import Snapshot

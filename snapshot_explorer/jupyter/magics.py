@@ -4,7 +4,7 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from IPython.core.error import UsageError
+from IPython.core.error import UsageError as IPythonUsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
@@ -19,6 +19,7 @@ from snapshot_explorer.jupyter.progress import ShellProgress
 from snapshot_explorer.jupyter.spellings import ALIASES, CommandLine, as_command, read_only_sentence, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
 from snapshot_explorer.jupyter.tokens import Token, without_semicolon
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.render import DRAWN_ROWS
@@ -91,6 +92,13 @@ class SnapshotMagics(Magics):
         return self._run_line(line, cell, local_ns)
 
     def _run_line(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
+        try:
+            return self._result_of(line, body, local_ns)
+        except UsageError as error:
+            # IPython's own class itself: a traceback is shown for subclasses.
+            raise IPythonUsageError(visible(str(error))) from error.__cause__
+
+    def _result_of(self, line: str, body: str | None, local_ns: Mapping[str, object] | None) -> object:
         content, is_silenced = without_semicolon(line)
         target, content = _target(content)
         variables: Mapping[str, object] = ChainMap(dict(local_ns or {}), self._shell.user_ns)
@@ -177,12 +185,9 @@ class SnapshotMagics(Magics):
             for note in _time_notes(command, invocation):
                 invocation.show_line(note)
             return result  # noqa: TRY300 - what follows handles errors of all of it
-        except UsageError as error:
-            raise UsageError(visible(str(error))) from error.__cause__
         except SnapshotExplorerError as error:
             if self.debug or arguments.has("debug"):
                 raise
-            # UsageError itself: IPython shows a traceback for subclasses.
             raise UsageError(visible(with_commands(" ".join(str(error).split())))) from error
 
     def _show_line(self, line: str) -> None:

@@ -6,8 +6,7 @@ from difflib import get_close_matches
 from keyword import iskeyword
 from typing import cast
 
-from IPython.core.error import UsageError
-
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.table import Table
 
 _NOT_IN_A_NAME = re.compile(r"\W+")

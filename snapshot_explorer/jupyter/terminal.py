@@ -1,16 +1,21 @@
-"""The commands of `%snapshot` in a terminal: `python -m snapshot_explorer log PATH -n 5 --json`."""
+"""The commands of `%snapshot` in a terminal: `python -m snapshot_explorer log PATH -n 5 --json`.
+
+Nothing here needs IPython.
+"""
 
 import dataclasses
+import os
 import re
 import shlex
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 import pyarrow as pa
-from IPython.core.error import UsageError
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
@@ -22,23 +27,42 @@ from snapshot_explorer.jupyter.help_text import command_help
 from snapshot_explorer.jupyter.spellings import with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.tokens import Token
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
+from snapshot_explorer.retention import Verification
 from snapshot_explorer.visible import visible
-
-if TYPE_CHECKING:
-    from snapshot_explorer.table import Table
 
 _NOT_HERE = ("close", "explore", "open", "timeline", "use")
 """Commands about what is open, and those that show a figure."""
 TERMINAL_COMMANDS = tuple(
-    command for command in COMMANDS if command.name not in _NOT_HERE and (command.accepts_table or command.accepts_body)
+    command
+    for command in COMMANDS
+    if command.name not in _NOT_HERE and (command.accepts_table or command.accepts_body or command.accepts_path)
 )
-_OPENING = ("--branch", "--format", "--options")
+_OPENING = ("--branch", "--format")
+_STORAGE_OPTIONS = ("--options", "--storage-options")
+STORAGE_OPTIONS_VARIABLE = "SNAPSHOT_EXPLORER_STORAGE_OPTIONS"
+"""The environment variable with the path of the file of storage options, where no option names one."""
 _NOTEBOOK_OPTIONS = ("out", "debug")
+_CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
 _SUGGESTED = re.compile(r"%snapshot (\w+)(?: -t \w+)?")
+_ASSIGNED = re.compile(r"(?:\w+ = )?%snapshot (\w+) ?(.*)", re.DOTALL)
+_ERROR = 2
+"""The exit status of a command that could not be run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a command prints."""
+
+    status: int
+    """0, 1 where a check fails, 2 for an error."""
+    text: str
+    is_error: bool = False
+    """Whether it belongs to the stream for errors."""
 
 
 def names() -> tuple[str, ...]:
@@ -46,8 +70,8 @@ def names() -> tuple[str, ...]:
     return tuple(command.name for command in TERMINAL_COMMANDS)
 
 
-def run(words: Sequence[str], *, room: int) -> tuple[int, str]:
-    """Run a command on a table, and return the exit status, 2 for an error, and the text to print.
+def run(words: Sequence[str], *, room: int) -> Output:
+    """Run a command on a table, and return what it prints.
 
     Args:
         words: The command's name, the table's path, and what `%snapshot` accepts after its name; `--json` returns the
@@ -56,40 +80,47 @@ def run(words: Sequence[str], *, room: int) -> tuple[int, str]:
     """
     name, *others = words
     path = others[0] if others and not others[0].startswith("-") else None
+    is_json = "--json" in others
     try:
         command = find_command(TERMINAL_COMMANDS, name)
         if {"-h", "--help"} & set(others):
-            return 0, _help(command)
-        if path is None:
-            return 2, f"{name} needs the path of a table: python -m snapshot_explorer {name} PATH."
-        opening, rest = _split(others[1:])
-        result = _result(command, _opened(path, opening), [word for word in rest if word != "--json"])
-        return 0, _json(result) if "--json" in rest else _text(result, path, room)
+            return Output(status=0, text=_help(command))
+        result = _result(command, path, [word for word in others[1:] if word != "--json"])
+        return Output(status=_status(result), text=_json(result) if is_json else _text(result, path or "", room))
     except (UsageError, SnapshotExplorerError) as error:
-        return 2, _for_terminals(visible(with_commands(" ".join(str(error).split()))), path)
+        message = _for_terminals(visible(with_commands(" ".join(str(error).split()))), path)
+        if is_json:
+            details = {"error": {"type": type(error).__name__, "message": message}}
+            return Output(status=_ERROR, text=orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
+        return Output(status=_ERROR, text=message, is_error=True)
 
 
-def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _status(result: object) -> int:
+    if isinstance(result, Verification):
+        return 0 if result.is_ok else 1
+    return 0
+
+
+def _split(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return the options of how the table is opened, and the other words."""
     opening: dict[str, str] = {}
     rest: list[str] = []
     left = list(words)
+    flags = (*_STORAGE_OPTIONS, *(flag for flag in _OPENING if command.option(flag) is None))
     while left:
         flag, equals, value = left.pop(0).partition("=")
-        if flag not in _OPENING:
+        name = _STORAGE_OPTIONS[0] if flag in _STORAGE_OPTIONS else flag
+        if flag not in flags:
             rest.append(f"{flag}{equals}{value}")
         elif equals:
-            opening[flag] = value
+            opening[name] = value
         elif left:
-            opening[flag] = left.pop(0)
+            opening[name] = left.pop(0)
         else:
             raise UsageError(f"{flag} needs a value.")
+    if _STORAGE_OPTIONS[0] not in opening and (file := os.environ.get(STORAGE_OPTIONS_VARIABLE)):
+        opening[_STORAGE_OPTIONS[0]] = file
     return opening, rest
-
-
-def _opened(path: str, opening: Mapping[str, str]) -> "Table":
-    options = _storage_options(opening["--options"]) if "--options" in opening else None
-    return open_table(path, branch=opening.get("--branch"), format=opening.get("--format"), storage_options=options)
 
 
 def _storage_options(file: str) -> dict[str, object]:
@@ -97,24 +128,39 @@ def _storage_options(file: str) -> dict[str, object]:
     try:
         options = orjson.loads(Path(file).read_bytes())
     except OSError as error:
-        raise InvalidArgumentError(f"--options: {file} cannot be read: {error.strerror}.") from error
+        raise InvalidArgumentError(f"--storage-options: {file} cannot be read: {error.strerror}.") from error
     except orjson.JSONDecodeError:
         options = None
     if not isinstance(options, dict):
-        raise InvalidArgumentError(f'--options: {file} is not a JSON object such as {{"key": "..."}}.')
+        raise InvalidArgumentError(f'--storage-options: {file} is not a JSON object such as {{"key": "..."}}.')
     return options
 
 
-def _result(command: Command, table: "Table", words: Sequence[str]) -> object:
+def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
+    if path is None:
+        raise UsageError(f"{command.name} needs a path: python -m snapshot_explorer {command.name} PATH.")
+    opening, rest = _split(command, words)
     # The shell has removed the quotes: what contains a blank was quoted.
-    tokens = [Token(word, quote="'" if " " in word and not word.startswith("--") else "") for word in words]
-    arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
-    given = next((name for name in _NOTEBOOK_OPTIONS if arguments.get(name) is not None), None)
-    if given is not None:
-        raise UsageError(f"--{given} is for notebooks. Without it, the result is printed; --json prints it as JSON.")
+    tokens = [Token(word, quote="'" if " " in word and not word.startswith("--") else "") for word in rest]
+    file = opening.get(_STORAGE_OPTIONS[0])
+    options = None if file is None else _storage_options(file)
     variables: dict[str, object] = {}
     tables = OpenTables(variables)
-    tables.add(table.name if table.name.isidentifier() else "orders", table)
+    if command.accepts_path:
+        tokens.insert(0, Token(path, quote="'"))
+        if options is not None and command.option(_STORAGE_OPTIONS[0]) is not None:
+            tokens += [Token(_STORAGE_OPTIONS[0]), Token("options")]
+            variables["options"] = options
+    arguments = parse(command, tokens, expand=str, is_table=lambda _: False)
+    unavailable = next((name for name in _NOTEBOOK_OPTIONS if arguments.get(name) is not None), None)
+    if unavailable is not None:
+        raise UsageError(
+            f"--{unavailable} is for notebooks. Without it, the result is printed; --json prints it as JSON."
+        )
+    if not command.accepts_path:
+        branch, table_format = opening.get("--branch"), opening.get("--format")
+        table = open_table(path, branch=branch, format=table_format, storage_options=options)
+        tables.add(table.name if table.name.isidentifier() else "orders", table)
     invocation = Invocation(
         arguments=arguments,
         commands=COMMANDS,
@@ -137,10 +183,36 @@ def _show(line: str) -> None:
 
 
 def _help(command: Command) -> str:
-    return _SUGGESTED.sub(r"python -m snapshot_explorer \1 PATH", command_help(command)) + (
-        "\nPATH is the table's folder or URL. --json prints the result as JSON. --branch B, --format F and --options "
-        "FILE,\na JSON file of storage options, say how the table is opened."
+    shown = replace(command, arguments=command.arguments[1:]) if command.accepts_path else command
+    head = f"python -m snapshot_explorer {command.name} PATH"
+    examples = [line for line in map(partial(_shell_line, command), command.examples) if line]
+    opened = [flag for flag in _OPENING if not command.accepts_path or command.option(flag) is not None]
+    flags = f"{' and '.join(opened)} say which branch and format are opened; " if opened else ""
+    notes = (
+        f"PATH is a folder or URL. --json prints the result, or the error, as JSON. {flags}--storage-options FILE is a "
+        f"JSON file of storage options; ${STORAGE_OPTIONS_VARIABLE} is the FILE where the option is not given."
     )
+    shown_help = _for_terminals(command_help(shown, in_terminal=head, examples=examples), None)
+    return "\n".join([shown_help, "", *textwrap.wrap(notes, 98)])
+
+
+def _shell_line(command: Command, example: str) -> str | None:
+    """Return an example as a line for a shell; None for one that only a notebook has."""
+    match = _ASSIGNED.fullmatch(example)
+    if match is None or match[1] != command.name:
+        return None
+    rest = re.sub(r"--options (\w+)", r"--storage-options \1.json", match[2])
+    if command.accepts_path:
+        rest = rest.partition(" ")[2] if rest and not rest.startswith("-") else rest
+    if (
+        any(item.value_type in _CONDITIONS for item in command.arguments)
+        and rest
+        and "'" not in rest
+        and '"' not in rest
+    ):
+        condition, dashes, more = rest.partition(" --")
+        rest = f'"{condition}"{dashes}{more}'
+    return f"python -m snapshot_explorer {command.name} PATH {rest}".rstrip()
 
 
 def _for_terminals(message: str, path: str | None) -> str:
@@ -160,13 +232,13 @@ def _text(result: object, path: str, room: int) -> str:
         return str(result)
     drawing: Drawing = draw()
     parts = tuple(_part(part, path) for part in drawing.parts)
-    return text(dataclasses.replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
+    return text(replace(drawing, parts=parts), room=room, limit=_DRAWN).lstrip("\n")
 
 
 def _part(part: Part, path: str) -> Part:
     """Return a part of a drawing without the commands of notebooks that may come next."""
     if isinstance(part, Line | Code):
-        return dataclasses.replace(part, text=_for_terminals(part.text, path))
+        return replace(part, text=_for_terminals(part.text, path))
     if not isinstance(part, Pairs):
         return part
     rows = [
@@ -174,7 +246,7 @@ def _part(part: Part, path: str) -> Part:
         for name, value in part.rows
         if name != "next"
     ]
-    return dataclasses.replace(part, rows=tuple(rows))
+    return replace(part, rows=tuple(rows))
 
 
 def _frame(result: object) -> Frame | None:

@@ -4,12 +4,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from IPython.core.error import UsageError
 
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Arguments, find_command
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.tokens import tokenize
+from snapshot_explorer.jupyter.usage_error import UsageError
 
 
 def parsed(line: str) -> Arguments:

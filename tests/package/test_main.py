@@ -73,7 +73,7 @@ def test_a_reader_that_stops_reading_ends_it_without_a_traceback():
     )
     os.close(target)
 
-    assert (answer.returncode, answer.stderr) == (1, "")
+    assert (answer.returncode, answer.stderr) == (141, "")
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_an_answer_is_printed_with_its_facts(capsys, orders):
 def test_mistakes_are_one_line_that_can_be_typed_in_a_terminal(capsys, orders):
     for words, said in (
         (["blame", orders], f"python -m snapshot_explorer blame {orders} needs CONDITION"),
-        (["blame"], "blame needs the path of a table: python -m snapshot_explorer blame PATH."),
+        (["blame"], "blame needs a path: python -m snapshot_explorer blame PATH."),
         (["diff", orders, "17..99"], "Version 99 does not exist."),
         (["log", orders, "-o", "x"], "--out is for notebooks."),
         (["logs", orders], "There is no command logs. Did you mean log?"),
-        (["log", orders, "--options", orders / "none.json"], "--options: "),
+        (["log", orders, "--options", orders / "none.json"], "--storage-options: "),
     ):
         status, shown, error = printed(capsys, *words)
         assert (status, shown, error.count("\n")) == (2, "", 1)
@@ -201,3 +201,62 @@ def test_help_is_about_the_terminal(capsys):
     assert status == 0
     assert shown.startswith("python -m snapshot_explorer log PATH ")
     assert "--json" in shown
+    assert "--out" not in shown
+    assert "variable" not in shown
+
+
+def test_examples_in_help_are_lines_for_a_shell(capsys):
+    _, shown, _ = printed(capsys, "bisect", "--help")
+    assert '  python -m snapshot_explorer bisect PATH "' in shown
+
+    _, shown, _ = printed(capsys, "sql", "--help")
+    assert '  python -m snapshot_explorer sql PATH "select * from orders@17"' in shown
+    assert "%" not in shown
+
+
+def test_errors_are_json_too(capsys, orders):
+    status, shown, error = printed(capsys, "diff", orders, "17..99", "--json")
+
+    assert (status, error) == (2, "")
+    assert json.loads(shown)["error"]["type"] == "SnapshotNotFoundError"
+    assert json.loads(shown)["error"]["message"].startswith("Version 99 does not exist.")
+
+
+def test_the_tables_below_a_folder_are_printed_as_json(capsys, orders):
+    status, shown, _ = printed(capsys, "tables", orders.parent, "--json")
+
+    assert status == 0
+    assert [row["name"] for row in json.loads(shown)] == ["orders"]
+
+
+def test_a_verification_that_finds_a_problem_has_an_exit_status(capsys, orders, tmp_path):
+    assert printed(capsys, "verify", orders)[0] == 0
+
+    damaged = shutil.copytree(orders, tmp_path / "orders")
+    next(damaged.glob("bucket-0/*.parquet")).unlink()
+    assert printed(capsys, "verify", damaged)[0] == 1
+
+
+def test_an_environment_variable_names_the_storage_options(capsys, monkeypatch, tmp_path, orders):
+    monkeypatch.setenv("SNAPSHOT_EXPLORER_STORAGE_OPTIONS", str(tmp_path / "none.json"))
+
+    for command in ("log", "tables"):
+        status, _, error = printed(capsys, command, orders)
+        assert (status, error.partition(":")[0]) == (2, "--storage-options")
+
+
+def test_a_folder_with_the_name_of_a_command_does_not_hide_it(capsys, monkeypatch, tmp_path, orders):
+    (tmp_path / "log").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert printed(capsys, "log", orders, "-n", 1)[1].startswith("History of orders")
+
+
+def test_commands_in_a_terminal_do_not_load_ipython(orders):
+    code = (
+        "import sys; from snapshot_explorer.__main__ import main;"
+        "main(['log', sys.argv[1]]); print(sorted({'IPython', 'ipywidgets', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, orders], capture_output=True, text=True, check=True)
+
+    assert done.stdout.endswith("[]\n")

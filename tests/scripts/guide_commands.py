@@ -139,8 +139,8 @@ def _section(command: Command, run: Callable[[str], str]) -> str:
         parts.append(
             "\n".join(["| | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(meaning)} |" for name, meaning in rows)])
         )
-    if command.notes:
-        parts.append(_escaped(command.notes))
+    if notes := f"{command.notes_in_notebooks} {command.notes}".strip():
+        parts.append(_escaped(notes))
     parts += [f"In Python: `{command.python}`", f"```ipython\n{line}\n```"]
     if shown:
         parts.append(f"```text\n{_shortened(shown)}\n```")

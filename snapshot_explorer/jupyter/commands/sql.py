@@ -1,10 +1,9 @@
 """`%snapshot sql`: a query over the open tables."""
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer import queries
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import check_read_size
+from snapshot_explorer.jupyter.usage_error import UsageError
 
 
 def _sql(invocation: Invocation) -> object:
@@ -48,10 +47,10 @@ SQL = Command(
         ),
         Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
     ),
-    notes="The query is below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is expanded. In "
-    "a line it needs no quotes; only the options --yes, --engine, --out and --debug may follow it. It uses "
-    "the names of open tables, each followed by version as of 17, version as of 'latest~2' (any REF, or a "
-    "tag), timestamp as of '2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. "
+    notes_in_notebooks="The query is below %%snapshot sql, or below %%snapshot, in the same cell, where nothing is "
+    "expanded. In a line it needs no quotes; only the options --yes, --engine, --out and --debug may follow it.",
+    notes="The query uses the names of open tables, each followed by version as of 17, version as of 'latest~2' (any "
+    "REF, or a tag), timestamp as of '2026-11-01 12:00' (UTC without a zone) or '2h'; by default the newest version. "
     "DuckDB reads the columns and files that the query needs, into memory: more than the settings "
     "load_row_limit or load_size_limit only with --yes. Only read-only statements are allowed.",
     accepts_body=True,

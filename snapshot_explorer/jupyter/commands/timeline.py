@@ -2,10 +2,9 @@
 
 from typing import get_args
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
 from snapshot_explorer.jupyter.commands.shared_arguments import COMMIT_FILTERS, MARKED, RANGE, read_commits
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 

@@ -1,8 +1,7 @@
 """`%snapshot verify`: whether the files of a table are there and as recorded."""
 
-from IPython.core.error import UsageError
-
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.retention import LEVELS, Verification
 
 

@@ -1,0 +1,5 @@
+"""The error of a line that is not understood: in a notebook IPython shows it, in a terminal nothing needs IPython."""
+
+
+class UsageError(Exception):
+    """A line does not fit its command. The message says what to type instead."""
