@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.discovery import find_tables
     from snapshot_explorer.environment import show_versions
     from snapshot_explorer.jupyter.explorer import explore
-    from snapshot_explorer.lake import Lake, open_lake
+    from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
     from snapshot_explorer.limits import Limits
     from snapshot_explorer.opening import open_table
     from snapshot_explorer.pair_diff import diff
@@ -33,6 +33,7 @@ check_floors()
 __version__ = "0.1.0"
 __all__ = [
     "Lake",
+    "LakeSnapshot",
     "Limits",
     "Snapshot",
     "Table",
@@ -51,6 +52,7 @@ __all__ = [
 ]
 _HOMES = {
     "Lake": "lake",
+    "LakeSnapshot": "lake",
     "Limits": "limits",
     "Snapshot": "snapshot",
     "SnapshotDataSource": "data_source",  # not in __all__: it needs pyspark, which `import *` does not

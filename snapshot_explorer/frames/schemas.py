@@ -554,7 +554,11 @@ LAKE_VERSIONS = pa.schema(
 LAKE_DIFF = pa.schema(
     [
         _column("name", pa.string(), "the table", is_whole=True),
-        _column("change", pa.string(), "same, changed, only in A, only in B; null if it could not be compared"),
+        _column(
+            "change",
+            pa.string(),
+            "same, changed, only in A or B; counts equal or differ, if rows of two tables are unread; null if unknown",
+        ),
         _column("version_a", pa.int64(), "the version in A; null if there is none"),
         _column("version_b", pa.int64(), "the version in B; null if there is none"),
         _column("schema_changes", pa.list_(pa.string()), "how the columns differ, in words; null if not compared"),

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.lake.changes import LakeChanges, read_changes
+from snapshot_explorer.lake.comparison import diff_frame, diff_row
+from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
+from snapshot_explorer.lake.names import find_by_name, matches, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
 from snapshot_explorer.lake.tables import LakeTable, tables_below
-from snapshot_explorer.progress import step
+from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
 from snapshot_explorer.refs.times import brief_repr
 from snapshot_explorer.render import mimebundle, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
+    from snapshot_explorer.frames import Frame
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")
-
-_WORKERS = 32
-"""Tables that are read at the same time: nearly all of the time is spent waiting for storage."""
-_NAMED = 10
-"""The most names in a message."""
 
 
 class Lake:
@@ -56,11 +54,10 @@ class Lake:
         """
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
             raise InvalidArgumentError(f"Patterns must be text such as shop.*, got {patterns!r}.")
-        tables = [table for table in self.tables if any(_matches(table.name, pattern) for pattern in patterns)]
+        tables = [table for table in self.tables if any(matches(table.name, pattern) for pattern in patterns)]
         if not tables:
-            raise TableNotFoundError(
-                f"No table of {self.name} matches {', '.join(patterns)}. {self._hint(patterns[0])}"
-            )
+            hint = nearest(patterns[0], [table.name for table in self.tables])
+            raise TableNotFoundError(f"No table of {self.name} matches {', '.join(patterns)}. {hint}")
         return Lake(self.name, tables, note=self.note, time=self.time)
 
     def each(
@@ -74,18 +71,7 @@ class Lake:
             work: Called in a thread. Its errors of this package are yielded; others are raised.
             what: The work in a few words, for the progress.
         """
-        with ThreadPoolExecutor(_WORKERS, "snapshot-lake") as threads, step(what, total=len(self.tables)) as reading:
-            futures: dict[Future[A], LakeTable] = {threads.submit(work, table): table for table in self.tables}
-            pending = set(futures)
-            try:
-                while pending:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        reading.advance()
-                        yield futures[future], _outcome(future.result)
-            finally:
-                for future in pending:
-                    future.cancel()
+        return concurrently(self.tables, work, what=what)
 
     def overview(self, since: str | datetime = "1d", *, health: bool = False) -> LakeOverview:
         """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and what changed.
@@ -117,17 +103,85 @@ class Lake:
             row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
             yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 
+    def at(self, time: str | datetime | None = None) -> LakeSnapshot:
+        """Return the version of every table that was current at a time, as a record.
+
+        The version of a time is the last one committed at or before it, by the rules of each format for `@TIME`. Notes
+        name ties, clocks that run backwards, and commits within a minute after the time. A commit that was being
+        written at the time may have an earlier time than the one at which others could see it.
+
+        Args:
+            time: Such as `2026-11-22 03:00`, `yesterday` (its end) or `2h`, in UTC without a zone; by default now.
+
+        Raises:
+            InvalidArgumentError: It is not a time, or in the future.
+        """
+        now = datetime.now(UTC)
+        instant = (self.time or now) if time is None else _past("time", time, now)
+        tables: list[PinnedTable] = []
+        for entry, result in self.each(lambda entry: pin(entry, instant), what="Reading versions"):
+            tables.append(unpinned(entry, result) if isinstance(result, SnapshotExplorerError) else result)
+        return LakeSnapshot(
+            name=self.name,
+            time=instant,
+            tables=tuple(sorted(tables, key=lambda table: table.name)),
+            entries={entry.name: entry for entry in self.tables},
+        )
+
+    def changes(self, since: str | datetime = "yesterday", until: str | datetime | None = None) -> LakeChanges:
+        """Return LAKE_COMMITS, newest first: the commits of all tables in one log.
+
+        `by("table")`, `by("user")` and `by("hour")` sum them up; `picture()` draws a lane per table. Of each table, the
+        commits of the range are read. Tables that cannot be read are named in the notes.
+
+        Args:
+            since: Only commits at or after this time; `yesterday` is its start.
+            until: Only commits at or before this time; by default now.
+
+        Raises:
+            InvalidArgumentError: A time is not valid, or `until` is before `since`.
+        """
+        now = self.time or datetime.now(UTC)
+        start = _time("since", since, now, start=True)
+        end = now if until is None or until == "now" else _time("until", until, now)
+        if end < start:
+            raise InvalidArgumentError(f"until, {end:%Y-%m-%d %H:%M}, is before since, {start:%Y-%m-%d %H:%M} UTC.")
+        results = [
+            (entry.name, result)
+            for entry, result in self.each(lambda entry: read_changes(entry.open(), start, end), what="Reading commits")
+        ]
+        return LakeChanges.of(results, name=self.name, since=start, until=end)
+
+    def diff(
+        self,
+        other: Lake | LakeSnapshot | str | datetime,
+        *,
+        rows: Sequence[str] | Mapping[str, str | Sequence[str] | None] = (),
+    ) -> Frame:
+        """Return LAKE_DIFF, table by table by name: schemas, files, and rows of the tables that are named.
+
+        Args:
+            other: Another lake, or a record of `at`: B, where this lake is A. Or a time: A is this lake at that time,
+                B is this lake.
+            rows: The tables whose rows are compared, or a dict of these with their keys, as for
+                `snapshot_explorer.diff`. Other tables have null there.
+
+        Raises:
+            InvalidArgumentError: A time is not valid.
+            TableNotFoundError: A table in `rows` is in neither lake.
+        """
+        own = self.at()
+        if isinstance(other, Lake | LakeSnapshot):
+            a, b = own, other.at() if isinstance(other, Lake) else other
+        else:
+            a, b = self.at(other), own
+        named = sorted({table.name for side in (a, b) for table in side.tables})
+        asked = dict(rows) if isinstance(rows, Mapping) else dict.fromkeys(rows)
+        keys = {find_by_name(name, {known: known for known in named}, self.name): key for name, key in asked.items()}
+        return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
+
     def __getitem__(self, name: str) -> Table:
-        named = [table for table in self.tables if table.name == name]
-        ended = named or [table for table in self.tables if _last_part(table.name) == name]
-        if len(ended) == 1:
-            return ended[0].open()
-        if ended:
-            raise TableNotFoundError(
-                f"{self.name} has {len(ended):,} tables called {name}: "
-                f"{', '.join(table.name for table in ended[:_NAMED])}. Use one of these names."
-            )
-        raise TableNotFoundError(f"{self.name} has no table {name!r}. {self._hint(name)}")
+        return find_by_name(name, {table.name: table for table in self.tables}, self.name).open()
 
     def __iter__(self) -> Iterator[LakeTable]:
         return iter(self.tables)
@@ -147,14 +201,6 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r}, tables={len(self.tables)})"
-
-    def _hint(self, name: str) -> str:
-        names = {_last_part(table.name): table.name for table in self.tables}
-        near = get_close_matches(name, [*names, *names.values()], 1, 0.5)
-        meant = f"Did you mean {names.get(near[0], near[0])}? " if near else ""
-        listed = sorted(names.values())
-        more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
-        return f"{meant}Tables: {', '.join(listed[:_NAMED])}{more}."
 
 
 def open_lake(
@@ -188,21 +234,6 @@ def open_lake(
     now = datetime.now(UTC)
     lake = Lake(name, tables, note=note, time=None if at is None else _past("at", at, now))
     return lake if pattern is None else lake.matching(*([pattern] if isinstance(pattern, str) else pattern))
-
-
-def _outcome(result: Callable[[], A]) -> A | SnapshotExplorerError:
-    try:
-        return result()
-    except SnapshotExplorerError as error:
-        return error
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern) or fnmatchcase(_last_part(name), pattern)
-
-
-def _last_part(name: str) -> str:
-    return name.rpartition("/")[2].rpartition(".")[2]
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

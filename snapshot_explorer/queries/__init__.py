@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.queries.tokens import Token
     from snapshot_explorer.snapshot import Snapshot
 
-__all__ = ["ENGINES", "Before", "Engine", "Reading", "VersionedTable", "sql", "to_arrow"]
+__all__ = ["ENGINES", "Before", "Engine", "Reading", "VersionedTable", "check", "sql", "to_arrow"]
 
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -129,6 +129,11 @@ def sql(
     close = difflib.get_close_matches(engine, ENGINES, 1)
     hint = f"Did you mean {close[0]}? " if close else ""
     raise InvalidArgumentError(f"{engine!r} is not an engine for SQL. {hint}Engines: {', '.join(ENGINES)}.")
+
+
+def check(query: str, tables: Mapping[str, VersionedTable]) -> None:
+    """Find the tables and versions of a query, by `VersionedTable.at`. Reads no rows. Errors as for `sql`."""
+    _Query.of(query, tables)
 
 
 def to_arrow(query: str, tables: Mapping[str, VersionedTable], *, before: Before | None = None) -> pa.Table:

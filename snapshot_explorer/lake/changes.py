@@ -1,0 +1,93 @@
+"""`LakeChanges`: the commits of all tables of a lake in one log."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.render.lake_timeline import lake_timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.table import Table
+
+Grouping = Literal["table", "user", "hour"]
+_SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
+_DRAWN = ("committed_at", "table", "version", "kind", "operation", "user", "added_rows", "removed_rows", "total_rows")
+
+
+def read_changes(table: Table, since: datetime, until: datetime) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the COMMITS of a table in a range of time, and sentences on versions that are missing."""
+    history = table.history(since=since, until=until)
+    return history.to_arrow(), history.notes
+
+
+class LakeChanges(Frame):
+    """LAKE_COMMITS, newest first."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(
+        cls,
+        results: Sequence[tuple[str, tuple[pa.Table, tuple[str, ...]] | SnapshotExplorerError]],
+        *,
+        name: str,
+        since: datetime,
+        until: datetime,
+    ) -> LakeChanges:
+        """Return the commits of tables by name, with errors and missing versions in the notes."""
+        parts, notes = [frames.no_rows(frames.LAKE_COMMITS)], []
+        for table, result in sorted(results, key=lambda item: item[0]):
+            if isinstance(result, SnapshotExplorerError):
+                notes.append(f"{table} could not be read: {result}")
+                continue
+            commits, sentences = result
+            columns = {column: commits[column] for column in frames.LAKE_COMMITS.names if column != "table"}
+            if len(commits):
+                parts.append(frames.table_of(frames.LAKE_COMMITS, {**columns, "table": table}))
+            notes += [f"{table}: {sentence}" for sentence in sentences]
+        rows = pa.concat_tables(parts).sort_by(
+            [("committed_at", "descending"), ("table", "ascending"), ("version", "descending")]
+        )
+        span = f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"
+        title = f"Changes of {name}, {span}"
+        depict = partial(lake_timeline, since=since, until=until, notes=tuple(notes))
+        drawn = tuple(column for column in _DRAWN if not len(rows) or rows[column].null_count < len(rows))
+        return cls(rows, title=title, noun="commits", drawn=drawn, notes=tuple(notes), depict=depict)
+
+    def by(self, grouping: Grouping = "table") -> Frame:
+        """Return LAKE_SUMMARY behind a column for the table, the user, or the hour in which commits were made, in UTC.
+
+        Raises:
+            InvalidArgumentError: There is no such grouping.
+        """
+        if grouping not in get_args(Grouping):
+            raise InvalidArgumentError(f"by must be one of {', '.join(get_args(Grouping))}, got {grouping!r}.")
+        rows = self.to_arrow()
+        key = pc.floor_temporal(rows["committed_at"], unit="hour") if grouping == "hour" else rows[grouping]
+        grouped = rows.append_column("key", key).group_by("key")
+        kept = pc.ScalarAggregateOptions(skip_nulls=False)
+        sums = grouped.aggregate(
+            [
+                ("version", "count"),
+                ("table", "count_distinct"),
+                ("committed_at", "min"),
+                ("committed_at", "max"),
+                *((name, "sum", kept) for name in _SUMS),
+            ]
+        ).sort_by("key")
+        names = ["version_count", "table_count_distinct", "committed_at_min", "committed_at_max"]
+        names += [f"{name}_sum" for name in _SUMS]
+        columns = dict(zip(frames.LAKE_SUMMARY.names, (sums[name] for name in names), strict=True))
+        table = frames.table_of(frames.LAKE_SUMMARY, columns)
+        field = pa.field(grouping, key.type, metadata={"meaning": f"the {grouping}; null if it was not recorded"})
+        return Frame(table.add_column(0, field, sums["key"]), title=f"{self.title}, by {grouping}", noun=f"{grouping}s")

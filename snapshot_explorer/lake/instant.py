@@ -1,0 +1,342 @@
+"""`LakeSnapshot`: the version of every table of a lake at one instant. Saved as JSON, opened again, and queried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+from snapshot_explorer import frames, queries
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    InvalidRefError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+    TableNotFoundError,
+)
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.lake.names import find_by_name, last_part, short_names
+from snapshot_explorer.lake.tables import LakeTable
+from snapshot_explorer.opening import open_table
+from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
+from snapshot_explorer.refs.times import format_time
+from snapshot_explorer.render import Drawing, mimebundle, text
+from snapshot_explorer.render.cells import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
+
+    from snapshot_explorer.snapshot import Snapshot
+    from snapshot_explorer.table import Table
+
+_KIND = "snapshot_explorer lake snapshot 1"
+"""The `kind` of the JSON, with the number of its form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedTable:
+    """The version of a table that was current at an instant."""
+
+    name: str
+    path: str | None
+    """The path for `open_table`, without secrets; None where it could not be opened."""
+    format: str | None
+    version: int | None
+    """None if there was none, or the table could not be read."""
+    committed_at: datetime | None
+    """When the version was committed, aware, UTC."""
+    note: str | None = None
+    """Ties, commits within a minute after the instant, or why there is no version."""
+    problem: str | None = None
+    """Why the table could not be read."""
+
+
+def pin(entry: LakeTable, time: datetime) -> PinnedTable:
+    """Return the version of a table that was current at a time. A few requests; see `Table.at`."""
+    table = entry.open()
+    ref = AsOf(time=time)
+    pinned = {"name": entry.name, "path": table.path, "format": table.format}
+    try:
+        version = table.version_of(ref)
+    except NothingBeforeError as error:
+        return PinnedTable(**pinned, version=None, committed_at=None, note=str(error))
+    if version is None:
+        return PinnedTable(**pinned, version=None, committed_at=None, note="No version has been committed.")
+    committed_at = table.committed_at([version])[0]
+    notes = (table.time_note(ref), _tie_note(table, version, committed_at))
+    note = " ".join(filter(None, notes)) or None
+    return PinnedTable(**pinned, version=version, committed_at=committed_at, note=note)
+
+
+def unpinned(entry: LakeTable, error: SnapshotExplorerError) -> PinnedTable:
+    """Return the record of a table that cannot be read."""
+    return PinnedTable(
+        name=entry.name, path=entry.path, format=entry.format, version=None, committed_at=None, problem=str(error)
+    )
+
+
+def _tie_note(table: Table, version: int, committed_at: datetime) -> str | None:
+    """Return a sentence on the version before, where it has the same or a later time."""
+    before = table.listing().predecessor(version)
+    if before is None:
+        return None
+    try:
+        time = table.committed_at([before])[0]
+    except SnapshotExplorerError:
+        return None
+    if time == committed_at:
+        return f"Versions {before} and {version} have the same time; {version} is the later one."
+    if time > committed_at:
+        return f"Version {before}, the one before, has a later time, {format_time(time)}: clocks differ."
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeSnapshot:
+    """The version of every table of a lake at one instant. A record: later commits do not change it."""
+
+    name: str
+    """The folder or the catalog of the lake, without secrets."""
+    time: datetime
+    """The instant, aware, UTC."""
+    tables: tuple[PinnedTable, ...]
+    """A record for each table, sorted by name."""
+    entries: Mapping[str, LakeTable] = field(repr=False, compare=False)
+    """The tables by name, opened where they are used. Not part of the JSON."""
+
+    @cached_property
+    def versions(self) -> Frame:
+        """Return LAKE_VERSIONS: name, format, version, time, notes and problems."""
+        return _versions_frame(self.tables, title=f"Versions of {self.name} at {format_time(self.time)}")
+
+    def __getitem__(self, name: str) -> Snapshot:
+        return self.snapshot(find_by_name(name, {table.name: table for table in self.tables}, self.name))
+
+    def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
+        """Return the result of a query over the tables at this instant, by their names.
+
+        A table that is alone with the last part of its name may be called by it: `orders` for `shop.db/orders`; others
+        by the whole name in double quotes. A table with a version of its own, such as `orders version as of 17`, is
+        read at that one. `sources` returns which versions a query reads; a pandas result has them in
+        `attrs["versions"]`. Syntax, engines, results and errors as `snapshot_explorer.sql`.
+        """
+        used: list[tuple[str, Snapshot]] = []
+        result = queries.sql(query, self._tables(used), engine=engine, spark=spark)
+        attributes: object = getattr(result, "attrs", None)
+        if isinstance(attributes, dict):  # pandas
+            attributes["versions"] = [f"{name}@{snapshot.version}" for name, snapshot in used]
+        return result
+
+    def sources(self, query: str) -> Frame:
+        """Return LAKE_VERSIONS of the versions that a query reads. Reads no rows."""
+        used: list[tuple[str, Snapshot]] = []
+        queries.check(query, self._tables(used))
+        records = {table.name: table for table in self.tables}
+        rows = [
+            PinnedTable(
+                name=name,
+                path=records[name].path,
+                format=records[name].format,
+                version=snapshot.version,
+                committed_at=None if snapshot.version is None else snapshot.committed_at,
+                note=None if snapshot.version == records[name].version else "The query names this version.",
+            )
+            for name, snapshot in used
+        ]
+        return _versions_frame(rows, title="Versions that the query reads")
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Return the record as JSON text, or write it to a file. It contains no credentials.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        tables = [{item.name: getattr(table, item.name) for item in fields(table)} for table in self.tables]
+        record = {"kind": _KIND, "name": self.name, "time": self.time, "tables": tables}
+        content = orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+        if path is None:
+            return content.decode()
+        Path(path).write_bytes(content)
+        return None
+
+    @classmethod
+    def from_json(
+        cls, source: str | PathLike[str], *, storage_options: Mapping[str, Any] | None = None
+    ) -> LakeSnapshot:
+        """Return a record from a file that `to_json` wrote, or from its text. Opens no table.
+
+        Args:
+            source: The path of the file, or the text, which begins with a brace.
+            storage_options: Credentials and settings for all tables.
+
+        Raises:
+            InvalidArgumentError: It is not such a record.
+            OSError: The file cannot be read.
+        """
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        content = str(source).encode() if is_text else Path(source).read_bytes()
+        try:
+            record = orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            raise InvalidArgumentError(f"The record of a lake is not valid JSON: {error}.") from None
+        if not isinstance(record, dict) or record.get("kind") != _KIND:
+            raise InvalidArgumentError(
+                f"The JSON is not the record of a lake: its kind must be {_KIND!r}. LakeSnapshot.to_json writes one."
+            )
+        tables = tuple(_pinned(item) for item in _typed(record, "tables", list))
+        return cls(
+            name=_typed(record, "name", str),
+            time=_parsed_time(_typed(record, "time", str)),
+            tables=tables,
+            entries={table.name: _reopened(table, storage_options) for table in tables},
+        )
+
+    def drawing(self) -> Drawing:
+        """Return the record as a drawing."""
+        return self.versions.drawing()
+
+    def __repr__(self) -> str:
+        known = sum(table.version is not None for table in self.tables)
+        return f"LakeSnapshot({self.name!r}, time={format_time(self.time)!r}, tables={len(self.tables)}, known={known})"
+
+    def __str__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+    def snapshot(self, table: PinnedTable) -> Snapshot:
+        """Return the pinned version of a table.
+
+        Raises:
+            SnapshotNotFoundError: There was none, it has expired, or another commit has its number now.
+        """
+        if table.version is None:
+            reason = table.problem or table.note or ""
+            raise SnapshotNotFoundError(f"{table.name} has no known version at {format_time(self.time)}. {reason}")
+        opened = self.entries[table.name].open()
+        snapshot = opened.at(Version(number=table.version))
+        if table.committed_at is not None and snapshot.committed_at != table.committed_at:
+            raise SnapshotNotFoundError(
+                f"Version {table.version} of {table.name} is not the recorded one: it was committed at "
+                f"{format_time(snapshot.committed_at)}, recorded is {format_time(table.committed_at)}. The table was "
+                "replaced, rolled back or copied since; pin it again."
+            )
+        return snapshot
+
+    def _tables(self, used: list[tuple[str, Snapshot]]) -> _Tables:
+        return _Tables(self, used)
+
+
+class _Tables(Mapping[str, "_VersionedTable"]):
+    """The tables by their names in queries. One is opened where a query reads it."""
+
+    def __init__(self, lake: LakeSnapshot, used: list[tuple[str, Snapshot]]) -> None:
+        self._lake = lake
+        self._used = used
+        self._by_name = short_names({table.name: table for table in lake.tables})
+        self._tables: dict[str, _VersionedTable] = {}
+
+    def __getitem__(self, name: str) -> _VersionedTable:
+        table = self._by_name[name]
+        return self._tables.setdefault(table.name, _VersionedTable(self._lake, table, self._used))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+class _VersionedTable:
+    """A table whose newest version is the pinned one. Notes each snapshot that it returns."""
+
+    def __init__(self, lake: LakeSnapshot, pinned: PinnedTable, used: list[tuple[str, Snapshot]]) -> None:
+        self._lake = lake
+        self._pinned = pinned
+        self._used = used
+
+    def at(self, ref: Ref) -> Snapshot:
+        """Return the snapshot of a ref; `latest` is the pinned version."""
+        snapshot = self._lake.snapshot(self._pinned) if isinstance(ref, Latest) and not ref.back else self._other(ref)
+        key = (self._pinned.name, snapshot.version, snapshot.branch)
+        if all((name, known.version, known.branch) != key for name, known in self._used):
+            self._used.append((self._pinned.name, snapshot))
+        return snapshot
+
+    def _other(self, ref: Ref) -> Snapshot:
+        if isinstance(ref, Latest):
+            ref = Version(number=self._lake.snapshot(self._pinned).version or 0, back=ref.back)
+        return self._table.at(ref)
+
+    def tag_versions(self) -> Mapping[str, int]:
+        """Return the version of each tag."""
+        return self._table.tag_versions()
+
+    def branch_names(self) -> Sequence[str]:
+        """Return the names of all branches."""
+        return self._table.branch_names()
+
+    @property
+    def _table(self) -> Table:
+        return self._lake.entries[self._pinned.name].open()
+
+
+def _versions_frame(tables: Sequence[PinnedTable], *, title: str) -> Frame:
+    names = frames.LAKE_VERSIONS.names
+    rows = pa.Table.from_pylist(
+        [{name: getattr(table, name) for name in names} for table in tables], schema=frames.LAKE_VERSIONS
+    )
+    unknown = sum(table.version is None for table in tables)
+    notes = (f"{counted(unknown, 'table')} without a known version.",) if unknown else ()
+    drawn = frames.non_empty_columns(rows, exclude=("path",))
+    return Frame(rows, title=title, noun="tables", drawn=drawn, notes=notes, limit=len(rows))
+
+
+def _reopened(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> LakeTable:
+    def opened() -> Table:
+        if table.path is None:
+            raise TableNotFoundError(f"The record of the lake has no path of {table.name}.")
+        return open_table(table.path, format=table.format, storage_options=storage_options, name=last_part(table.name))
+
+    return LakeTable(table.name, path=table.path, table_format=table.format, opened=opened)
+
+
+def _pinned(item: object) -> PinnedTable:
+    if not isinstance(item, dict):
+        raise InvalidArgumentError("The record of a lake must have an object for each of its tables.")
+    unknown = item.keys() - {known.name for known in fields(PinnedTable)}
+    if unknown:
+        raise InvalidArgumentError(f"The record of a lake has an unknown member, {min(unknown)!r}.")
+    texts = {name: _typed(item, name, str, is_optional=True) for name in ("path", "format", "note", "problem")}
+    time = _typed(item, "committed_at", str, is_optional=True)
+    version = _typed(item, "version", int, is_optional=True)
+    committed_at = None if time is None else _parsed_time(time)
+    return PinnedTable(name=_typed(item, "name", str), version=version, committed_at=committed_at, **texts)
+
+
+def _typed(record: Mapping[str, Any], name: str, dtype: type, *, is_optional: bool = False) -> Any:
+    value = record.get(name)
+    if type(value) is dtype or (is_optional and value is None):
+        return value
+    raise InvalidArgumentError(f"{name} in the record of a lake must be {dtype.__name__}, got {value!r:.80}.")
+
+
+def _parsed_time(value: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise InvalidRefError(f"{value!r:.80} in the record of a lake is not a time with a zone.")
+    return time.astimezone(UTC)

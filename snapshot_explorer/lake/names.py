@@ -1,0 +1,64 @@
+"""The names of the tables of a lake: by their last part where it is unique, by patterns, and the nearest ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, TypeVar
+
+from snapshot_explorer.errors import TableNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+A = TypeVar("A")
+
+_NAMED = 10
+"""The most names in a message."""
+
+
+def last_part(name: str) -> str:
+    """Return the last part of a path or of a name in a catalog."""
+    return name.rpartition("/")[2].rpartition(".")[2]
+
+
+def short_names(tables: Mapping[str, A]) -> dict[str, A]:
+    """Return tables by their last parts where these are unique, and by their whole names."""
+    counts = Counter(map(last_part, tables))
+    return {last_part(name): table for name, table in tables.items() if counts[last_part(name)] == 1} | dict(tables)
+
+
+def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
+    """Return the table with a name, or with a last part that is unique.
+
+    Raises:
+        TableNotFoundError: There is none, or there are several; the message names them or the nearest ones.
+    """
+    if name in (known := short_names(tables)):
+        return known[name]
+    same = [full for full in tables if last_part(full) == name]
+    if same:
+        raise TableNotFoundError(
+            f"{lake} has {len(same):,} tables called {name}: {listed(same)}. Use one of these names."
+        )
+    raise TableNotFoundError(f"{lake} has no table {name!r}. {nearest(name, tables)}")
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Return the name that may be meant, and which names exist."""
+    whole = {last_part(full): full for full in names}
+    near = get_close_matches(str(name), [*whole, *names], 1, 0.5)
+    meant = f"Did you mean {whole.get(near[0], near[0])}? " if near else ""
+    return f"{meant}Tables: {listed(sorted(names))}."
+
+
+def listed(names: Collection[str]) -> str:
+    """Return the first names, and how many more there are."""
+    first = ", ".join([*names][:_NAMED])
+    return f"{first} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else first
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Return whether a name, or its last part, matches a pattern such as `shop.*`."""
+    return fnmatchcase(name, pattern) or fnmatchcase(last_part(name), pattern)

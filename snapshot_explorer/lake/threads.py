@@ -1,0 +1,43 @@
+"""Work on many tables at the same time."""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, TypeVar
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.progress import step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+_WORKERS = 32
+"""Tables that are read at the same time: nearly all of the time is spent waiting for storage."""
+
+
+def concurrently(
+    items: Sequence[A], work: Callable[[A], B], *, what: str
+) -> Iterator[tuple[A, B | SnapshotExplorerError]]:
+    """Yield each item with the result of some work on it, or its error, as soon as it is there; see `Lake.each`."""
+    with ThreadPoolExecutor(_WORKERS, "snapshot-lake") as threads, step(what, total=len(items)) as reading:
+        futures: dict[Future[B], A] = {threads.submit(work, item): item for item in items}
+        pending = set(futures)
+        try:
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    reading.advance()
+                    yield futures[future], _outcome(future.result)
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def _outcome(result: Callable[[], B]) -> B | SnapshotExplorerError:
+    try:
+        return result()
+    except SnapshotExplorerError as error:
+        return error
