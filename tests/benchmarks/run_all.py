@@ -1,12 +1,13 @@
 """Run the benchmarks that the guide's page shows, and write what they measured to `performance.json`, page and README.
 
     python -m tests.benchmarks.run_all [--peers PYTHON ...] [--delta-spark PYTHON JARS] [--paimon-spark PYTHON JARS]
-        [--only WORD ...]
+        [--hudi-jars JARS] [--only WORD ...]
 
 Each benchmark has a process of its own, one after another. What others measure needs packages that pin older ones than
 ours: `--peers` names interpreters, and each peer (deltalake with polars, pypaimon, polars-avro, pyiceberg with
-sqlalchemy) is taken from the first one that has it, or from this one. JARS is a folder with a connector's jars for the
-PySpark of its PYTHON, which also has this package's dependencies.
+sqlalchemy, hudi with pyspark) is taken from the first one that has it, or from this one. JARS is a folder with a
+connector's jars for the PySpark of its PYTHON, which also has this package's dependencies; the PySpark for Hudi's is
+that of its peer.
 
 Benchmarks that fail, or whose peers are missing, are named at the end, and the page keeps their last results. The exit
 code is 1 if one failed. Measure on a machine with nothing else to do: rows measured beside other work are marked.
@@ -43,6 +44,8 @@ BENCHMARKS = (
     "rows.py --latency 0 --peers {deltalake}",
     "iceberg_metadata.py 2000 {pyiceberg}",
     "iceberg_rows.py 10000000 {pyiceberg} 4000",
+    "hudi_metadata.py 2000 {hudi}",
+    "hudi_rows.py {hudi} {hudi_jars}",
     "store.py delta --peers {deltalake} --delays 50 200",
     "store.py paimon --peers {pypaimon} --delays 50 200",
     "store.py iceberg --peers {pyiceberg} --delays 50 200",
@@ -60,6 +63,7 @@ PACKAGES = {
     "pypaimon": ("pypaimon",),
     "polars_avro": ("polars_avro",),
     "pyiceberg": ("pyiceberg", "sqlalchemy"),
+    "hudi": ("hudi", "pyspark"),
 }
 """The packages that a peer's environment needs, by its word in BENCHMARKS."""
 OWN = ("pyarrow", "duckdb")
@@ -173,7 +177,7 @@ def run_all(
     """
     failed, skipped = {}, {}
     for command in commands:
-        missing = [name for name in (*PACKAGES, "delta_jars", "paimon_jars") if f"{{{name}}}" in command]
+        missing = [name for name in (*PACKAGES, "delta_jars", "paimon_jars", "hudi_jars") if f"{{{name}}}" in command]
         if missing := [name for name in missing if name not in peers]:
             skipped[command] = f"{', '.join(missing)} is missing"
             continue
@@ -195,12 +199,15 @@ def main() -> None:
     asked.add_argument("--peers", nargs="*", default=[], metavar="PYTHON", help="interpreters that have peers")
     asked.add_argument("--delta-spark", nargs=2, metavar=("PYTHON", "JARS"), help="for Delta's connector")
     asked.add_argument("--paimon-spark", nargs=2, metavar=("PYTHON", "JARS"), help="for Paimon's connector")
+    asked.add_argument("--hudi-jars", metavar="JARS", help="for Hudi on Spark, which the peer of hudi-rs has")
     asked.add_argument("--only", nargs="*", metavar="WORD", help="run the commands that contain a word")
     given = asked.parse_args()
     peers, pythons = interpreters(given.peers), {}
     for name, pair in (("delta_jars", given.delta_spark), ("paimon_jars", given.paimon_spark)):
         if pair:
             pythons[name], peers[name] = pair
+    if given.hudi_jars:
+        peers["hudi_jars"] = given.hudi_jars
     commands = [one for one in BENCHMARKS if not given.only or any(word in one for word in given.only)]
     failed, skipped = run_all(commands, peers, pythons)
     page.main()

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/scale.py [--quick] [--folder FOLDER] [TABLE ...] [--calls CALL;CALL]
 
-Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of both formats, and a Delta table of
+Tables of 1 million live files, of 100,000 commits and of 200,000 partitions, of formats, and a Delta table of
 20,000 columns; with `--quick` a
 hundredth of that. They are written once, into FOLDER (a folder of the system's temporary folder by default; some 3 GB,
 which takes 20 minutes), and found there again. The table is opened before the call, and the opening is not counted but
@@ -43,6 +43,8 @@ def write(name: str, folder: Path, shrink: int) -> None:
         "delta-files": functools.partial(scale_tables.delta_files, files=files),
         "paimon-files": functools.partial(scale_tables.paimon_files, files=files, keyed=True),
         "paimon-append-files": functools.partial(scale_tables.paimon_files, files=files, keyed=False),
+        "hudi-files": functools.partial(scale_tables.hudi_files, files=files),
+        "hudi-commits": functools.partial(scale_tables.hudi_commits, commits=commits),
         "delta-commits": functools.partial(scale_tables.delta_commits, commits=commits),
         "delta-checkpoints": functools.partial(scale_tables.delta_commits, commits=commits, checkpoint_every=100),
         "paimon-commits": functools.partial(scale_tables.paimon_commits, commits=commits),
@@ -62,8 +64,7 @@ def _explore(path: str) -> object:
 
 
 def _compared(table: Any) -> object:
-    newest = table.current.version
-    found = table.compare(newest - _YOUNG, newest)
+    found = table.compare(f"latest~{_YOUNG}", "latest")
     return found.drawing(), found.files, found.partitions
 
 
@@ -83,7 +84,7 @@ _ON_FILES: Mapping[str, Callable[[Any], object]] = {
 }
 _ON_COMMITS: Mapping[str, Callable[[Any], object]] = {
     "versions": lambda table: table.versions(),
-    "a version of the middle": lambda table: table.at(table.current.version // 2).files(),
+    "a version of the middle": lambda table: table.at(table.versions()[len(table.versions()) // 2]).files(),
     "history, 20": lambda table: table.history(limit=20),
     "history": lambda table: table.history(),
     "timeline": lambda table: _timeline(table.history()),
@@ -118,6 +119,8 @@ TABLES: Mapping[str, Mapping[str, Callable[[Any], object]]] = {
     "delta-files": _ON_FILES,
     "paimon-files": _ON_FILES,
     "paimon-append-files": _ON_FILES,
+    "hudi-files": _ON_FILES,
+    "hudi-commits": _ON_COMMITS,
     "delta-commits": _ON_COMMITS,
     "delta-checkpoints": _ON_COMMITS,
     "paimon-commits": _ON_COMMITS,

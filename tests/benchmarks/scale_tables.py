@@ -6,12 +6,15 @@ Each function writes one table into an empty folder. The live files of a table o
 version that can be loaded; ten commits follow, which add and remove a few. The tables of commits keep few live files.
 """
 
+import io
 import json
 import os
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -31,6 +34,8 @@ _COLUMNS = 10
 _BEGIN = 1_767_225_600_000
 _MINUTE = 60_000
 _PART_ROWS = 100_000
+_HUDI = Path(__file__).parents[1] / "data" / "hudi" / "v9_cow_basic"
+"""A table that Hudi wrote, whose properties and commits the written ones repeat."""
 
 
 def delta_files(folder: Path, files: int, days: int = DAYS) -> None:
@@ -273,6 +278,79 @@ def _as_arrow(action: dict[str, Any]) -> dict[str, Any]:
         return {name: list(inner.items()) if name in maps else converted(inner) for name, inner in value.items()}
 
     return converted(action)
+
+
+def hudi_files(folder: Path, files: int) -> None:
+    """Write a Hudi table: 100 commits of so many base files, then commits that write new ones in place of a few."""
+    table = _Hudi(folder)
+    for first in range(0, files, files // 100):
+        table.commit(range(first, min(first + files // 100, files)))
+    some = max(1, files // 10_000)
+    for young in range(YOUNG_COMMITS):
+        table.commit(range(young * some, (young + 1) * some))
+
+
+def hudi_commits(folder: Path, commits: int, files: int = 1) -> list[str]:
+    """Write a Hudi table of so many commits, each of so many new file groups; return the paths of the base files."""
+    table = _Hudi(folder)
+    return [path for number in range(commits) for path in table.commit(range(number * files, (number + 1) * files))]
+
+
+class _Hudi:
+    """Writes commits as Hudi 1.1 does: the record of one that it wrote, with other files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.timeline = folder / ".hoodie" / "timeline"
+        (self.timeline / "history").mkdir(parents=True)
+        properties = (_HUDI / ".hoodie" / "hoodie.properties").read_text()
+        properties = properties.replace("partition.fields=p", "partition.fields=day").replace("LOCAL", "UTC")
+        (folder / ".hoodie" / "hoodie.properties").write_text(properties)
+        with min((_HUDI / ".hoodie" / "timeline").glob("*_*.commit")).open("rb") as file:
+            reader = fastavro.reader(file)
+            self.schema, self.record = fastavro.parse_schema(reader.writer_schema), next(reader)
+        (self.stat,) = self.record["partitionToWriteStats"]["p=x"]
+        extra = self.record["extraMetadata"]
+        extra["schema"] = extra["schema"].replace('"name":"p"', '"name":"day"')
+        self.commits = 0
+        self.written: dict[int, str] = {}
+        """The instant of the newest base file of each file group."""
+
+    def commit(self, groups: range) -> list[str]:
+        """Write a commit of a base file in each of some file groups; return the paths of these."""
+        begun = datetime.fromtimestamp((_BEGIN + self.commits * _MINUTE) / 1000, UTC)
+        instant, completed = (f"{at:%Y%m%d%H%M%S}000" for at in (begun, begun + timedelta(seconds=2)))
+        stats: dict[str, list[dict[str, Any]]] = {}
+        for group in groups:
+            day = f"day={np.datetime64('2026-01-01') + np.timedelta64(group % DAYS, 'D')}"
+            stats.setdefault(day, []).append(self._stat(group, day, instant))
+            self.written[group] = instant
+        operation = (
+            "INSERT" if all(one["prevCommit"] == "null" for some in stats.values() for one in some) else "UPSERT"
+        )
+        record = self.record | {"partitionToWriteStats": stats, "operationType": operation}
+        content = io.BytesIO()
+        fastavro.writer(content, self.schema, [record], codec="null")
+        (self.timeline / f"{instant}_{completed}.commit").write_bytes(content.getvalue())
+        (self.timeline / f"{instant}.commit.requested").touch()
+        (self.timeline / f"{instant}.inflight").touch()
+        self.commits += 1
+        return [str(one["path"]) for some in stats.values() for one in some]
+
+    def _stat(self, group: int, day: str, instant: str) -> dict[str, Any]:
+        file_id = f"{uuid.UUID(int=group * 2**64 + 7)}-0"
+        previous = self.written.get(group)
+        size = 1_000_000 + group
+        return self.stat | {
+            "fileId": file_id,
+            "path": f"{day}/{file_id}_0-{self.commits}-{group}_{instant}.parquet",
+            "prevCommit": previous or "null",
+            "partitionPath": day,
+            "numWrites": 1000,
+            "numInserts": 0 if previous else 1000,
+            "numUpdateWrites": 100 if previous else 0,
+            "totalWriteBytes": size,
+            "fileSizeInBytes": size,
+        }
 
 
 class _Paimon:

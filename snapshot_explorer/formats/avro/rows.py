@@ -6,6 +6,7 @@ The file is decompressed by `container`, within its limits.
 import io
 import struct
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 import fastavro
@@ -13,12 +14,8 @@ import orjson
 import pyarrow as pa
 from fastavro.schema import SchemaParseException, UnknownType
 
-from snapshot_explorer.formats.avro.container import MAGIC, Container
+from snapshot_explorer.formats.avro.container import Container
 
-_SYNC = bytes(16)
-_HEADER = fastavro.parse_schema({"type": "map", "values": "bytes"})
-_COUNT = fastavro.parse_schema("long")
-_BLOCK = fastavro.parse_schema("bytes")
 FOREIGN_ERRORS = (
     ValueError,
     EOFError,
@@ -44,24 +41,17 @@ def records(container: Container) -> Iterator[Mapping[str, Any]]:
 
     Raises: one of FOREIGN_ERRORS where the file is damaged; so does each row.
     """
-    return cast("Iterator[Mapping[str, Any]]", iter(fastavro.reader(io.BytesIO(_plain(container)))))
-
-
-def _plain(container: Container) -> bytes:
-    """Return the file decompressed, with a header without logical types.
-
-    fastavro converts times to datetime, which is slow and does not cover every year.
-    """
-    plain = io.BytesIO()
-    plain.write(MAGIC)
-    schema = orjson.dumps(_bare(orjson.loads(container.schema_text)))
-    fastavro.schemaless_writer(plain, _HEADER, {"avro.schema": schema, "avro.codec": b"null"})
-    plain.write(_SYNC)
+    schema = _schema(container.schema_text)
     for rows, block in container.blocks:
-        fastavro.schemaless_writer(plain, _COUNT, rows)
-        fastavro.schemaless_writer(plain, _BLOCK, block)
-        plain.write(_SYNC)
-    return plain.getvalue()
+        content = io.BytesIO(block)
+        for _ in range(rows):
+            yield cast("Mapping[str, Any]", fastavro.schemaless_reader(content, schema))
+
+
+@lru_cache(maxsize=32)
+def _schema(text: bytes) -> Any:
+    """Return a schema without logical types: fastavro converts times to datetime, slowly and not for every year."""
+    return fastavro.parse_schema(_bare(orjson.loads(text)))
 
 
 def _bare(node: Any) -> Any:

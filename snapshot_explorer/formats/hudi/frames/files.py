@@ -4,15 +4,30 @@ No commit lists the files of the table: the metadata of a commit is shown as its
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
+
+
+class _ChangeFile(NamedTuple):
+    """A file with change data."""
+
+    path: str
+    partition: str
+    size_bytes: int
+    rows: None = None
+
+
+_Change = tuple[int, str, str, StoredFile | _ChangeFile, bool]
+"""The version, the change, the list, the file, and whether its rows changed."""
 
 
 def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) -> pa.Table:
@@ -25,44 +40,24 @@ def files_frame(config: TableConfig, files: Sequence[StoredFile], start: int) ->
 
 def changes_frame(source: HudiSource, state: FileStates, versions: Sequence[int]) -> pa.Table:
     """Return the CHANGES frame: per version the files that it removed, then those that it added, then change data."""
-    parts = [frames.CHANGES.empty_table()]
     commits = source.commits(versions)
+    rows: list[_Change] = []
     for version in versions:
-        is_service = commits[version].is_service
-        removed, added = state.removed.get(version, ()), state.added.get(version, ())
-        columns = _file_columns(
-            source.config,
-            [*removed, *added],
-            [not is_service] * len(removed) + [not file.moves_rows for file in added],
-        ) | {
-            "version": version,
-            "change": ["remove"] * len(removed) + ["add"] * len(added),
-            "list": "delta",
-        }
-        parts.append(frames.table_of(frames.CHANGES, columns))
-        parts.append(_change_data(source, version))
-    return pa.concat_tables(parts)
+        commit = commits[version]
+        rows += [(version, "remove", "delta", file, not commit.is_service) for file in state.removed.get(version, ())]
+        rows += [(version, "add", "delta", file, not file.moves_rows) for file in state.added.get(version, ())]
+        rows += [(version, "add", "changelog", file, True) for file in _change_data(commit)]
+    numbers, changes, lists, files, data_change = map(list, zip(*rows, strict=True)) if rows else [[]] * 5
+    columns = {"version": numbers, "change": changes, "list": lists}
+    return frames.table_of(frames.CHANGES, _file_columns(source.config, files, data_change) | columns)
 
 
-def _change_data(source: HudiSource, version: int) -> pa.Table:
-    files = [
-        (f"{stat.partition}/{path.rpartition('/')[2]}".lstrip("/"), stat.partition, size)
-        for stat in source.commits([version])[version].stats
-        for path, size in stat.change_files.items()
-    ]
-    rows = [
-        {
-            "version": version,
-            "change": "add",
-            "list": "changelog",
-            "path": path,
-            "partition": list(partition_texts(source.config, partition).items()),
-            "size_bytes": size,
-            "data_change": True,
-        }
-        for path, partition, size in files
-    ]
-    return pa.Table.from_pylist(rows, frames.CHANGES)
+def _change_data(commit: CommitMetadata) -> Iterator[_ChangeFile]:
+    for stat in commit.stats:
+        for path, size_bytes in stat.change_files.items():
+            name = path.rpartition("/")[2]
+            path_in_table = f"{stat.partition}/{name}" if stat.partition else name
+            yield _ChangeFile(path_in_table, stat.partition, size_bytes)
 
 
 def manifests_frame(source: HudiSource, state: FileStates, version: int) -> pa.Table:
@@ -95,7 +90,9 @@ def manifest_path(source: HudiSource, version: int) -> str:
     return f"{instant.path}#{instant.text}" if version not in source.timeline.writes else instant.path
 
 
-def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change: Sequence[bool]) -> dict[str, object]:
+def _file_columns(
+    config: TableConfig, files: Sequence[StoredFile | _ChangeFile], data_change: Sequence[bool]
+) -> dict[str, object]:
     return {
         "path": [file.path for file in files],
         "partition": _partitions(config, files),
@@ -105,7 +102,7 @@ def _file_columns(config: TableConfig, files: Sequence[StoredFile], data_change:
     }
 
 
-def _partitions(config: TableConfig, files: Sequence[StoredFile]) -> pa.Array:
+def _partitions(config: TableConfig, files: Sequence[StoredFile | _ChangeFile]) -> pa.Array:
     positions: dict[str, int] = {}
     indices = [positions.setdefault(file.partition, len(positions)) for file in files]
     texts = pa.array([list(partition_texts(config, path).items()) for path in positions], frames.PARTITION)

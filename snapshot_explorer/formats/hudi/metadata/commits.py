@@ -15,6 +15,8 @@ from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, read_record
 from snapshot_explorer.limits import Limits
 
+_SCALARS = frozenset((str, int, float, bool))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStat:
@@ -159,7 +161,11 @@ def details(raw: Mapping[str, Any]) -> str | None:
 def _jsonable(value: object) -> object:
     if isinstance(value, Mapping):
         # Absent fields of Avro records are null: they say nothing.
-        return {str(name): _jsonable(part) for name, part in value.items() if part is not None}
+        return {
+            str(name): part if type(part) in _SCALARS else _jsonable(part)
+            for name, part in value.items()
+            if part is not None
+        }
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Sequence) and not isinstance(value, str):

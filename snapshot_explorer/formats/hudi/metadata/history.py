@@ -3,7 +3,7 @@
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -157,21 +157,30 @@ class HudiSource:
         """Return everything that the file of an instant contains. One request."""
         return read_raw(self.storage.read(instant.path), instant.path, self.reader.shapes, self.storage.limits)
 
-    def raws(self, versions: Sequence[int]) -> list[Mapping[str, Any]]:
-        """Return everything that was recorded about versions, in their order. One request each, if not archived."""
-        writes = [self.writes[version] for version in versions]
-        active = [write for write in writes if isinstance(write, Instant)]
-        contents = iter(self._contents(active))
+    def raws(self, versions: Sequence[int]) -> Iterator[Mapping[str, Any]]:
+        """Yield everything that was recorded about versions, in their order; keep what `commits` returns of it.
+
+        One request for each that is not archived.
+        """
         shapes, limits = self.reader.shapes, self.storage.limits
-        raws = []
-        for write in writes:
-            if isinstance(write, ArchivedInstant):
-                raws.append(write.raw(shapes, limits))
-                continue
-            raws.append(read_raw(next(contents), write.path, shapes, limits))
-            if not raws[-1]:
-                self._check_begun(write)
-        return raws
+        for begin in range(0, len(versions), _AT_ONCE):
+            writes = [self.writes[version] for version in versions[begin : begin + _AT_ONCE]]
+            contents = iter(self._contents([write for write in writes if isinstance(write, Instant)]))
+            for write in writes:
+                if isinstance(write, ArchivedInstant):
+                    raw = write.raw(shapes, limits)
+                else:
+                    raw = read_raw(next(contents), write.path, shapes, limits)
+                    if not raw:
+                        self._check_begun(write)
+                instant = write.instant if isinstance(write, ArchivedInstant) else write
+                if (
+                    raw and (instant.path, instant.text) not in self.reader.commits
+                ):  # an empty answer may be the storage's
+                    commit = parse_commit(raw, instant.path)
+                    self._check_instants(commit, instant)
+                    self.reader.commits[instant.path, instant.text] = commit
+                yield raw
 
     def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
         try:
@@ -185,17 +194,13 @@ class HudiSource:
         """Return the metadata of versions. One request for each that was not read before."""
         with self._lock:
             kept = self.reader.commits
-            found = {version: kept[key] for version in versions if (key := self._key(version)) in kept}
-            new = [version for version in versions if version not in found]
-            for begin in range(0, len(new), _AT_ONCE):
-                some = new[begin : begin + _AT_ONCE]
-                for version, raw in zip(some, self.raws(some), strict=True):
-                    instant = self.instant(version)
-                    found[version] = parse_commit(raw, instant.path)
-                    self._check_instants(found[version], instant)
-                    if raw:  # an empty answer may be the storage's
-                        kept[self._key(version)] = found[version]
-            return {version: found[version] for version in versions}
+            new = [version for version in versions if self._key(version) not in kept]
+            emptied = {
+                version: parse_commit(raw, self.instant(version).path)
+                for version, raw in zip(new, self.raws(new), strict=True)
+                if not raw
+            }
+            return {version: emptied.get(version) or kept[self._key(version)] for version in versions}
 
     def _check_begun(self, instant: Instant) -> None:
         """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
