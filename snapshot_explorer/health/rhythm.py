@@ -17,13 +17,15 @@ _FEWEST_COMMITS = 6
 _SHORTEST_SPAN = timedelta(minutes=1)
 _LONGEST_FACTOR = 1.5
 _SPREADS = 3
-_BUSY_GAPS = 5
-_BUSY_HISTORY = 15
+_SHORTEST_LIMIT = timedelta(minutes=10)
+_BUSY_GAPS = 4
+_BUSY_HISTORY = 7
 _BUSY_SHARE = 5
 RHYTHM_RULE = (
     f"late: older than {_LONGEST_FACTOR} times the second longest gap between the newest {RHYTHM_COMMITS} commits, "
-    f"plus {_SPREADS} times the spread of the gaps (1.48 times their median deviation from the median); "
-    f"busy: the newest {_BUSY_GAPS} gaps took less than a fifth of any {_BUSY_GAPS} before; "
+    f"plus {_SPREADS} times the spread of the gaps (1.48 times their median deviation from the median), and than 10 "
+    f"minutes; busy: the newest {_BUSY_GAPS} gaps took less than a fifth of any {_BUSY_GAPS} before, and the newest "
+    "commit is not older than the median gap; "
     f"unknown: fewer than {_FEWEST_COMMITS} commits, or all within a minute"
 )
 """The rule of `Rhythm.pace` in a sentence."""
@@ -71,10 +73,11 @@ def rhythm(times: Iterable[datetime], at: datetime) -> Rhythm:
     gaps = [(after - before).total_seconds() for before, after in pairwise(newest)]
     usual = median(gaps)
     spread = 1.4826 * median(abs(gap - usual) for gap in gaps)
-    limit = timedelta(seconds=_LONGEST_FACTOR * sorted(gaps)[-2] + _SPREADS * spread)
+    limit = max(timedelta(seconds=_LONGEST_FACTOR * sorted(gaps)[-2] + _SPREADS * spread), _SHORTEST_LIMIT)
     is_late = age is not None and age > limit
+    is_busy = age is not None and age.total_seconds() <= usual and _is_busy(gaps)
     return Rhythm(
-        pace="late" if is_late else "busy" if _is_busy(gaps) else "on time",
+        pace="late" if is_late else "busy" if is_busy else "on time",
         commits=len(newest),
         age=age,
         usual_gap=timedelta(seconds=usual),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lake.rhythm import RULE, Rhythm, rhythm_of
+from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.refs import AsOf
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
@@ -22,13 +23,13 @@ from snapshot_explorer.rows.profiling.anomalies import jumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from snapshot_explorer.table import Table
 
 RECENT = 12
 """Commits of a table that are read first."""
-MOST_COMMITS = 768
+MOST_COMMITS = 192
 """Commits of a table that are read where its recent ones do not reach back far enough."""
 _EVIDENCE = 4
 """A table is only late if the commits that were read span so many times its age, or are all that were to be read."""
@@ -38,7 +39,6 @@ _EXPLAINED = 50
 _STATES = ("act", "watch", "unknown", "ok")
 _BARS = "▁▂▃▄▅▆▇█"
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +65,15 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
     if not versions:
         return row | {"state": "unknown", "rhythm": "unknown", "note": "No version has been committed."}
     commits, is_complete = _read_commits(table, versions, request)
-    rhythm, newest = _rhythm(commits, request.now), commits["committed_at"][-1].as_py()
+    pace = _rhythm(commits, request.now)
     changing = _changing(commits)
-    last_change = changing["committed_at"][-1].as_py() if len(changing) else newest
     row |= {
         "version": versions[-1],
-        "committed_at": newest,
-        "age_seconds": None if last_change is None else _seconds(request.now - last_change),
-        "rhythm": rhythm.state,
-        "usual_seconds": None if rhythm.usual_gap is None else _seconds(rhythm.usual_gap),
-        "late_after_seconds": None if rhythm.late_after is None else _seconds(rhythm.late_after),
+        "committed_at": commits["committed_at"][-1].as_py(),
+        "age_seconds": _seconds(pace.age),
+        "rhythm": pace.pace or "unknown",
+        "usual_seconds": _seconds(pace.usual_gap),
+        "late_after_seconds": _seconds(pace.latest_gap),
         "total_rows": commits["total_rows"][-1].as_py(),
         "recent_rows": changing["added_rows"].slice(max(0, len(changing) - RECENT)).to_pylist(),
     }
@@ -115,10 +114,10 @@ def _read_commits(table: Table, versions: Sequence[int], request: OverviewReques
 
 def _is_evident(commits: pa.Table, now: datetime) -> bool:
     """Return whether more commits would not change what is said about the rhythm."""
-    times = _changing(commits)["committed_at"].drop_null().to_pylist()
-    if _rhythm(commits, now).state != "late":
+    if _rhythm(commits, now).pace != "late":
         return True
-    return bool(times[-1] - times[0] >= _EVIDENCE * (now - times[-1]))
+    times = _times(commits)
+    return max(times) - min(times) >= _EVIDENCE * (now - max(times))
 
 
 def _changing(commits: pa.Table) -> pa.Table:
@@ -127,7 +126,13 @@ def _changing(commits: pa.Table) -> pa.Table:
 
 
 def _rhythm(commits: pa.Table, now: datetime) -> Rhythm:
-    return rhythm_of(sorted(_changing(commits)["committed_at"].drop_null().to_pylist()), now)
+    return rhythm(_times(commits), now)
+
+
+def _times(commits: pa.Table) -> list[datetime]:
+    """Return the times of commits that change data."""
+    times: list[datetime] = _changing(commits)["committed_at"].drop_null().to_pylist()
+    return times
 
 
 def _changes_since(table: Table, commits: pa.Table, recent: pa.Table, *, is_complete: bool) -> dict[str, object]:
@@ -249,7 +254,7 @@ class LakeOverview(Frame):
         ending: list[Part] = [Pairs(tuple(marked[:_EXPLAINED]))] if marked else []
         if len(marked) > _EXPLAINED:
             ending.append(Line(f"{len(marked) - _EXPLAINED:,} more tables have a problem, a note or a change."))
-        ending.append(Line(f"Rule: {RULE}.", is_faint=True))
+        ending.append(Line(f"Rhythm: {RHYTHM_RULE}.", is_faint=True))
         if next_table is not None:
             ending.append(Code(f"snapshot_explorer.explore(lake[{next_table!r}])"))
         return Drawing(title=self.title, parts=(*notes, Grid(_drawn(rows), noun="tables", limit=self.limit), *ending))
@@ -260,8 +265,8 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     columns: dict[str, list[str | None]] = {
         "state": [row["state"] for row in rows],
         "table": [row["name"] for row in rows],
-        "newest": [None if row["age_seconds"] is None else f"{span_text(row['age_seconds'])} ago" for row in rows],
-        "every": [None if row["usual_seconds"] is None else span_text(row["usual_seconds"]) for row in rows],
+        "newest": [None if row["age_seconds"] is None else f"{_span(row['age_seconds'])} ago" for row in rows],
+        "every": [None if row["usual_seconds"] is None else _span(row["usual_seconds"]) for row in rows],
         "rhythm": [row["rhythm"] for row in rows],
         "commits": [None if row["commits"] is None else f"{row['commits']:,}" for row in rows],
         "rows": [_change_text(row["added_rows"], row["removed_rows"], lambda count: f"{count:,}") for row in rows],
@@ -287,12 +292,8 @@ def _drawn(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.table([pa.array(values, pa.string()) for values in columns.values()], schema=pa.schema(fields))
 
 
-def span_text(seconds: int) -> str:
-    """Return a duration in its largest unit, such as 3 h."""
-    for length, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= 2 * length:
-            return f"{seconds // length:,} {unit}"
-    return f"{seconds} s"
+def _span(seconds: int) -> str:
+    return span(timedelta(seconds=seconds))
 
 
 def _change_text(added: int | None, removed: int | None, shown: Callable[[int], str]) -> str | None:
@@ -305,7 +306,7 @@ def what_text(row: Mapping[str, Any]) -> str | None:
     """Return what is wrong or changed about a table, in words; None for nothing."""
     parts = [row["problem"]] if row["problem"] else []
     if row["rhythm"] == "late":
-        parts.append(f"late since {span_text(row['age_seconds'] - row['late_after_seconds'])}")
+        parts.append(f"late since {_span(row['age_seconds'] - row['late_after_seconds'])}")
     if row["schema_changes"]:
         parts.append("the schema changed")
     parts += [*(row["anomalies"] or []), *([row["note"]] if row["note"] else [])]
@@ -320,5 +321,5 @@ def sparkline(values: Sequence[int | None]) -> str:
     )
 
 
-def _seconds(span: timedelta) -> int:
-    return int(span.total_seconds())
+def _seconds(span: timedelta | None) -> int | None:
+    return None if span is None else int(span.total_seconds())
