@@ -52,8 +52,10 @@ from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
 from snapshot_explorer.retention import (
     KnownReadability,
     Level,
+    Orphans,
     Retention,
     Verification,
+    find_orphans,
     readability_frame,
     retention_of,
     verify,
@@ -558,6 +560,27 @@ class Table:
             table = self if name is None else self.on_branch(name)
             histories[name] = (table.bound, table.lifetimes())
         return verify(histories, name=self.name, level=level, resume=resume, now=datetime.now(UTC))
+
+    def orphans(self, older_than: str | timedelta = "3d") -> Orphans:
+        """Return the files below the table's folder that no version, tag or branch names. Deletes nothing.
+
+        Files of a commit under way are never among them: files younger than `older_than`, and for Hudi also those of
+        requested and running instants. The folder is listed before the metadata is read, so a file whose commit lands
+        meanwhile is named. If metadata that may name a file cannot be read, or is missing, no file is called an orphan:
+        `is_orphan` is null, and `Orphans.unread` says why. Metadata of other formats in the same folder counts too.
+
+        Lists each folder once, and reads all metadata: every commit, manifest list and manifest, each once. Opens no
+        data file. Needs memory in proportion to the number of files: about 1 GB for a million.
+
+        Args:
+            older_than: The minimum age, such as `3d` or `12h`. It must be longer than any commit takes.
+
+        Raises:
+            InvalidArgumentError: The age is not valid.
+            StorageError: A folder cannot be listed.
+        """
+        storage = self.bound.storage
+        return find_orphans(self.bound, storage, older_than=older_than, name=self.name, now=datetime.now(UTC))
 
     def schema(self, ref: int | str | datetime | Ref = "latest") -> TableSchema:
         """Return the schema at a ref. One listing, and one small file or the checkpoint."""

@@ -18,6 +18,7 @@ from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
 from snapshot_explorer.model import (
     Branch,
     ChangeMode,
@@ -73,6 +74,8 @@ class TableFormat(ABC):
     """A small file that opening reads first. Remote storage reads it while it lists the table's folder."""
     main_branch: ClassVar[str | None] = None
     """The name of the branch that is opened without `branch`; None if tables have no branches."""
+    branch_folder: ClassVar[str | None] = None
+    """The folder in a table's folder that contains the metadata of branches; None if they have no folders."""
     restore_command: ClassVar[str]
     """The engine's own command that restores a version, with the fields `name`, `version` and `identifier`."""
     repairs: ClassVar[RepairSyntax | None] = None
@@ -305,6 +308,31 @@ class TableFormat(ABC):
         """
         unchecked = np.ones(len(lifetimes), np.bool_)
         return Presence(gone=~unchecked, resized=~unchecked, unknown=unchecked, without={}, through={})
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        """Return the files that the metadata of all branches names, including the metadata files themselves.
+
+        Metadata that cannot be read is returned as `unread`, not raised.
+
+        Args:
+            listed: The paths of all files below the table's root, from a listing that is older than this call.
+
+        Raises:
+            UnsupportedFeatureError: The format does not support it.
+        """
+        raise UnsupportedFeatureError(
+            f"Orphaned files of {self.name} tables are not searched: the format does not list what its metadata names."
+        )
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        """Return what the engine's own clean-up of files that no metadata names would do, by its documented rules.
+
+        Args:
+            files: path, size_bytes and modified of each file.
+            now: The time of the clean-up.
+        """
+        nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
+        return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())
 
     # Metadata read on many machines at once, in independent tasks.
 

@@ -576,6 +576,33 @@ LAKE_DIFF = pa.schema(
     ]
 )
 
+ORPHANS = pa.schema(
+    [
+        _column("path", pa.string(), "the file, relative to the table's root", is_whole=True),
+        _column(
+            "is_orphan",
+            pa.bool_(),
+            "true if no version, tag or branch names it; null where metadata that may name it was not read",
+            words="checked",
+        ),
+        _column(
+            "kind",
+            pa.string(),
+            "data, deletes, deletion vector, index, change data, manifest, metadata, statistics, temporary or other, "
+            "by its name",
+        ),
+        _column("size_bytes", pa.int64(), "size of the file", "bytes"),
+        _column("modified", UTC_MILLIS, "when it was written, by the storage"),
+        _column(
+            "clean_up",
+            pa.string(),
+            "what the engine's own clean-up would do by its defaults: deleted, kept (for its age) or ignored; null if "
+            "unknown",
+        ),
+        _column("reason", pa.string(), "the reason for that, or why it is not certain that the file is orphaned"),
+    ]
+)
+
 
 def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
     """Return a table. Columns that are left out are null, and single values are repeated.

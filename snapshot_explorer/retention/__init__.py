@@ -1,5 +1,6 @@
 """What a retention rule would delete from a table, what prevents other deletions, and which files are there."""
 
+from snapshot_explorer.retention.orphans import Orphans, find_orphans
 from snapshot_explorer.retention.readability import KnownReadability, readability_frame, with_readability
 from snapshot_explorer.retention.report import Retention, retention_of
 from snapshot_explorer.retention.verification import LEVELS, Level, Verification, verify
@@ -8,8 +9,10 @@ __all__ = [
     "LEVELS",
     "KnownReadability",
     "Level",
+    "Orphans",
     "Retention",
     "Verification",
+    "find_orphans",
     "readability_frame",
     "retention_of",
     "verify",

@@ -12,6 +12,7 @@ from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, T
 from snapshot_explorer.formats.delta import metadata_tasks
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
+from snapshot_explorer.formats.delta.expiry.orphans import named_files
 from snapshot_explorer.formats.delta.expiry.vacuum import Vacuum
 from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
 from snapshot_explorer.formats.delta.frames.recorded_times import copied_note, with_recorded_times
@@ -27,6 +28,7 @@ from snapshot_explorer.formats.delta.version import DeltaVersion
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.model import (
     ChangeMode,
     ChangesWithStatistics,
@@ -159,6 +161,12 @@ class Delta(TableFormat):
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
         return self._vacuum.presence(lifetimes)
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        return named_files(self._storage, self._log, listed)
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        return self._vacuum.clean_up(files, now)
 
     def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:  # noqa: ARG002 - in the commits too
         """Return the CHANGES frame: per version the files it removed, those it added, and those of change data.

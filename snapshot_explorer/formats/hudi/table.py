@@ -9,6 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.hudi.expiry import cleaning
+from snapshot_explorer.formats.hudi.expiry.orphans import clean_up, named_files
 from snapshot_explorer.formats.hudi.expiry.readability import presence_of
 from snapshot_explorer.formats.hudi.frames.commits import commits_frame
 from snapshot_explorer.formats.hudi.frames.files import changes_frame
@@ -17,6 +18,7 @@ from snapshot_explorer.formats.hudi.metadata.history import HudiHistory, HudiSou
 from snapshot_explorer.formats.hudi.metadata.properties import FOLDER, PROPERTIES, has_properties
 from snapshot_explorer.formats.hudi.version import HudiVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.model import ChangeMode, Inspection, Listing
 from snapshot_explorer.storage import Storage
 
@@ -102,6 +104,12 @@ class Hudi(TableFormat):
         gone = presence_of(self._storage, source.config, lifetimes).gone
         savepoints = sorted(self._savepoints(source).values())
         return cleaning.expiry(source, rule, lifetimes, newest, gone=gone, savepoints=savepoints)
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        return named_files(self._history.refresh(), listed)
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        return clean_up(self._storage.root, files, now)
 
     def inspect(self, name: str) -> pa.Table:
         return inspect_table(name, self._history.current())

@@ -18,6 +18,7 @@ from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
+from snapshot_explorer.formats.iceberg.expiry.orphans import clean_up, named_files
 from snapshot_explorer.formats.iceberg.expiry.retention import expiry, presence
 from snapshot_explorer.formats.iceberg.frames.commits import commits_frame
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
@@ -49,6 +50,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Tabl
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Readable
 from snapshot_explorer.storage import Storage
 
@@ -335,6 +337,14 @@ class Iceberg(TableFormat):
         history = self._history(versions)
         source, _ = self._current()
         return presence(source, history, lifetimes, versions)
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        source, _, _ = self._read()
+        return named_files(source, listed)
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        source, _ = self._current()
+        return clean_up(source, files, now)
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
         """Return the tasks that read the live files of a version. Reads its manifest list."""

@@ -14,8 +14,10 @@ from snapshot_explorer.errors import TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.paimon import fallback, metadata_tasks
 from snapshot_explorer.formats.paimon.changes.incremental import splits_between
+from snapshot_explorer.formats.paimon.expiry.orphans import branch_histories, clean_up, named_files
 from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
     expiry,
@@ -69,6 +71,7 @@ class Paimon(TableFormat):
     metadata_folders: ClassVar[frozenset[str]] = frozenset(("schema", "snapshot", "manifest"))
     first_file: ClassVar[str | None] = Layout().hint("snapshot", "LATEST")
     main_branch: ClassVar[str | None] = MAIN
+    branch_folder: ClassVar[str | None] = "branch"
     inspections: ClassVar[tuple[Inspection, ...]] = INSPECTIONS
     merges_manifests: ClassVar[bool] = True
 
@@ -262,6 +265,13 @@ class Paimon(TableFormat):
         if "another branch" not in self.row_modifiers():
             return checked
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
+
+    def named_files(self, listed: pa.Array) -> NamedFiles:
+        return named_files(self._storage, branch_histories(self._storage, self.branch_names()), listed)
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        partitions = len(self._schemas.newest().partition_keys)
+        return clean_up(files, now, partitions=partitions, name=sql_name(self._storage.root, None))
 
     def inspect(self, name: str) -> pa.Table:
         return PaimonInspector(self._storage, self._layout, self._history, self._schemas).of_table(name)

@@ -24,6 +24,7 @@ from snapshot_explorer.jupyter.commands.load import LOAD
 from snapshot_explorer.jupyter.commands.log import LOG
 from snapshot_explorer.jupyter.commands.manifests import MANIFESTS
 from snapshot_explorer.jupyter.commands.open import OPEN
+from snapshot_explorer.jupyter.commands.orphans import ORPHANS
 from snapshot_explorer.jupyter.commands.plan import PLAN
 from snapshot_explorer.jupyter.commands.profile import PROFILE
 from snapshot_explorer.jupyter.commands.readability import READABILITY
@@ -66,6 +67,7 @@ COMMANDS: Sequence[Command] = (
     RETENTION,
     READABILITY,
     VERIFY,
+    ORPHANS,
     REPAIR,
     TAGS,
     BRANCHES,

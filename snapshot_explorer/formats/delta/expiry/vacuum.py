@@ -20,7 +20,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
-from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
+from snapshot_explorer.formats.delta.metadata.layout import LOG, DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
@@ -39,6 +39,7 @@ from snapshot_explorer.formats.expiry import (
     ranges,
 )
 from snapshot_explorer.formats.features import refusal
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage import Entry, Storage
 
@@ -111,6 +112,37 @@ class Vacuum:
             rules=self._rules(rule, keep, state),
             commands=_commands(self._storage.root, keep, own),
             notes=_notes(keep, own),
+        )
+
+    def clean_up(self, files: pa.Table, now: datetime) -> CleanUp:
+        """Return what VACUUM, by the table's own setting, would do with files that the log does not name.
+
+        Args:
+            files: path and modified.
+        """
+        rule = RetentionRule(keep=None, keep_last=None, now=now)
+        state = self._log.state(self._log.versions()[-1])
+        own = duration_of(state.metadata.configuration, _AGE)
+        kept: frozenset[str] | None = None
+        reason = ""
+        try:
+            removed = self._keep(rule, own)[1]
+            cutoff = to_millis(check_age(now, own))
+            kept = frozenset(path for row in removed if row.deleted_at >= cutoff for path in row.paths)
+        except (UnsupportedFeatureError, CorruptTableError) as error:
+            reason = str(error)
+        hidden = self._hidden(state)
+        rows = zip(files.column("path").to_pylist(), files.column("modified").to_pylist(), strict=True)
+        return CleanUp(
+            files=[
+                _clean_up_of(path, is_young=modified >= now - own, is_hidden=hidden(path), kept=kept, reason=reason)
+                for path, modified in rows
+            ],
+            rule=f"VACUUM deletes files older than {format_duration(own)} ({_AGE}) that the newest version does not "
+            "use, except for those whose name, or whose folder's name, begins with _ or a dot.",
+            commands=(
+                ("Spark SQL, dry run", "VACUUM delta.`{}` DRY RUN".format(self._storage.root.replace("`", "``"))),
+            ),
         )
 
     def presence(self, lifetimes: pa.Table) -> Presence:
@@ -201,14 +233,13 @@ class Vacuum:
 
     def _files(self, state: DeltaState) -> Iterator[_File]:
         """Yield the files below the root that VACUUM checks. One listing per folder, concurrent per depth."""
-        partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
-        hidden = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
+        is_hidden = self._hidden_names(state)
         folders = [""]
         while folders:
             deeper: list[str] = []
             for folder, entries in zip(folders, self._storage.list_many(folders), strict=True):
                 for entry in entries:
-                    if _is_hidden(entry.name, partitions) or entry.name in hidden:
+                    if is_hidden(entry.name):
                         continue
                     path = f"{folder}/{entry.name}" if folder else entry.name
                     if entry.is_folder:
@@ -216,6 +247,17 @@ class Vacuum:
                     else:
                         yield _File(path, entry.size_bytes or 0, _modified(entry, path))
             folders = deeper
+
+    @staticmethod
+    def _hidden_names(state: DeltaState) -> Callable[[str], bool]:
+        """Return the function that returns whether VACUUM skips a file or folder of a name."""
+        partitions = tuple(f"{name}=" for name in state.metadata.partition_columns)
+        others = {"metadata"} if "iceberg" in state.metadata.configuration.get(_ICEBERG, "") else set[str]()
+        return lambda name: _is_hidden(name, partitions) or name in others
+
+    def _hidden(self, state: DeltaState) -> Callable[[str], bool]:
+        is_hidden = self._hidden_names(state)
+        return lambda path: any(map(is_hidden, path.split("/")))
 
     def _versions(
         self, lifetimes: pa.Table, newest: int, existing: Sequence[_File], freed: Sequence[_File]
@@ -364,6 +406,37 @@ def _notes(keep: timedelta, own: timedelta) -> tuple[str, ...]:
     if keep != own and keep:
         notes.append("Since Delta 4.1, VACUUM ignores RETAIN except for 0 hours, and uses the property.")
     return tuple(notes)
+
+
+def _clean_up_of(
+    path: str, *, is_young: bool, is_hidden: bool, kept: frozenset[str] | None, reason: str
+) -> FileCleanUp:
+    outcome: str | None = "deleted"
+    because = "the newest version does not use it"
+    if is_hidden:
+        outcome, because = "ignored", "VACUUM skips names that begin with _ or a dot"
+    elif is_young:
+        outcome, because = "kept", f"it is younger than {_AGE}"
+    elif kept is None:
+        outcome, because = None, reason
+    elif path in kept:
+        outcome, because = "kept", f"it was removed from the table within {_AGE}"
+    return FileCleanUp(kind=_kind_of(path), outcome=outcome, because=because)
+
+
+def _kind_of(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    if name.startswith(".") or name.endswith(".tmp"):
+        return "temporary"
+    if folder == LOG:
+        return "metadata"
+    if folder.startswith("_change_data"):
+        return "change data"
+    if folder.startswith("_delta_index"):
+        return "index"
+    if name.startswith("deletion_vector") and name.endswith(".bin"):
+        return "deletion vector"
+    return "data" if name.endswith(".parquet") else "other"
 
 
 def _is_hidden(name: str, partitions: tuple[str, ...]) -> bool:

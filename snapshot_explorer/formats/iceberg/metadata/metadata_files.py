@@ -168,7 +168,7 @@ class MetadataFiles:
         """
         names = [entry.name for entry in self._storage.list(FOLDER) if not entry.is_folder]
         names += self._unlisted(names)
-        numbered = {name: number for name in names if (number := _number_of(name)) is not None}
+        numbered = {name: number for name in names if (number := number_of(name)) is not None}
         maximum = max(numbered.values(), default=None)
         tied = sorted(name for name, number in numbered.items() if number == maximum)
         if not tied:
@@ -268,12 +268,13 @@ def _hint_text(content: bytes | None) -> str | None:
 
 def _is_behind(older: TableMetadata, newest: TableMetadata) -> bool:
     """Return whether a metadata file is of the same table as another one, and was written before it, by its number."""
-    numbers = [_number_of(item.path.rpartition("/")[2]) for item in (older, newest)]
+    numbers = [number_of(item.path.rpartition("/")[2]) for item in (older, newest)]
     if older.table_uuid != newest.table_uuid or numbers[0] is None or numbers[1] is None:
         return False
     return numbers[0] < numbers[1]
 
 
-def _number_of(name: str) -> int | None:
+def number_of(name: str) -> int | None:
+    """Return the number in the name of a metadata file; None if it has none."""
     match = _NUMBERED.fullmatch(name) or _OF_CATALOG.fullmatch(name)
     return int(match[1]) if match else None

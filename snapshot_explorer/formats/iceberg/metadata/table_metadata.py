@@ -174,6 +174,7 @@ class TableMetadata:
     metadata_log: tuple[tuple[int, str], ...]
     """Earlier metadata files: when they were written, in milliseconds, and their recorded paths."""
     statistics: tuple[Mapping[str, Any], ...]
+    partition_statistics: tuple[Mapping[str, Any], ...]
 
     @property
     def current_schema(self) -> Mapping[str, Any]:
@@ -257,6 +258,7 @@ def _parsed(top: JsonObject) -> TableMetadata:
             (item.integer("timestamp-ms"), item.text("metadata-file")) for item in top.objects("metadata-log")
         ),
         statistics=tuple(item.raw for item in top.objects("statistics")),
+        partition_statistics=tuple(item.raw for item in top.objects("partition-statistics")),
     )
 
 

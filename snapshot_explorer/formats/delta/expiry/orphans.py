@@ -1,0 +1,110 @@
+"""The files that the log of a Delta table names, below the table's root.
+
+Source: delta PROTOCOL.md, "File Types", "Add File and Remove File", "Deletion Vectors".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
+from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files
+from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, earliest
+from snapshot_explorer.formats.named_files import NamedFiles, below_root
+from snapshot_explorer.model import Listing, gaps_note
+from snapshot_explorer.storage import Entry, Storage
+
+_LAST_VACUUM = f"{LOG}/_last_vacuum_info"
+"""What a VACUUM of the last kind, by the log alone, left for the next one."""
+_AT_ONCE = 2_000
+"""The number of commits whose actions are in memory at the same time."""
+
+
+def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles:
+    """Return the files that any commit or checkpoint of the log names, and the files of the log.
+
+    Reads every commit, and the state at each version that only a checkpoint leads to.
+    """
+    listing = log.refresh()
+    parts: list[Sequence[str | None]] = [_log_paths(listed)]
+    unread = list(_unread(listing))
+    versions = list(listing.commits())
+    for begin in range(0, len(versions), _AT_ONCE):
+        try:
+            actions = log.actions(versions[begin : begin + _AT_ONCE], infos=False)
+        except SnapshotExplorerError as error:
+            unread.append(f"The log could not be read: {error}")
+            continue
+        parts.append(actions.cdc.column("path").to_pylist())
+        parts += [list(_paths(storage, rows)) for rows in (actions.adds, actions.removes)]
+    for version in _starts(listing):
+        try:
+            parts.append(list(_paths(storage, log.state(version).adds)))
+        except SnapshotExplorerError as error:
+            unread.append(f"The checkpoint of version {version} could not be read: {error}")
+    paths = pa.chunked_array([pa.array(part, pa.string()) for part in parts])
+    has_sidecars = any(path.startswith(f"{SIDECARS}/") for path in listed.to_pylist())
+    return NamedFiles(
+        paths=below_root(storage, paths),
+        unread=tuple(unread),
+        notes=("Sidecar files of checkpoints were not searched.",) if has_sidecars else (),
+    )
+
+
+def _unread(listing: LogListing) -> Iterator[str]:
+    """Yield which versions are missing, from the earliest on that can be loaded: they may name any file."""
+    first, newest = earliest(listing), listing.versions()[-1] if listing.versions() else None
+    if first is None:
+        yield "The log has no version that can be loaded."
+        return
+    versions = tuple(version for version in listing.versions() if version >= first)
+    gaps = Listing(versions=versions, identity=()).gaps(versions)
+    yield from gaps_note(gaps, "files that only they name are unknown")
+    if listing.staged:
+        yield (
+            f"The log has staged commits in {', '.join(listing.staged)}: whether versions after {newest} are committed "
+            "is decided by a catalog."
+        )
+
+
+def _starts(listing: LogListing) -> list[int]:
+    """Return the versions whose files are in a checkpoint, and not in all commits before."""
+    commits = listing.commits()
+    return [
+        version
+        for version in sorted(listing.loadable)
+        if version and (version - 1 not in listing.loadable or version not in commits)
+    ]
+
+
+def _paths(storage: Storage, actions: pa.Table) -> Iterator[str | None]:
+    """Yield the paths of files and of their deletion vectors."""
+    yield from actions.column("path").to_pylist()
+    vectors = actions.column("deletion_vector")
+    if vectors.null_count == len(vectors):
+        return
+    for path, vector in zip(actions.column("path").to_pylist(), vectors.to_pylist(), strict=True):
+        if vector is not None:
+            yield _vector_path(storage, vector, path)
+
+
+def _vector_path(storage: Storage, vector: Mapping[str, object], path: str) -> str | None:
+    try:
+        found = vector_of(vector, storage, path)
+    except (UnsupportedFeatureError, CorruptTableError):
+        return None  # on another storage
+    return None if found is None else found.path
+
+
+def _log_paths(listed: pa.Array) -> list[str]:
+    """Return the listed files that are part of the log."""
+    in_log = [path for path in listed.to_pylist() if path.startswith(f"{LOG}/")]
+    names = [path.removeprefix(f"{LOG}/") for path in in_log]
+    entries = (Entry(name=name, is_folder=False, size_bytes=None, modified=None) for name in names if "/" not in name)
+    folders = (*(f"{LOG}/{name}/" for name in STAGED), f"{SIDECARS}/")
+    return [
+        *(file.path for file in log_files(entries)),
+        *(path for path in in_log if path in (HINT, _LAST_VACUUM) or path.startswith(folders)),
+    ]

@@ -1,0 +1,123 @@
+"""The files that the timeline of a Hudi table names, and what Hudi does with the others.
+
+Source: hudi HoodieRepairTool, RepairUtils.findInstantsToRepair, HoodieRollbackMetadata, MarkerBasedRollbackStrategy.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.hudi.metadata.file_names import base_instant, log_name
+from snapshot_explorer.formats.hudi.metadata.history import HudiSource
+from snapshot_explorer.formats.hudi.metadata.properties import FOLDER
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles, below_root
+
+_UNDONE = ("rollback", "restore")
+_MARKERS = f"{FOLDER}/.temp/"
+_HEARTBEATS = f"{FOLDER}/.heartbeat/"
+_CHANGES = ".cdc"
+_PARTITION = ".hoodie_partition_metadata"
+_MARKED = re.compile(rf"{re.escape(FOLDER)}/\.(?:temp|heartbeat)/(\d+)", re.ASCII)
+_REPAIR = "spark-submit --class org.apache.hudi.utilities.HoodieRepairTool hudi-utilities-bundle.jar"
+_UNKNOWN = (
+    "no instant of the timeline wrote it, so neither the cleaner nor a rollback looks for it; HoodieRepairTool does"
+)
+
+
+def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
+    """Return the files that instants of the active and the archived timeline name.
+
+    Files of instants that are requested or running are under way: if their writer failed, a rollback deletes them.
+    """
+    unread: list[str] = []
+    names: set[str] = set()
+    paths: list[str] = []
+    try:
+        paths += [file.path for file in source.state.files]
+        for commit in source.commits(source.versions).values():
+            for stat in commit.stats:
+                paths.append(stat.path)
+                names.update(name.rpartition("/")[2] for name in stat.change_files)
+        names.update(_undone_files(source))
+    except SnapshotExplorerError as error:
+        unread.append(f"The timeline could not be read: {error}")
+    pending = {instant.text for instant in source.timeline.instants if instant.state != "completed"}
+    undone = {instant.text for instant in source.timeline.of_action(*_UNDONE)}
+    under_way = []
+    for path in listed.to_pylist():
+        name = path.rpartition("/")[2]
+        if _instant_of(path) in pending:
+            under_way.append(path)
+        elif name in names or _is_own(path) or (name.startswith(".") and _instant_of(path) in undone):
+            paths.append(path)
+    return NamedFiles(
+        paths=below_root(source.storage, pa.array(paths, pa.string())),
+        under_way=pa.array(under_way, pa.string()),
+        unread=tuple(unread),
+        notes=(f"Of the folder {FOLDER}, with its metadata table, only markers and heartbeats were searched.",),
+    )
+
+
+def _undone_files(source: HudiSource) -> Iterator[str]:
+    """Yield the names of log files in the metadata of rollbacks and restores: readers need what these wrote."""
+    records = [source.record(one) for one in source.timeline.of_action(*_UNDONE) if one.state == "completed"]
+    records += [
+        archived.raw(source.reader.shapes, source.storage.limits)
+        for (_, action), archived in source.archived.items()
+        if action in _UNDONE
+    ]
+    waiting: list[object] = list(records)
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            name = item.rpartition("/")[2]
+            if ".log." in name:
+                yield name
+        elif isinstance(item, Mapping):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, Sequence) and not isinstance(item, bytes):
+            waiting += item
+
+
+def _is_own(path: str) -> bool:
+    if path.rpartition("/")[2].startswith(_PARTITION):
+        return True
+    return path.startswith(f"{FOLDER}/") and not path.startswith((_MARKERS, _HEARTBEATS))
+
+
+def _instant_of(path: str) -> str | None:
+    """Return the instant in the name of a data file, a marker or a heartbeat."""
+    marked = _MARKED.match(path)
+    if marked is not None:
+        return marked[1]
+    name = path.rpartition("/")[2]
+    base, log = base_instant(name), log_name(name.removesuffix(_CHANGES))
+    return base[1] if base else log.instant if log else None
+
+
+def clean_up(root: str, files: pa.Table, now: datetime) -> CleanUp:  # noqa: ARG001 - no clean-up of Hudi goes by age
+    """Return what Hudi does with files of no instant."""
+    return CleanUp(
+        files=[_clean_up_of(path) for path in files.column("path").to_pylist()],
+        rule="The cleaner deletes files of commits, and a rollback those of a failed write that is on the timeline. "
+        "Files of no instant are found by HoodieRepairTool.",
+        commands=(("spark-submit, dry run", f"{_REPAIR} --mode dry_run --base-path '{root}'"),),
+    )
+
+
+def _clean_up_of(path: str) -> FileCleanUp:
+    name = path.rpartition("/")[2]
+    if path.startswith((_MARKERS, _HEARTBEATS)):
+        return FileCleanUp(
+            kind="temporary",
+            outcome="ignored",
+            because="Hudi deletes it at the end of its write, and does not look for it afterwards",
+        )
+    if name.endswith(_CHANGES):
+        return FileCleanUp(kind="change data", outcome="ignored", because=_UNKNOWN)
+    if base_instant(name) or log_name(name):
+        return FileCleanUp(kind="data", outcome="ignored", because=_UNKNOWN)
+    return FileCleanUp(kind="other", outcome="ignored", because="no clean-up of Hudi looks for files of other names")

@@ -1,0 +1,219 @@
+"""The files that Paimon's metadata names, and what `remove_orphan_files` does with the others.
+
+Source: paimon docs, "Manage Snapshots", "Remove Orphan Files"; paimon OrphanFilesClean, LocalOrphanFilesClean.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
+from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
+from snapshot_explorer.formats.paimon.metadata.layout import INDEXES, MANIFESTS, Layout, manifest_path
+from snapshot_explorer.formats.paimon.metadata.manifests import read_entries, read_indexes, read_lists
+from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.model import Listing, gaps_note
+from snapshot_explorer.storage import Storage
+
+_AGE = timedelta(days=1)
+_AT_ONCE = 256
+"""The most manifests whose content is in memory at the same time."""
+_BRANCH = r"(?:branch/branch-[^/]+/)?"
+_OWN = re.compile(
+    rf"{_BRANCH}(?:snapshot/(?:snapshot-\d+|LATEST|EARLIEST)|changelog/(?:changelog-\d+|LATEST|EARLIEST)|schema/schema-\d+"
+    r"|tag/tag-.+|consumer/consumer-.+|service/.+)",
+    re.ASCII,
+)
+_SNAPSHOTS = re.compile(rf"{_BRANCH}(?:snapshot|changelog)/[^/]+")
+_SHARED = (MANIFESTS, INDEXES, "statistics")
+_KEPT = {"snapshot": ("base", "delta", "changelog"), "tag": ("base", "delta"), "changelog": ("changelog",)}
+"""The manifest lists that exist as long as the file that references them."""
+
+
+def named_files(storage: Storage, histories: Mapping[str, PaimonHistory], listed: pa.Array) -> NamedFiles:
+    """Return the files among the listed ones that a snapshot, tag or changelog of any branch names.
+
+    Files are recognised by their names, which are unique, as `remove_orphan_files` does: options decide on folders, and
+    may have changed. Reads every manifest list and every manifest once.
+
+    Args:
+        histories: By branch.
+    """
+    names = _Names(storage)
+    for branch, history in histories.items():
+        names.add_branch(branch, history)
+    last = pc.replace_substring_regex(listed, r"^.*/", "")
+    is_named = pc.or_(
+        pc.is_in(last, pa.array(names.names, pa.string())),
+        pa.array([_OWN.fullmatch(path) is not None for path in listed.to_pylist()], pa.bool_()),
+    )
+    return NamedFiles(
+        paths=listed.filter(is_named),
+        unread=tuple(names.unread),
+        notes=("Files at external paths were not searched, only the table's folder.",) if names.is_external else (),
+    )
+
+
+class _Names:
+    """The names of files, and what could not be read."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._seen: set[str] = set()
+        self.names: set[str] = set()
+        self.unread: list[str] = []
+        self.is_external = False
+
+    def add_branch(self, branch: str, history: PaimonHistory) -> None:
+        try:
+            stored = history.stored()
+            present = history.present([*stored.snapshots, *stored.changelogs])
+        except SnapshotExplorerError as error:
+            self._lacks(f"The snapshots of branch {branch} could not be read", error)
+            return
+        self.unread += map(str, stored.damaged_tags)
+        self.unread += [stored.newest_note] if stored.newest_note else []
+        gaps = Listing(versions=stored.snapshots, identity=()).gaps(stored.snapshots)
+        self.unread += gaps_note(gaps, f"files that only they name in branch {branch} are unknown")
+        for snapshot in {item.path: item for item in (*present.values(), *stored.tags.values())}.values():
+            self._add_snapshot(snapshot)
+
+    def _add_snapshot(self, snapshot: PaimonSnapshot) -> None:
+        lists = {
+            "base": snapshot.base_manifest_list,
+            "delta": snapshot.delta_manifest_list,
+            "changelog": snapshot.changelog_manifest_list,
+        }
+        manifests: set[str] = set()
+        for kind, name in lists.items():
+            if name is not None and self._is_new(name):
+                manifests |= self._manifests_in(name, snapshot, is_kept=kind in _KEPT[snapshot.file_kind])
+        self.names.update(filter(None, (snapshot.statistics,)))
+        self._add_manifests([name for name in sorted(manifests) if self._is_new(name)], snapshot)
+        if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest):
+            self._add_index(snapshot.index_manifest, snapshot)
+
+    def _is_new(self, name: str) -> bool:
+        is_new = name not in self._seen
+        self._seen.add(name)
+        self.names.add(name)
+        return is_new
+
+    def _manifests_in(self, name: str, snapshot: PaimonSnapshot, *, is_kept: bool) -> set[str]:
+        content = self._read([name], snapshot)[0]
+        if content is None:
+            if is_kept:
+                self.unread.append(f"{MANIFESTS}/{name}, which {snapshot.path} names, does not exist.")
+            return set()
+        try:
+            rows = read_lists([(name, content)], limits=self._storage.limits)[0]
+        except SnapshotExplorerError as error:
+            self._lacks(f"{MANIFESTS}/{name} could not be read", error)
+            return set()
+        return set(rows.column("name").to_pylist())
+
+    def _add_manifests(self, names: Sequence[str], snapshot: PaimonSnapshot) -> None:
+        for begin in range(0, len(names), _AT_ONCE):
+            some = names[begin : begin + _AT_ONCE]
+            for name, content in zip(some, self._read(some, snapshot), strict=True):
+                # Expiry deletes the manifests of changelogs and of deltas that only expired snapshots need.
+                if content is None:
+                    if snapshot.file_kind == "snapshot":
+                        self.unread.append(f"The manifest {MANIFESTS}/{name}, which {snapshot.path} needs, is missing.")
+                    continue
+                try:
+                    entries = read_entries(
+                        [(name, content)], ("extra_files", "external_path"), limits=self._storage.limits
+                    )[0]
+                except SnapshotExplorerError as error:
+                    self._lacks(f"The manifest {MANIFESTS}/{name} could not be read", error)
+                    continue
+                self.is_external |= entries.column("external_path").null_count < len(entries)
+                self.names.update(entries.column("file_name").to_pylist())
+                self.names.update(pc.list_flatten(entries.column("extra_files")).to_pylist())
+
+    def _add_index(self, name: str, snapshot: PaimonSnapshot) -> None:
+        content = self._read([name], snapshot)[0]
+        if content is None:
+            if snapshot.file_kind != "changelog":
+                self.unread.append(f"The index manifest {MANIFESTS}/{name} of {snapshot.path} is missing.")
+            return
+        try:
+            rows = read_indexes([(name, content)], limits=self._storage.limits)[0]
+        except SnapshotExplorerError as error:
+            self._lacks(f"The index manifest {MANIFESTS}/{name} could not be read", error)
+            return
+        self.names.update(rows.column("file_name").to_pylist())
+
+    def _read(self, names: Sequence[str], snapshot: PaimonSnapshot) -> Sequence[bytes | None]:
+        try:
+            return self._storage.read_present([manifest_path(name, snapshot.path) for name in names])
+        except SnapshotExplorerError as error:
+            self._lacks("A manifest could not be read", error)
+            return [b""] * len(names)
+
+    def _lacks(self, what: str, error: SnapshotExplorerError) -> None:
+        self.unread.append(f"{what}: {str(error).rstrip('.')}.")
+
+
+def clean_up(files: pa.Table, now: datetime, *, partitions: int, name: str) -> CleanUp:
+    """Return what `remove_orphan_files` would do with files that no snapshot names.
+
+    Args:
+        files: path and modified.
+        partitions: The number of partition columns.
+        name: The SQL name of the table.
+    """
+    rows = zip(files.column("path").to_pylist(), files.column("modified").to_pylist(), strict=True)
+    judge = partial(_clean_up_of, cutoff=now - _AGE, partitions=partitions)
+    return CleanUp(
+        files=[judge(path, modified) for path, modified in rows],
+        rule="remove_orphan_files deletes files older than 1 day by default, from the folders of buckets, manifests, "
+        "indexes, statistics and snapshots.",
+        commands=(("Spark SQL, dry run", f"CALL sys.remove_orphan_files(table => '{name}', dry_run => true)"),),
+    )
+
+
+def _clean_up_of(path: str, modified: datetime, *, cutoff: datetime, partitions: int) -> FileCleanUp:
+    folder, _, name = path.rpartition("/")
+    kind = next(_kinds_of(folder, name))
+    is_searched = (
+        folder in _SHARED or _SNAPSHOTS.fullmatch(path) is not None or _is_bucket(folder.split("/"), partitions)
+    )
+    if not is_searched:
+        return FileCleanUp(kind=kind, outcome="ignored", because="remove_orphan_files does not look in its folder")
+    if modified >= cutoff:
+        return FileCleanUp(kind=kind, outcome="kept", because="it is younger than 1 day")
+    return FileCleanUp(kind=kind, outcome="deleted", because="no snapshot, tag or changelog names it")
+
+
+def _is_bucket(parts: Sequence[str], partitions: int) -> bool:
+    return parts[-1].startswith("bucket-") and len(parts) > partitions
+
+
+def _kinds_of(folder: str, name: str) -> Iterator[str]:
+    if name.startswith(".") or name.endswith(".tmp"):
+        yield "temporary"
+    if folder == MANIFESTS:
+        yield "manifest"
+    if folder == INDEXES or name.startswith("index-") or name.endswith(".index"):
+        yield "index"
+    if folder == "statistics":
+        yield "statistics"
+    if name.startswith("changelog-") and "bucket-" in folder:
+        yield "change data"
+    if folder.rpartition("/")[2].startswith("bucket-"):
+        yield "data"
+    if folder.rpartition("/")[2] in ("snapshot", "changelog", "schema", "tag", "consumer"):
+        yield "metadata"
+    yield "other"
+
+
+def branch_histories(storage: Storage, names: Sequence[str]) -> dict[str, PaimonHistory]:
+    """Return the histories of branches. Reads nothing."""
+    return {name: PaimonHistory(storage, Layout(name)) for name in names}

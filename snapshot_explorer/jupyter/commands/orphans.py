@@ -1,0 +1,31 @@
+"""`%snapshot orphans`: files that no metadata names."""
+
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.retention import Orphans
+
+
+def _orphans(invocation: Invocation) -> Orphans:
+    """Return the files below the table's folder that no version, tag or branch names."""
+    _, table = invocation.table()
+    older_than = invocation.arguments.get("older-than")
+    return table.orphans() if older_than is None else table.orphans(older_than)
+
+
+ORPHANS = Command(
+    name="orphans",
+    summary="Files that no version, tag or branch names",
+    run=_orphans,
+    python='orders.orphans(older_than="3d")',
+    examples=("%snapshot orphans", "%snapshot orphans --older-than 12h", "o = %snapshot orphans --older-than 0d"),
+    options=(
+        Option(
+            flags=("--older-than",),
+            metavar="AGE",
+            meaning="the minimum age of the files, such as 12h or 3d, the default; longer than any commit takes",
+        ),
+        TABLE,
+    ),
+    notes="Deletes nothing, and shows the engine's own command. Lists each folder of the table once, then reads all "
+    "metadata of all branches. o.files lists the files, with what the engine's clean-up would do; o.unread says which "
+    "metadata could not be read: then no file is called an orphan.",
+)

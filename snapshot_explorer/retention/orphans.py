@@ -1,0 +1,276 @@
+"""`Orphans`: the files below a table's folder that no metadata names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.formats import FORMATS, metadata_folders
+from snapshot_explorer.formats.expiry import check_age, format_duration, parse_duration
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.progress import step
+from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render.cells import counted, moment, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
+    from snapshot_explorer.storage import Storage
+
+_FOLDERS_AT_ONCE = 256
+"""The most folders whose entries are in memory as objects."""
+_MOST_NOTES = 5
+_LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes", "modified")])
+
+
+class Orphans:
+    """The files below a table's folder that no version, tag or branch names. Displays itself. Deletes nothing."""
+
+    def __init__(  # noqa: PLR0913 - what was looked at, each part stated
+        self,
+        rows: pa.Table,
+        *,
+        name: str,
+        older_than: timedelta,
+        examined_at: datetime,
+        listed: int,
+        young: int,
+        under_way: int,
+        clean_up: CleanUp,
+        unread: Sequence[str],
+        notes: Sequence[str],
+    ) -> None:
+        """Create a result. Use `Table.orphans` to get one.
+
+        Args:
+            rows: ORPHANS.
+            listed: The number of files below the table's folder.
+            young: The number of files that no metadata names, left out because they are younger than `older_than`.
+            under_way: The number of files of commits under way, left out.
+            unread: Metadata that could not be read, a sentence each.
+            notes: What was not searched, a sentence each.
+        """
+        self._name = name
+        self._older_than = older_than
+        self._listed, self._young, self._under_way = listed, young, under_way
+        self._clean_up = clean_up
+        self.examined_at = examined_at
+        """When the folder was listed, aware, UTC. Metadata was read afterwards."""
+        self.unread = tuple(unread)
+        """Metadata that could not be read, a sentence each. With any, no file is called an orphan."""
+        self.notes = tuple(notes)
+        """What was not searched, a sentence each."""
+        self.commands = clean_up.commands
+        """For whom, and the engine's own command, which this package never runs."""
+        self.files = Frame(
+            rows, title=f"Files of {name} that no metadata names", noun="files", drawn=_drawn(rows), limit=None
+        )
+        """ORPHANS: the files that no metadata names, the largest first."""
+        self.is_complete = not self.unread and not rows["is_orphan"].null_count
+        """Whether all metadata was read, and every file was judged."""
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in a sentence or two."""
+        rows = self.files.to_arrow()
+        age = format_duration(self._older_than)
+        if self.unread:
+            is_are = "is" if len(rows) == 1 else "are"
+            return (
+                "Which files are orphaned is unknown, because metadata could not be read. The metadata that could be "
+                f"read does not name {counted(len(rows), 'file')} that {is_are} older than {age}."
+            )
+        orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
+        unknown = len(rows) - len(orphans)
+        rest = f" Of {counted(unknown, 'other file')} it is unknown." if unknown else ""
+        if not len(orphans):
+            return f"No file older than {age} is orphaned.{rest}"
+        total = size(pc.sum(orphans["size_bytes"]).as_py() or 0)
+        files = counted(len(orphans), "file")
+        is_are = "is" if len(orphans) == 1 else "are"
+        return f"{files} older than {age} {is_are} orphaned, {total}.{rest}"
+
+    def drawing(self) -> Drawing:
+        """Return the result as a drawing: the verdict, the kinds of files, the engine's clean-up, and the files."""
+        rows = self.files.to_arrow()
+        facts: list[tuple[str, object]] = [
+            ("listed", f"{moment(self.examined_at)}, {counted(self._listed, 'file')}"),
+            ("older than", format_duration(self._older_than)),
+            (
+                "younger",
+                f"{counted(self._young, 'file')} without a name in the metadata, left out" if self._young else None,
+            ),
+            (
+                "under way",
+                f"{counted(self._under_way, 'file')} of commits under way, left out" if self._under_way else None,
+            ),
+            ("by kind", _by(rows, "kind") or None),
+            ("clean-up", _by(rows, "clean_up") or None),
+        ]
+        parts: list[Part] = [Line(self.verdict), Pairs(tuple(fact for fact in facts if fact[1] is not None))]
+        parts += [Line(f"Not read: {reason}") for reason in self.unread[:_MOST_NOTES]]
+        if len(self.unread) > _MOST_NOTES:
+            parts.append(Line(f"Not read: {len(self.unread) - _MOST_NOTES:,} more."))
+        parts += map(Line, self.notes)
+        if len(rows):
+            parts += [*self.files.drawing().parts, Line(self._clean_up.rule)]
+            for whom, command in self.commands:
+                parts += [Line(f"{whom}:"), Code(command)]
+        return Drawing(title=f"Orphaned files of {self._name}", parts=tuple(parts))
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return mimebundle(self.drawing())
+
+
+def _drawn(rows: pa.Table) -> tuple[str, ...]:
+    filled = {*frames.non_empty_columns(rows), "is_orphan"}
+    return tuple(name for name in rows.column_names if name in filled)
+
+
+def _by(rows: pa.Table, column: str) -> str:
+    groups = rows.group_by(column, use_threads=False).aggregate([("size_bytes", "sum"), ([], "count_all")])
+    listed = sorted(groups.to_pylist(), key=lambda row: -row["count_all"])
+    return ", ".join(
+        f"{row['count_all']:,} {row[column] or 'unknown'} ({size(row['size_bytes_sum'] or 0)})" for row in listed
+    )
+
+
+def find_orphans(
+    table_format: TableFormat, storage: Storage, *, older_than: str | timedelta, name: str, now: datetime
+) -> Orphans:
+    """Return the files below a table's folder that no metadata names; see `Table.orphans`."""
+    age = parse_duration(older_than) if isinstance(older_than, str) else older_than
+    if not isinstance(age, timedelta) or age < timedelta(0):
+        raise InvalidArgumentError(
+            f"older_than={older_than!r} is not a duration. Use a whole number with a unit: 0d, 36h, 3d or 2w."
+        )
+    cutoff = check_age(now, age)
+    # In this order: a file whose commit lands in between is then named.
+    listed, nested = _listed_files(storage, table_format.branch_folder)
+    named, notes = _named(table_format, storage, listed["path"].combine_chunks())
+    is_named = _is_named(listed["path"], named.paths)
+    is_under_way = pc.and_(pc.invert(is_named), pc.is_in(listed["path"], named.under_way))
+    rest = pc.and_(pc.invert(is_named), pc.invert(is_under_way))
+    is_old = pc.fill_null(pc.less(listed["modified"], pa.scalar(cutoff, listed["modified"].type)), fill_value=True)
+    unnamed = listed.filter(pc.and_(rest, is_old)).sort_by([("size_bytes", "descending"), ("path", "ascending")])
+    dated = unnamed.filter(unnamed["modified"].is_valid())
+    clean_up = table_format.clean_up(dated, now)
+    return Orphans(
+        _orphans_frame(unnamed, clean_up, unread=bool(named.unread), nested=nested),
+        name=name,
+        older_than=age,
+        examined_at=now,
+        listed=len(listed),
+        young=pc.sum(pc.and_(rest, pc.invert(is_old))).as_py() or 0,
+        under_way=pc.sum(is_under_way).as_py() or 0,
+        clean_up=clean_up,
+        unread=named.unread,
+        notes=notes,
+    )
+
+
+def _orphans_frame(unnamed: pa.Table, clean_up: CleanUp, *, unread: bool, nested: Sequence[str]) -> pa.Table:
+    files = iter(clean_up.files)
+    folders = tuple(f"{folder}/" for folder in nested)
+    rows = []
+    for path, modified in zip(unnamed["path"].to_pylist(), unnamed["modified"].to_pylist(), strict=True):
+        judged = next(files) if modified is not None else None
+        reason = None
+        if unread:
+            reason = "metadata that may name it could not be read"
+        elif modified is None:
+            reason = "the storage does not report when it was written"
+        elif folders and path.startswith(folders):
+            reason = "its folder has metadata of its own: it may belong to another table"
+        rows.append(
+            (
+                None if reason else True,
+                judged and judged.kind,
+                judged and judged.outcome,
+                (judged and judged.because) if reason is None else reason,
+            )
+        )
+    is_orphan, kinds, outcomes, reasons = zip(*rows, strict=True) if rows else ((), (), (), ())
+    columns = {
+        **{name: unnamed[name] for name in _LISTED.names},
+        "is_orphan": pa.array(is_orphan, pa.bool_()),
+        "kind": pa.array(kinds, pa.string()),
+        "clean_up": pa.array(outcomes, pa.string()),
+        "reason": pa.array(reasons, pa.string()),
+    }
+    return frames.table_of(frames.ORPHANS, columns)
+
+
+def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tuple[NamedFiles, Sequence[str]]:
+    """Return the files that the metadata in the folder names, that of other formats included, and notes."""
+    named = table_format.named_files(listed)
+    notes, unread, parts, under_way = [*named.notes], [*named.unread], [named.paths], [named.under_way]
+    folders = {path.partition("/")[0] for path in listed.to_pylist() if "/" in path}
+    for other in FORMATS:
+        if other.name == table_format.name or not other.metadata_folders & folders:
+            continue
+        try:
+            if not other.recognises(storage, folders):
+                continue
+            twin = other(storage).named_files(listed)
+        except SnapshotExplorerError as error:
+            unread.append(f"The folder also has {other.title} metadata, which could not be read: {error}")
+            continue
+        notes.append(f"The folder also has {other.title} metadata: what that names is not orphaned either.")
+        unread += twin.unread
+        parts.append(twin.paths)
+        under_way.append(twin.under_way)
+    paths, running = (pa.chunked_array(some, pa.string()).combine_chunks() for some in (parts, under_way))
+    return replace(named, paths=paths, under_way=running, unread=tuple(unread)), notes
+
+
+def _is_named(paths: pa.ChunkedArray, named: pa.Array) -> pa.ChunkedArray:
+    """Return which files are named; the checksum `.NAME.crc` that Hadoop writes beside a file is as its file."""
+    own = pc.replace_substring_regex(paths, r"(^|/)\.([^/]+)\.crc$", r"\1\2")
+    return pc.or_(pc.is_in(paths, named), pc.is_in(own, named))
+
+
+def _listed_files(storage: Storage, branch_folder: str | None) -> tuple[pa.Table, list[str]]:
+    """Return path, size_bytes and modified of every file below the root, and folders that may be other tables.
+
+    One listing per folder, concurrent for up to 256 folders.
+    """
+    parts = [_LISTED.empty_table()]
+    nested: list[str] = []
+    waiting = [""]
+    own = metadata_folders()
+    with step("Listing files") as listing:
+        while waiting:
+            folders, waiting = waiting[-_FOLDERS_AT_ONCE:], waiting[:-_FOLDERS_AT_ONCE]
+            for folder, entries in zip(folders, storage.list_many(folders), strict=True):
+                start = f"{folder}/" if folder else ""
+                files = [entry for entry in entries if not entry.is_folder]
+                below = [entry.name for entry in entries if entry.is_folder]
+                waiting += [start + name for name in below]
+                first = folder.partition("/")[0]
+                if folder and own & set(below) and first != branch_folder and first not in own:
+                    nested.append(folder)
+                parts.append(
+                    pa.table(
+                        [
+                            pa.array([start + entry.name for entry in files], pa.string()),
+                            pa.array([entry.size_bytes for entry in files], pa.int64()),
+                            pa.array([entry.modified for entry in files], frames.UTC_MILLIS),
+                        ],
+                        schema=_LISTED,
+                    )
+                )
+                listing.advance()
+    return pa.concat_tables(parts), nested
