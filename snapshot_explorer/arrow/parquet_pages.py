@@ -26,8 +26,9 @@ _SUSPICIOUS = 64 << 20
 _HEADER_BYTES = (512, 1 << 16, 1 << 24)
 """Bytes in which a page's header is searched: nearly all headers are short, but statistics can make one long."""
 _DICTIONARY = 2
-_METADATA, _SIZE_STATISTICS = 3, 16
+_METADATA, _CODEC, _SIZE_STATISTICS = 3, 4, 16
 """Fields of a column chunk and of its metadata."""
+_CODECS = range(8)
 _DATA = {0: 5, 3: 8}
 """The field of a page header that describes a data page, by the type of the page."""
 _CHECKSUM = 4
@@ -88,15 +89,23 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
         if len(chunks) != len(file.schema):
             raise CorruptBytesError(f"a row group has {len(chunks)} columns of {len(file.schema)}")
         for index, chunk in enumerate(chunks):
-            _check_sizes(chunk, file.schema.column(index))
+            _check_chunk(chunk, file.schema.column(index))
     return file
 
 
-def _check_sizes(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
-    """Refuse a chunk whose size statistics do not fit its column's levels: pyarrow ends the process for them."""
+def _check_chunk(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
+    """Refuse a chunk of an unknown codec, or with size statistics that do not fit its column's levels.
+
+    pyarrow ends the process for both.
+
+    Source: parquet-format, CompressionCodec and ColumnMetaData in parquet.thrift.
+    """
     metadata = next((field.value for field in chunk if field.id == _METADATA), None)
     if not isinstance(metadata, list):
         raise CorruptBytesError(f"the column {column.path} has no metadata")
+    for field in metadata:
+        if field.id == _CODEC and field.value not in _CODECS:
+            raise CorruptBytesError(f"the column {column.path} is compressed with the unknown codec {field.value!r}")
     for sizes in (field.value for field in metadata if field.id == _SIZE_STATISTICS and isinstance(field.value, list)):
         for field in sizes:
             most = {2: column.max_repetition_level, 3: column.max_definition_level}.get(field.id)
