@@ -252,6 +252,8 @@ class Inspection:
     meaning: str
     of_rows: bool = False
     """Whether it contains the table's own rows, so that it costs as much as reading them."""
+    picture: Literal["actions", "slices"] | None = None
+    """Which figure it has: actions over time, or file groups over versions."""
 
 
 ChangeMode = Literal["auto", "delta", "changelog", "diff"]

@@ -48,6 +48,8 @@ from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
+from snapshot_explorer.render.action_timeline import action_timeline
+from snapshot_explorer.render.slice_tracks import slice_tracks
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
 from snapshot_explorer.retention import (
     KnownReadability,
@@ -107,6 +109,7 @@ OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""
 OVERVIEW_FILES = 10_000
 """The number of live files up to which `Table.read_overview` reads their sizes."""
+_PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
 _INTERNAL = frozenset(
@@ -618,7 +621,8 @@ class Table:
         `SELECT * FROM t$files` returns them; a TIMESTAMP(3) is timestamp[ms] without zone, in UTC, where Paimon uses
         the zone of its JVM. For Delta: `history` and `detail` as DESCRIBE returns them, newest first, and
         `properties`, `transactions` and `domains`. For Iceberg: its metadata tables, as `SELECT * FROM t.files`
-        returns them; partitions are maps of text. They read only metadata.
+        returns them; partitions are maps of text. For Hudi, which has no such tables: `timeline`
+        and `file_groups`, which have a `picture()`, and others. They read only metadata.
 
         Paimon's audit_log, binlog, ro and row_tracking contain the rows of the table, in no order. They are read as a
         whole into memory, like `to_arrow`. audit_log contains the last event of each key with its `rowkind`, also for
@@ -640,7 +644,8 @@ class Table:
                 raise InvalidArgumentError(
                     f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
                 )
-            return Frame(self.bound.inspect(str(name)), title=f"{name} of {self.name}")
+            depict = None if inspection is None or inspection.picture is None else _PICTURES[inspection.picture]
+            return Frame(self.bound.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)
         snapshot = self.update() if ref is None else self.at(ref)
         version = snapshot.version
         title = f"{name} of {self.name}" + ("" if version is None else f" at {snapshot.label}")

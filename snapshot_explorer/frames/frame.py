@@ -149,7 +149,8 @@ class Frame:
         if self._depict is None:
             raise UnsupportedFeatureError(
                 f"There is no figure of {self.title!r}. "
-                "There is one of table.history(), table.lifetimes() and table.compare(a, b)."
+                "There is one of table.history(), table.lifetimes() and table.compare(a, b), and of the metadata "
+                "tables for which %snapshot inspect says so."
             )
         return self._depict(self._rows, y=y, title=self.title, total=self.total)
 

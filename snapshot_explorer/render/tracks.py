@@ -32,6 +32,9 @@ GROUPS = {
     "deleted": Style(colour=VERMILLION, pattern="", symbol="x", sign="-"),
     "live": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "removed": Style(colour=GREY, pattern="", symbol="x", sign=""),
+    "replaced": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "base file": Style(colour=BLUE, pattern="", symbol="circle", sign=""),
+    "log file": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
     "compacted": Style(colour=BLUE, pattern="", symbol="diamond", sign=""),
 }
 """How each group of lines and marks looks: by colour and by shape."""

@@ -5,15 +5,21 @@ import pyarrow as pa
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import show_read_size
+from snapshot_explorer.render.figures import Picture
 
 
-def _inspect(invocation: Invocation) -> Frame:
-    """Return a system table, or without a name their list; one of the table's rows is limited like `load`."""
+def _inspect(invocation: Invocation) -> Frame | Picture:
+    """Return a system table or its figure, or without a name their list; one of rows is limited like `load`."""
     name, table = invocation.table()
     system_table, ref = invocation.arguments.get("name"), invocation.arguments.get("ref")
     if system_table is None:
         rows = [
-            {"name": inspection.name, "meaning": inspection.meaning, "of_one_version": inspection.at_version}
+            {
+                "name": inspection.name,
+                "meaning": inspection.meaning,
+                "of_one_version": inspection.at_version,
+                "has_picture": inspection.picture is not None,
+            }
             for inspection in table.inspections
         ]
         return Frame(pa.Table.from_pylist(rows), title=f"Metadata tables of {table.name}", noun="tables")
@@ -21,7 +27,8 @@ def _inspect(invocation: Invocation) -> Frame:
         snapshot = table.update() if ref is None else table.at(ref)
         if snapshot.version is not None:
             show_read_size(invocation, name, snapshot, None, ways="Add --yes to read them all")
-    return table.inspect(system_table, ref)
+    frame = table.inspect(system_table, ref)
+    return frame.picture() if invocation.arguments.get("picture") else frame
 
 
 INSPECT = Command(
@@ -35,6 +42,7 @@ INSPECT = Command(
         "%snapshot inspect history",
         "p = %snapshot inspect partitions",
         "%snapshot inspect audit_log 17",
+        "%snapshot inspect timeline --picture",
     ),
     arguments=(
         Argument(
@@ -46,15 +54,22 @@ INSPECT = Command(
             "transactions, domains of Delta; snapshots, history, refs, metadata_log_entries, specs, sort_orders, "
             "schemas, properties, statistics, manifests, entries, files, data_files, delete_files, partitions of "
             "Iceberg, and of all versions all_manifests, all_entries, all_files, all_data_files, all_delete_files; "
+            "timeline, file_groups, file_slices, savepoints, cleans, rollbacks, compactions of Hudi; "
             "without it, those of the open table are listed",
         ),
         Argument(name="REF", value_type="ref", meaning="the version, for tables that describe one; by default latest"),
     ),
     options=(
+        Option(
+            flags=("-p", "--picture"),
+            meaning="as a figure, with a table beside it: timeline and file_groups of Hudi have one",
+        ),
         Option(flags=("-y", "--yes"), meaning="read all rows, whatever their number"),
         TABLE,
     ),
     notes="Columns, types and texts match SELECT * FROM orders$files in Paimon, where times without zone "
-    "are UTC, DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. Tables of rows cost the "
+    "are UTC, DESCRIBE HISTORY and DESCRIBE DETAIL in Delta, and orders.files in Iceberg. The timeline of Hudi "
+    "shows what was requested, is running, completed or was rolled back, how long it ran and beside what; file_groups "
+    "when each file slice was live, and its log files. Tables of rows cost the "
     "same as load, and have the same limits; the first rows are shown, all are returned.",
 )

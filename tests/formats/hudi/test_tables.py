@@ -125,6 +125,49 @@ def test_the_timeline_has_actions_of_all_states():
     assert table.inspect("compactions").to_arrow().num_rows > 0
 
 
+def test_the_timeline_names_actions_that_ran_at_the_same_time_and_those_that_were_rolled_back():
+    concurrent = open_table(DATA / "hudi" / "v9_mor_concurrent").inspect("timeline").to_dict()
+    restored = open_table(DATA / "hudi" / "v9_cow_savepoint_restored").inspect("timeline").to_dict()
+
+    beside = {row["requested"]: row["overlaps"] for row in concurrent if row["overlaps"]}
+    assert beside == {"20261123042900929": ["20261123042901489"], "20261123042901489": ["20261123042900929"]}
+    undone = {row["requested"]: row["removed_by"] for row in restored if row["state"] == "rolled back"}
+    assert undone == dict.fromkeys(("20261123034454740", "20261123034500043"), "20261123034505623")
+
+
+@pytest.mark.parametrize("name", ["v9_mor_log_compaction", "v9_cow_clustered", "v9_cow_archived"])
+def test_the_timeline_names_table_services(name):
+    timeline = open_table(DATA / "hudi" / name).inspect("timeline").to_dict()
+
+    services = {row["service"] for row in timeline} - {None}
+    assert services == {"v9_mor_log_compaction": {"logcompaction"}, "v9_cow_clustered": {"clustering"}}.get(name, set())
+
+
+@pytest.mark.parametrize("name", ["v9_mor_basic", "v6_mor_compaction_pending", "v9_cow_clustered", "v9_mor_concurrent"])
+def test_file_groups_are_the_slices_of_every_version(name):
+    table = open_table(DATA / "hudi" / name)
+    groups = table.inspect("file_groups").to_dict()
+
+    for version in table.history().to_arrow()["version"].to_pylist():
+        live = [row for row in groups if row["first_version"] <= version < (row["removed_version"] or version + 1)]
+        bases = {row["base_file"] for row in live if row["base_file"]}
+        logs = {path for row in live for path in row["log_files"]}
+        files = set(paths(table, version))
+        assert bases <= files <= bases | logs
+
+
+def test_pictures_of_the_timeline_and_of_file_groups_say_what_is_open_in_text_too():
+    table = open_table(DATA / "hudi" / "v6_mor_compaction_pending")
+    timeline, groups = table.inspect("timeline").picture(), table.inspect("file_groups").picture()
+
+    assert "1 requested and not begun: compaction 20261123040421226." in repr(timeline)
+    assert "when 5 of 6 actions completed" in repr(timeline)
+    assert {trace.name for trace in timeline.figure.data} == {"completed", "requested"}
+    assert "Live file groups: 3 of 3. Log files of one: at most 3." in repr(groups)
+    assert "BLLL-" in repr(groups)
+    assert {trace.name for trace in groups.figure.data} == {"live", "base file", "log file"}
+
+
 def test_every_table_has_expectations():
     assert {path.name for path in (DATA / "hudi").iterdir()} == {path.parent.name for path in EXPECTED}
 

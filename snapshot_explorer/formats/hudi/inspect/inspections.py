@@ -1,6 +1,7 @@
-"""`inspect(name)` of Hudi tables: the timeline, and the file slices of a version."""
+"""`inspect(name)` of Hudi tables: the timeline, file groups of all versions, and the file slices of one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -8,16 +9,27 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.formats.hudi.metadata.commits import details
-from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
+from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
-from snapshot_explorer.formats.hudi.metadata.timeline import Instant, moment
+from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant, moment
 from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
 from snapshot_explorer.formats.interface import unknown_inspection
 from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
-    Inspection(name="timeline", at_version=False, meaning="every action, requested, running or completed"),
+    Inspection(
+        name="timeline",
+        at_version=False,
+        meaning="every action, requested, running, completed or rolled back, and how long it ran beside others",
+        picture="actions",
+    ),
+    Inspection(
+        name="file_groups",
+        at_version=False,
+        meaning="the file slices of all versions: base files, log files, and in which versions they are live",
+        picture="slices",
+    ),
     Inspection(name="savepoints", at_version=False, meaning="the savepoints, and who made them"),
     Inspection(name="cleans", at_version=False, meaning="what the cleaner removed, and what it kept"),
     Inspection(name="rollbacks", at_version=False, meaning="rollbacks and restores, and what they removed"),
@@ -26,15 +38,20 @@ INSPECTIONS = (
 )
 
 _TIME = frames.UTC_MILLIS
+_SERVICES = {"COMPACT": "compaction", "LOG_COMPACT": "logcompaction", "CLUSTER": "clustering"}
+"""The table services by the operation in the metadata of their commits."""
+_WRITES_OF_SERVICES = frozenset((*WRITES, *_SERVICES.values()))
 _TIMELINE = pa.schema(
     [
         ("requested", pa.string()),
         ("action", pa.string()),
+        ("service", pa.string()),
         ("state", pa.string()),
         ("requested_at", _TIME),
         ("completed_at", _TIME),
         ("seconds", pa.float64()),
-        ("overlaps", pa.int64()),
+        ("overlaps", pa.list_(pa.string())),
+        ("removed_by", pa.string()),
         ("is_archived", pa.bool_()),
         ("path", pa.string()),
     ]
@@ -65,6 +82,21 @@ _COMPACTIONS = pa.schema(
         ("log_files", pa.list_(pa.string())),
     ]
 )
+_GROUPS = pa.schema(
+    [
+        ("partition", frames.PARTITION),
+        ("file_id", pa.string()),
+        ("instant", pa.int64()),
+        ("first_version", pa.int64()),
+        ("removed_version", pa.int64()),
+        ("base_file", pa.string()),
+        ("rows", pa.int64()),
+        ("base_bytes", pa.int64()),
+        ("log_files", pa.list_(pa.string())),
+        ("log_bytes", pa.int64()),
+        ("appended", pa.list_(pa.int64())),
+    ]
+)
 _SLICES = pa.schema(
     [
         ("partition", frames.PARTITION),
@@ -83,6 +115,7 @@ def inspect_table(name: str, source: HudiSource) -> pa.Table:
     """Return a metadata table of the whole table."""
     known: Mapping[str, tuple[pa.Schema, Callable[[HudiSource], Iterator[Mapping[str, Any]]]]] = {
         "timeline": (_TIMELINE, _timeline),
+        "file_groups": (_GROUPS, _file_groups),
         "savepoints": (_SAVEPOINTS, _savepoints),
         "cleans": (_CLEANS, _cleans),
         "rollbacks": (_ROLLBACKS, _rollbacks),
@@ -94,30 +127,107 @@ def inspect_table(name: str, source: HudiSource) -> pa.Table:
     return pa.Table.from_pylist(list(rows(source)), schema)
 
 
+@dataclass(slots=True, kw_only=True)
+class _Action:
+    """An action that completed, and those that ran at the same time."""
+
+    instant: Instant
+    requested: datetime
+    completed: datetime
+    overlaps: list[Instant] = field(default_factory=list)
+
+
 def _timeline(source: HudiSource) -> Iterator[Mapping[str, Any]]:
     active = {(instant.time, instant.action) for instant in source.timeline.instants}
     archived = [item.instant for key, item in source.archived.items() if key not in active]
     instants = sorted((*archived, *source.timeline.instants), key=lambda item: (item.time, item.action))
-    spans = [(moment(item.text), moment(item.completion)) for item in instants if item.completion is not None]
+    ran = {id(action.instant): action for action in _overlapping(instants)}
+    services = _services(source)
+    rows = []
     for instant in instants:
-        requested = moment(instant.text)
-        completed = None if instant.completion is None else moment(instant.completion)
+        action = ran.get(id(instant))
+        rows.append(
+            {
+                "requested": instant.text,
+                "action": instant.action,
+                "service": services.get(instant.text) if instant.action in _WRITES_OF_SERVICES else None,
+                "state": instant.state,
+                "requested_at": moment(instant.text),
+                "completed_at": None if instant.completion is None else moment(instant.completion),
+                "seconds": None if action is None else (action.completed - action.requested).total_seconds(),
+                "overlaps": None if action is None else sorted(other.text for other in action.overlaps),
+                "removed_by": None,
+                "is_archived": (instant.time, instant.action) not in active,
+                "path": instant.path,
+            }
+        )
+    yield from sorted((*rows, *_undone(source)), key=lambda row: row["requested"])
+
+
+def _overlapping(instants: Sequence[Instant]) -> list[_Action]:
+    """Return the actions whose completion is recorded. Savepoints have the time of the commit that they keep."""
+    actions = [
+        _Action(instant=item, requested=moment(item.text), completed=moment(item.completion))
+        for item in instants
+        if item.completion is not None and item.action != "savepoint"
+    ]
+    running: list[_Action] = []
+    for action in sorted(actions, key=lambda item: item.requested):
+        running = [other for other in running if other.completed > action.requested]
+        for other in running:
+            other.overlaps.append(action.instant)
+            action.overlaps.append(other.instant)
+        running.append(action)
+    return actions
+
+
+def _services(source: HudiSource) -> Mapping[str, str]:
+    """Return the table services by their instants: the name of a completed file does not contain them."""
+    services = {}
+    for name in source.timeline.names:
+        text, _, rest = name.partition(".")
+        service = rest.partition(".")[0]
+        if service in _SERVICES.values():
+            services[text] = service
+    archived = [version for version in source.versions if version not in source.timeline.writes]
+    for version, commit in source.commits(archived).items():
+        operation = "COMPACT" if commit.is_compaction else commit.operation
+        if operation in _SERVICES:
+            services[source.instant(version).text] = _SERVICES[operation]
+    return services
+
+
+def _undone(source: HudiSource) -> Iterator[Mapping[str, Any]]:
+    """Yield the actions that rollbacks and restores removed. One request for each of these."""
+    for instant in _completed(source, "rollback", "restore"):
+        raw = source.record(instant)
+        for item in raw.get("instantsRollback") or raw.get("restoreInstantInfo") or ():
+            text = str(item.get("commitTime"))
+            yield {
+                "requested": text,
+                "action": item.get("action"),
+                "state": "rolled back",
+                "requested_at": moment(text) if text.isdigit() else None,
+                "removed_by": instant.text,
+                "is_archived": False,
+                "path": instant.path,
+            }
+
+
+def _file_groups(source: HudiSource) -> Iterator[Mapping[str, Any]]:
+    state = source.state
+    slices: dict[tuple[str, str, int], list[StoredFile]] = {}
+    for file in state.files:
+        slices.setdefault((file.partition, file.file_id, file.slice), []).append(file)
+    for (partition, file_id, instant), files in sorted(slices.items()):
+        removed = max(file.removed for file in files)
         yield {
-            "requested": instant.text,
-            "action": instant.action,
-            "state": instant.state,
-            "requested_at": requested,
-            "completed_at": completed,
-            "seconds": None if completed is None else (completed - requested).total_seconds(),
-            "overlaps": None if completed is None else _overlaps(requested, completed, spans),
-            "is_archived": (instant.time, instant.action) not in active,
-            "path": instant.path,
+            **_slice(source.config, partition, file_id, files),
+            "instant": instant,
+            "first_version": min(file.first for file in files),
+            "removed_version": None if removed == NEVER else removed,
+            "appended": sorted({commit for file in files if file.is_log for commit in file.commits}),
         }
-
-
-def _overlaps(requested: datetime, completed: datetime, spans: Sequence[tuple[datetime, datetime]]) -> int:
-    """Return the number of other actions that ran at the same time."""
-    return sum(begin < completed and requested < end for begin, end in spans) - 1
 
 
 def _completed(source: HudiSource, *actions: str) -> list[Instant]:
@@ -182,20 +292,22 @@ def inspect_version(name: str, config: TableConfig, files: Sequence[StoredFile])
     groups: dict[tuple[str, str], list[StoredFile]] = {}
     for file in files:
         groups.setdefault((file.partition, file.file_id), []).append(file)
-    rows = []
-    for (partition, file_id), members in sorted(groups.items()):
-        base = next((file for file in members if not file.is_log), None)
-        logs = [file for file in members if file.is_log]
-        rows.append(
-            {
-                "partition": list(partition_texts(config, partition).items()),
-                "file_id": file_id,
-                "instant": max(file.slice for file in members),
-                "base_file": None if base is None else base.path,
-                "rows": None if base is None else base.rows,
-                "base_bytes": None if base is None else base.size_bytes,
-                "log_files": [file.path for file in logs],
-                "log_bytes": sum(file.size_bytes or 0 for file in logs),
-            }
-        )
+    rows = [
+        _slice(config, partition, file_id, members) | {"instant": max(file.slice for file in members)}
+        for (partition, file_id), members in sorted(groups.items())
+    ]
     return pa.Table.from_pylist(rows, _SLICES)
+
+
+def _slice(config: TableConfig, partition: str, file_id: str, files: Sequence[StoredFile]) -> dict[str, Any]:
+    base = next((file for file in files if not file.is_log), None)
+    logs = [file for file in files if file.is_log]
+    return {
+        "partition": list(partition_texts(config, partition).items()),
+        "file_id": file_id,
+        "base_file": None if base is None else base.path,
+        "rows": None if base is None else base.rows,
+        "base_bytes": None if base is None else base.size_bytes,
+        "log_files": [file.path for file in logs],
+        "log_bytes": sum(file.size_bytes or 0 for file in logs),
+    }
