@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.branch_refs import (
@@ -20,6 +20,7 @@ from snapshot_explorer.branch_refs import (
     sides_of,
     version_in_history,
 )
+from snapshot_explorer.checks import CheckResult, check_settings, check_table
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.diagnosis import (
     Diagnosis,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from snapshot_explorer.checks import CheckLine, CheckSettings
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
@@ -113,7 +115,18 @@ _PICTURES = {"actions": action_timeline, "slices": slice_tracks}
 _NOTED_PATHS: set[str] = set()
 """Paths of tables whose card has stated that they are recorded elsewhere: no other table of the path repeats it."""
 _INTERNAL = frozenset(
-    ("at_each", "bound", "cached", "drawing", "listing", "management", "read_overview", "time_note", "version_of")
+    (
+        "at_each",
+        "bound",
+        "cached",
+        "check_lines",
+        "drawing",
+        "listing",
+        "management",
+        "read_overview",
+        "time_note",
+        "version_of",
+    )
 )
 """What only this package uses: completion does not offer it."""
 
@@ -485,6 +498,50 @@ class Table:
                 symptom_of(self._health_symptom, "%snapshot health"),
             ),
         )
+
+    def check(
+        self,
+        fail_on: str | Sequence[str] | None = None,
+        *,
+        since: str | datetime | None = None,
+        at: str | datetime | None = None,
+        key: str | Sequence[str] | None = None,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    ) -> CheckResult:
+        """Return whether rules hold for what was committed recently: for scripts and CI, with an exit status.
+
+        Rules, as text with commas or as a list; by default `late,anomaly,unreadable`:
+
+        - `late`: the newest commit that changes data is older than the table's own rhythm allows.
+        - `anomaly`: a number jumps at a commit since then; see `anomalies`.
+        - `schema-change`: a commit since then changes the schema.
+        - `unreadable`: a version since then, or the newest one, lacks files; see `readability`.
+        - `duplicates`: several rows of the newest version have the same key. Reads rows.
+        - a condition that must not hold, such as `rows < 0.5 * previous`: SQL on `rows`, `files` and `bytes` of the
+          newest version, `previous_rows`, `previous_files` and `previous_bytes` of the last version before (`previous`
+          for short), `commits`, `added_rows` and `removed_rows` of the commits since then, and `age_hours`.
+
+        A rule that cannot be evaluated does not pass: it is listed as not checked.
+
+        Args:
+            fail_on: The rules.
+            since: Commits from this time on are judged: `1d` (the default), `yesterday`, a time.
+            at: The time to judge at; later commits are ignored. By default now.
+            key: The columns that identify a row, for `duplicates`; by default the primary key, or all columns.
+            config: A TOML file, or its content as a dict, with `fail-on`, `since`, `key`, thresholds in `[anomaly]`,
+                and the same in `[tables."PATTERN"]` for the tables whose names match.
+
+        Raises:
+            InvalidArgumentError: A rule, a time or the file is not valid.
+        """
+        settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(self.name)
+        return CheckResult(
+            name=self.name, since=settings.since, at=settings.at, lines=self.check_lines(self.name, settings)
+        )
+
+    def check_lines(self, name: str, settings: CheckSettings) -> tuple[CheckLine, ...]:
+        """Return what `check` finds, a line for each rule, under a name."""
+        return check_table(name, self, self._source(), settings)
 
     def _anomaly_symptom(self) -> Symptom:
         version = self.bound.version

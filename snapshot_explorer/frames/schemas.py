@@ -458,6 +458,16 @@ TRACED_FILES = pa.schema(
 )
 
 
+CHECKED = pa.schema(
+    [
+        _column("table", pa.string(), "the name of the table"),
+        _column("rule", pa.string(), "the name of the rule, or its condition"),
+        _column("state", pa.string(), "passed or failed; null if it could not be evaluated", words="checked"),
+        _column("found", pa.string(), "what was found, or why it could not be evaluated"),
+        _column("version", pa.int64(), "the newest version that it is about"),
+    ]
+)
+
 VERIFIED = pa.schema(
     [
         _column("path", pa.string(), "the data file, relative to the table's root or absolute"),

@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.checks import CheckResult
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.arguments import parse
@@ -96,9 +97,9 @@ def run(words: Sequence[str], *, room: int) -> Output:
 
 
 def _status(result: object) -> int:
-    if isinstance(result, Verification):
-        return 0 if result.is_ok else 1
-    return 0
+    if isinstance(result, CheckResult):
+        return result.exit_code
+    return 1 if isinstance(result, Verification) and not result.is_ok else 0
 
 
 def _split(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -261,6 +262,8 @@ def _json(result: object) -> str:
 
     Times are ISO 8601 in UTC, decimals and binary text, what JSON has no number for null.
     """
+    if isinstance(result, CheckResult):
+        return result.to_json()
     return orjson.dumps(_json_value(_frame(result) or result), default=str, option=orjson.OPT_INDENT_2).decode()
 
 

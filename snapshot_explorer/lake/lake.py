@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from snapshot_explorer.checks import check_settings
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
+from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, matches, nearest
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
+    from snapshot_explorer.checks import CheckLine, CheckResult
     from snapshot_explorer.frames import Frame
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.table import Table
@@ -179,6 +182,27 @@ class Lake:
         asked = dict(rows) if isinstance(rows, Mapping) else dict.fromkeys(rows)
         keys = {find_by_name(name, {known: known for known in named}, self.name): key for name, key in asked.items()}
         return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
+
+    def check(
+        self,
+        fail_on: str | Sequence[str] | None = None,
+        *,
+        since: str | datetime | None = None,
+        at: str | datetime | None = None,
+        key: str | Sequence[str] | None = None,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+    ) -> CheckResult:
+        """Return whether rules hold in every table for what was committed recently. Arguments as for `Table.check`.
+
+        A table that cannot be opened fails `unreadable`, and its other rules are not checked. Neither is a pattern of
+        `config` that matches no table.
+        """
+        settings = check_settings(fail_on, since=since, at=self.time if at is None else at, key=key, config=config)
+
+        def lines(table: LakeTable) -> tuple[CheckLine, ...]:
+            return table.open().check_lines(table.name, settings.of_table(table.name))
+
+        return check_lake(self.name, self.each(lines, what="Checking tables"), settings)
 
     def __getitem__(self, name: str) -> Table:
         return find_by_name(name, {table.name: table for table in self.tables}, self.name).open()

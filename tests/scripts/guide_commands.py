@@ -39,6 +39,7 @@ EXAMPLES = {
     "profile": "%snapshot profile 6..9 --columns amount",
     "anomalies": "%snapshot anomalies",
     "doctor": "%snapshot doctor",
+    "check": '%snapshot check --fail-on anomaly,schema-change,"rows < 0.5 * previous" --at 2026-11-14 --since 2d',
     "duplicates": "%snapshot duplicates --key buyer",
     "health": "%snapshot health",
     "show": "%snapshot show 8",

@@ -10,6 +10,7 @@ from snapshot_explorer.jupyter.commands.anomalies import ANOMALIES
 from snapshot_explorer.jupyter.commands.bisect import BISECT
 from snapshot_explorer.jupyter.commands.blame import BLAME
 from snapshot_explorer.jupyter.commands.branches import BRANCHES
+from snapshot_explorer.jupyter.commands.check import CHECK
 from snapshot_explorer.jupyter.commands.close import CLOSE
 from snapshot_explorer.jupyter.commands.diff import DIFF
 from snapshot_explorer.jupyter.commands.doctor import DOCTOR
@@ -55,6 +56,7 @@ COMMANDS: Sequence[Command] = (
     PROFILE,
     ANOMALIES,
     DOCTOR,
+    CHECK,
     DUPLICATES,
     HEALTH,
     SHOW,

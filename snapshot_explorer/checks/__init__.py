@@ -1,0 +1,15 @@
+"""Checks for machines: rules on what happened to tables, with an exit status; evaluated for one table or for many."""
+
+from snapshot_explorer.checks.evaluation import check_table, failed_opening
+from snapshot_explorer.checks.result import CheckLine, CheckResult
+from snapshot_explorer.checks.settings import CheckSettings, check_settings, matches
+
+__all__ = [
+    "CheckLine",
+    "CheckResult",
+    "CheckSettings",
+    "check_settings",
+    "check_table",
+    "failed_opening",
+    "matches",
+]

@@ -1,0 +1,106 @@
+"""`%snapshot check`: rules on what happened recently, for scripts and CI."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from snapshot_explorer.checks import CheckResult
+from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.frames.exports import output_path
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, column_names, dict_of
+from snapshot_explorer.lake import Lake, open_lake
+from snapshot_explorer.opening import open_table
+from snapshot_explorer.table import Table
+
+
+def _check(invocation: Invocation) -> CheckResult:
+    """Return whether rules hold for a table or a lake, and write the files that were asked for."""
+    arguments = invocation.arguments
+    key = arguments.get("key")
+    files = {name: output_path(path) for name in ("markdown", "junit") if (path := arguments.get(name)) is not None}
+    result = _target(invocation).check(
+        arguments.get("fail-on"),
+        since=arguments.get("since"),
+        at=arguments.get("at"),
+        key=None if key is None else column_names(key, "--key"),
+        config=arguments.get("config"),
+    )
+    for name, file in files.items():
+        content = result.to_markdown() if name == "markdown" else result.to_junit()
+        Path(file).write_text(content, encoding="utf-8")
+    return result
+
+
+def _target(invocation: Invocation) -> Table | Lake:
+    path = invocation.arguments.get("path")
+    if path is None:
+        return invocation.table()[1]
+    value = invocation.variables.get(path)
+    if isinstance(value, Table | Lake):
+        return value
+    return _opened(str(value) if isinstance(value, str) else path, dict_of(invocation, "options"))
+
+
+def _opened(path: str, storage_options: Mapping[str, Any] | None) -> Table | Lake:
+    """Return the table at a path, or else the lake of the tables below it."""
+    try:
+        return open_table(path, storage_options=storage_options)
+    except TableNotFoundError as error:
+        try:
+            return open_lake(path, storage_options=storage_options)
+        except TableNotFoundError:
+            raise error from None
+
+
+CHECK = Command(
+    name="check",
+    summary="Whether rules hold for what happened recently",
+    run=_check,
+    python='orders.check("late,anomaly,rows < 0.5 * previous", since="1d")',
+    examples=(
+        "%snapshot check",
+        '%snapshot check s3://lake/shop.db --since 1d --fail-on late,anomaly,schema-change,"rows < 0.5 * previous"',
+        "%snapshot check s3://lake/shop.db --config checks.toml --junit checks.xml --markdown checks.md",
+    ),
+    arguments=(
+        Argument(
+            name="PATH",
+            value_type="path",
+            meaning="a table, or a folder with tables; or a variable with either. By default the current table",
+        ),
+    ),
+    options=(
+        Option(
+            flags=("--fail-on",),
+            metavar="RULES",
+            meaning="the rules, with commas: late, anomaly, schema-change, unreadable, duplicates, and conditions such "
+            'as "rows < 0.5 * previous"; by default late,anomaly,unreadable',
+        ),
+        Option(
+            flags=("--since",),
+            metavar="TIME",
+            value_type="time",
+            meaning="judge commits from this time on: 1d (the default), yesterday, 2026-11-01",
+        ),
+        Option(flags=("--at",), metavar="TIME", value_type="time", meaning="judge at this time; by default now"),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="the columns that identify a row, for duplicates; by default the primary key, or all columns",
+        ),
+        Option(flags=("--config",), metavar="FILE", value_type="path", meaning="a TOML file with rules and thresholds"),
+        Option(flags=("--markdown",), metavar="FILE", value_type="path", meaning="also write Markdown to this file"),
+        Option(flags=("--junit",), metavar="FILE", value_type="path", meaning="also write JUnit XML to this file"),
+        STORAGE_OPTIONS,
+        TABLE,
+    ),
+    notes="late: the newest commit that changes data is older than the table's own rhythm allows. anomaly: a number "
+    "jumps. schema-change: the schema changed. unreadable: a version lacks files. duplicates: rows have the same key, "
+    "which reads rows; the other rules read metadata. A condition must not hold; it names rows, files and bytes of the "
+    "newest version, previous_rows, previous_files and previous_bytes of the last version before --since (previous for "
+    "short), commits, added_rows and removed_rows since then, and age_hours. In a terminal, the exit status is 0 if "
+    "all rules pass, 1 if one fails, and 2 if none fails but one could not be evaluated: what was not checked did not "
+    "pass.",
+)

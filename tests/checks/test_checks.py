@@ -1,0 +1,197 @@
+"""`table.check` and `lake.check`: rules on what happened recently, with an exit status; nothing unchecked passes."""
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from snapshot_explorer import open_lake, open_table, samples
+from snapshot_explorer.__main__ import main
+from snapshot_explorer.errors import InvalidArgumentError
+from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
+
+NIGHT = datetime(2026, 11, 22, 3, tzinfo=UTC)
+
+
+def hourly(folder, *, commits=12, jump=None):
+    """Make a Delta table with a commit of 100 rows each hour, the last one at NIGHT; `jump` replaces the last one."""
+    table = DeltaTable(None, folder, fields=(("id", "long"), ("name", "string")))
+    for version in range(commits):
+        time = NIGHT - timedelta(hours=commits - 1 - version)
+        actions = [add(f"f{version}", rows=100)]
+        if version == commits - 1 and jump is not None:
+            actions = jump
+        table.commit(*actions, millis=int(time.timestamp() * 1000))
+    return folder
+
+
+def states(result):
+    return {(line.table, line.rule): line.state for line in result.lines}
+
+
+def check(folder, rules, **more):
+    return open_table(str(folder)).check(rules, **({"at": NIGHT + timedelta(minutes=30), "since": "90m"} | more))
+
+
+def test_a_quiet_table_passes_every_rule_on_metadata(tmp_path):
+    result = check(hourly(tmp_path), "late,anomaly,schema-change,rows < 0.5 * previous,age_hours > 26")
+
+    assert set(states(result).values()) == {"passed"}
+    assert (result.is_ok, result.exit_code) == (True, 0)
+    assert repr(result).splitlines()[0].endswith(": 5 checks: 5 passed")
+
+
+def test_a_table_without_a_new_commit_is_late(tmp_path):
+    result = check(hourly(tmp_path), "late", at=NIGHT + timedelta(hours=9))
+
+    assert result.exit_code == 1
+    assert result.failed[0].found.startswith("Newest commit 9 h ago, late: usually every 1 h")
+
+
+def test_rows_that_vanish_fail_a_condition_and_are_an_anomaly(tmp_path):
+    gone = [remove(f"f{version}") for version in range(10)]
+    result = check(hourly(tmp_path, jump=gone), ["anomaly", "rows < 0.5 * previous", "removed_rows > 10"])
+
+    assert states(result)[result.name, "rows < 0.5 * previous"] == "failed"
+    assert states(result)[result.name, "anomaly"] == "failed"
+    assert result.failed[0].version == 12
+
+
+def test_a_change_of_schema_fails_also_where_a_later_commit_takes_it_back(tmp_path):
+    fields = (("id", "long"), ("name", "string"))
+    table = DeltaTable(None, tmp_path, fields=fields)
+    millis = int(NIGHT.timestamp() * 1000)
+    table.commit(add("a", rows=1), millis=millis - 7_200_000)
+    table.commit(metadata((*fields, ("extra", "double"))), millis=millis - 60_000)
+    table.commit(metadata(fields), millis=millis)
+
+    (line,) = check(tmp_path, "schema-change").lines
+
+    assert (line.state, line.version) == ("failed", 3)
+    assert "Version 2: extra added, double" in line.found
+
+
+def test_doubled_rows_and_missing_files_fail(tmp_path):
+    payments = Path(shutil.copytree(samples.path("payments"), tmp_path / "payments"))
+    table = open_table(str(payments))
+    assert table.check("unreadable", since="1d", at="2026-11-12").exit_code == 0
+    assert table.check("duplicates", key=["payment_id"], at="2026-11-12").lines[0].state is not None
+
+    (payments / table.current.files()["path"][0].as_py()).unlink()
+    result = open_table(str(payments)).check("unreadable,duplicates", at="2026-11-12")
+
+    assert [line.state for line in result.lines] == ["failed", None]
+    assert result.exit_code == 1
+
+
+def test_what_cannot_be_evaluated_does_not_pass(tmp_path):
+    young = check(hourly(tmp_path / "young", commits=3), "late,anomaly,rows < previous", since="400d")
+    assert [line.state for line in young.lines] == [None, None, None]
+    assert (young.exit_code, young.is_ok) == (2, False)
+    assert "not checked: late" in repr(young)
+
+    before = check(hourly(tmp_path / "later"), "unreadable", at="2020-01-01", since="1d")
+    assert (before.lines[0].state, before.lines[0].found) == (None, "Nothing had been committed by then.")
+
+
+def test_a_lake_has_a_line_for_each_table_and_rule(tmp_path):
+    hourly(tmp_path / "good")
+    hourly(tmp_path / "dimension", commits=3)
+    (tmp_path / "broken" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "broken" / "_delta_log" / f"{0:020}.json").write_text("{")
+    config = tmp_path / "checks.toml"
+    config.write_text(
+        'fail-on = ["late", "unreadable"]\nsince = "2h"\n'
+        '[tables.dimension]\nfail-on = ["rows < 100"]\n'
+        '[tables."vanished*"]\nfail-on = ["late"]\n'
+    )
+
+    result = open_lake(str(tmp_path)).check(config=config, at=NIGHT)
+
+    assert states(result) == {
+        ("broken", "late"): None,
+        ("broken", "unreadable"): "failed",
+        ("dimension", "rows < 100"): "passed",
+        ("good", "late"): "passed",
+        ("good", "unreadable"): "failed",  # its files do not exist
+        ("vanished*", "late"): None,
+    }
+    assert result.frame.to_dict()[0]["state"] == "failed"
+
+
+def test_markdown_shows_hostile_names_as_they_are(tmp_path):
+    folder = hourly(tmp_path / "a|b<script>@all`x`[l](http:)", commits=2)
+
+    shown = check(folder, "late").to_markdown()
+
+    assert "a\\|b&lt;script&gt;&#64;all\\`x\\`\\[l\\]\\(http:\\)" in shown
+    assert "<script>" not in shown
+
+
+def test_junit_has_a_suite_for_each_table_and_errors_for_what_was_not_checked(tmp_path):
+    hourly(tmp_path / "a")
+    hourly(tmp_path / "b", commits=2)
+
+    root = ET.fromstring(open_lake(str(tmp_path)).check("late,commits > 0", at=NIGHT, since="30m").to_junit())
+
+    counts = [(suite.get("name"), *(suite.get(n) for n in ("tests", "failures", "errors"))) for suite in root]
+    assert counts == [("a", "2", "1", "0"), ("b", "2", "1", "1")]
+    assert [child.tag for child in root[1]] == ["properties", "testcase", "testcase", "system-out", "system-err"]
+    assert root[1][1][0].tag == "error"
+    assert root[1][1][0].get("message").endswith("too few or all within a minute.")
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("anomalies", "There is no rule 'anomalies'. Did you mean anomaly?"),
+        ("rowz < 3", "Unknown name 'rowz' in the condition 'rowz < 3'. Did you mean rows?"),
+        ("rows < previous + files", "previous is ambiguous"),
+        ("", "fail_on contains no rule."),
+        ("rows <", "The condition 'rows <' is not SQL"),
+        (7, "Rules are text, such as 'late,unreadable'"),
+    ],
+)
+def test_a_rule_that_does_not_exist_is_an_error(tmp_path, rules, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        check(hourly(tmp_path, commits=1), rules)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("fail-on = late", "are not TOML"),
+        ('fail_on = "late"', "There is no setting 'fail_on'. Did you mean fail-on?"),
+        ("[anomaly]\nfactr = 3", "anomaly has no threshold 'factr'"),
+        ('[tables."x"]\nfail-on = "lat"', "There is no rule 'lat'. Did you mean late?"),
+        ('since = "soon"', "since must be a time such as 1d, yesterday or 2026-11-01, got 'soon'."),
+        ("key = 3", "key must be the names of columns"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_an_error(tmp_path, content, message):
+    config = tmp_path / "checks.toml"
+    config.write_text(content)
+
+    with pytest.raises(InvalidArgumentError, match=message):
+        check(hourly(tmp_path / "t", commits=1), None, config=config, since=None)
+
+
+def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
+    folder = hourly(tmp_path / "lake" / "orders")
+    words = ["check", str(folder.parent), "--at", "2026-11-22T03:30Z", "--since", "90m"]
+
+    assert main([*words, "--fail-on", 'late,"rows < 0.5 * previous"']) == 0
+    assert "2 checks: 2 passed" in capsys.readouterr().out
+
+    assert main([*words, "--fail-on", "late,commits > 0", "--json", "--junit", str(tmp_path / "c.xml")]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["exit_code"], answer["failed"], answer["passed"], answer["not_checked"]) == (1, 1, 1, 0)
+    assert ET.parse(tmp_path / "c.xml").getroot().tag == "testsuites"
+
+    assert main([*words, "--fail-on", "lat"]) == 2
+    assert capsys.readouterr().err.startswith("There is no rule 'lat'. Did you mean late?")
+    assert main([*words, "--junit", str(folder / "c.xml")]) == 2
+    assert "which is only read" in capsys.readouterr().err
