@@ -570,13 +570,14 @@ class Table:
         """Return the versions and files that a retention rule would remove, and what keeps the others. Deletes nothing.
 
         Follows the engine's own command, which the result contains: Paimon's `sys.expire_snapshots`, Delta's VACUUM,
-        Iceberg's `system.expire_snapshots`. Arguments default to the table's settings. Reads what `lifetimes` reads;
-        for Paimon also tags, consumers, changelogs that would expire and files of other branches; for Delta recent
-        commits and a listing of each folder.
+        Iceberg's `system.expire_snapshots`, Hudi's `run_clean`. Arguments default to the table's settings. Reads what
+        `lifetimes` reads; for Paimon also tags, consumers, changelogs that would expire and files of other branches;
+        for Delta recent commits and a listing of each folder.
 
         Args:
             keep: Keep versions up to this age, such as `7d` or `36h`. For Delta: files removed within this time.
-            keep_last: Keep at least this many of the newest versions. For Delta it is converted to hours.
+            keep_last: Keep at least this many of the newest versions. For Delta it is converted to hours. For Hudi
+                tables that are cleaned by file versions: so many slices of each file group.
 
         Raises:
             InvalidArgumentError: The rule is not valid, or Delta would ignore it.

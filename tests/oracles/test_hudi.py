@@ -34,3 +34,8 @@ def test_changed_rows_lead_from_each_version_to_the_next(written, name):
 @pytest.mark.parametrize("name", KINDS)
 def test_hudi_rs_reads_the_same_rows_of_the_newest_version(written, name):
     answers.assert_newest(written(name), name)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_retention_predicts_what_hudis_cleaner_deletes(written, name, tmp_path):
+    answers.assert_cleaned(written(name), name, tmp_path / name)

@@ -38,12 +38,18 @@ SLOW_SECONDS = 20
 """Seconds of the processor that all calls of one mutated table may take."""
 
 
+_REFUSED = {"hudi/foreign_table_format", "hudi/table_version_10"}
+"""Tables that are not opened."""
+
+
 def tables():
     """Return the folders of the tables that are mutated, by name."""
-    found = {f"samples/{name}": TESTS.parent / "snapshot_explorer/samples" / name for name in ("orders", "payments")}
-    for kind in ("delta", "iceberg", "paimon"):
+    found = {
+        f"samples/{name}": TESTS.parent / "snapshot_explorer/samples" / name for name in ("orders", "payments", "rides")
+    }
+    for kind in ("delta", "iceberg", "paimon", "hudi", "hudi_change_data"):
         found |= {f"{kind}/{one.name}": one for one in sorted((TESTS / "data" / kind).iterdir()) if one.is_dir()}
-    return {name: one for name, one in found.items() if _files(one)}
+    return {name: one for name, one in found.items() if name not in _REFUSED and _files(one)}
 
 
 def _files(root):
@@ -312,17 +318,78 @@ def _parquet(content, draw):
     return content[: -8 - length] + footer + struct.pack("<I", len(footer)) + b"PAR1"
 
 
+# Log files of Hudi
+
+
+def _log_blocks(content):
+    """Return the blocks of a log file of Hudi: version, type, header and content of each."""
+    blocks, at = [], 0
+    while content[at : at + 6] == b"#HUDI#":
+        (length,) = struct.unpack_from(">q", content, at + 6)
+        version, type_, count = struct.unpack_from(">iii", content, at + 14)
+        header, place = {}, at + 26
+        for _ in range(count):
+            key, size = struct.unpack_from(">ii", content, place)
+            header[key] = content[place + 8 : place + 8 + size]
+            place += 8 + size
+        (size,) = struct.unpack_from(">q", content, place)
+        blocks.append([version, type_, header, content[place + 8 : place + 8 + size]])
+        at += 14 + length
+    return blocks
+
+
+def _hudi_log(content, draw):
+    """Return a log file of Hudi in which one block is altered, with its lengths as they must be, or without."""
+    blocks = _log_blocks(content)
+    block = draw.choice(blocks)
+    match draw.choice(
+        ("version", "type", "header", "schema", "counts", "content", "content", "double", "swap", "bomb")
+    ):
+        case "version":
+            block[0] = draw.choice((0, 2, -1, 2**31 - 1))
+        case "type":
+            block[1] = draw.choice((0, 1, 2, 3, 4, 5, 6, 7, -1))
+        case "header" if block[2]:
+            key = draw.choice(list(block[2]))
+            block[2][draw.choice((key, 0, 1, 3, 4, 7, 99))] = draw.choice(
+                (b"", b"true", b"0", b"9" * 40, block[2][key])
+            )
+        case "schema" if 2 in block[2]:
+            block[2][2] = json.dumps(altered_json(json.loads(block[2][2]), draw)).encode()
+        case "counts" if len(block[3]) > 8:
+            place = draw.choice((0, 4, 8))
+            number = draw.choice((0, -1, 1, 3, 10**6, 2**31 - 1))
+            block[3] = block[3][:place] + struct.pack(">i", number) + block[3][place + 4 :]
+        case "double":
+            blocks.append(block)
+        case "swap":
+            blocks.reverse()
+        case "bomb":
+            block[3] = struct.pack(">ii", 3, draw.choice((10**6, 10**9))) + bytes(4 * 10**6)
+        case _:
+            block[3] = draw.choice(BYTES)(block[3] or b"x", draw)
+    return b"".join(map(_hudi_block, blocks))
+
+
+def _hudi_block(block):
+    version, type_, header, content = block
+    entries = b"".join(struct.pack(">ii", key, len(value)) + value for key, value in header.items())
+    body = struct.pack(">iii", version, type_, len(header)) + entries + struct.pack(">q", len(content)) + content
+    length = len(body) + 12
+    return b"#HUDI#" + struct.pack(">q", length) + body + struct.pack(">iq", 0, length + 6)
+
+
 def mutated(path, content, draw):
     """Return what a file holds after one mutation, and the name of its kind."""
     if not content:
         return draw.choice((b"\0", b"{}", b"x" * 100)), "bytes"
     if draw.random() < 0.1:
         return b"", "emptied"
-    aware = {b"Obj\x01": _avro, b"PAR1": _parquet}.get(content[:4])
+    aware = {b"Obj\x01": _avro, b"PAR1": _parquet, b"#HUD": _hudi_log}.get(content[:4])
     if content.lstrip()[:1] in (b"{", b"["):
         aware = _json_lines
     if aware is not None and draw.random() < 0.7:
-        with contextlib.suppress(ValueError, LookupError, TypeError, zlib.error):
+        with contextlib.suppress(ValueError, LookupError, TypeError, zlib.error, struct.error):
             return aware(content, draw), aware.__name__.strip("_")
     way = draw.choice(BYTES)
     return way(content, draw), way.__name__.strip("_")

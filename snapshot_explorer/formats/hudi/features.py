@@ -182,7 +182,7 @@ CHANGE_COLUMN_CONFLICT = refused(
     message="The table has a column rowkind, which is also the column for the kind of a change. Use diff_rows().",
 )
 CLEANING = read(
-    name="the files that the cleaner would delete, by commits or hours; savepoints keep theirs",
+    name="the files that the cleaner would delete, by commits, hours or file versions; savepoints keep theirs",
     area="retention",
     condition="every table",
 )

@@ -1,6 +1,8 @@
 """Tables that Hudi wrote: the rows, files and refusals at every version are those of Hudi on Spark."""
 
 import json
+import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.retention import retention_of
 from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[2] / "data"
@@ -83,6 +86,43 @@ def test_the_cleaner_would_delete_slices_that_ended_before_the_earliest_version_
     assert versions[-2] not in lost
     assert retention.commands[0][1].endswith("clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => 1)")
     assert not len(table.retention(keep_last=50).freed)
+
+
+def test_the_table_s_own_policy_is_that_of_its_last_clean():
+    retention = open_table(DATA / "hudi" / "v8_cow_cleaned_versions").retention()
+
+    assert retention.commands[0][1].endswith(
+        "clean_policy => 'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 3)"
+    )
+
+
+def test_of_each_file_group_the_newest_slices_are_kept_where_the_policy_says_so(tmp_path):
+    folder = Path(shutil.copytree(DATA / "hudi" / "v9_cow_basic", tmp_path / "table"))
+    with (folder / ".hoodie" / "hoodie.properties").open("a") as properties:
+        properties.write("hoodie.cleaner.policy=keep_latest_file_versions\nhoodie.cleaner.fileversions.retained=1\n")
+    table = open_table(folder)
+    every = {path for version in table.versions() for path in paths(table, version)}
+
+    assert set(table.retention().freed.to_arrow()["path"].to_pylist()) == every - set(
+        paths(table, table.versions()[-1])
+    )
+    assert not len(table.retention(keep_last=50).freed)
+
+
+def test_the_cleaner_goes_by_hours_of_requested_times():
+    table = open_table(DATA / "hudi" / "v9_cow_basic")
+    newest = datetime.strptime(f"{table.current.version}000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
+
+    def freed(keep, now):
+        retention = retention_of(table.bound, table.lifetimes(), keep=keep, keep_last=None, name="t", now=now)
+        assert "clean_policy => 'KEEP_LATEST_BY_HOURS', hours_retained => 5)" in retention.commands[0][1]
+        return retention.freed.to_arrow()["path"].to_pylist()
+
+    by_commits = table.retention(keep_last=1).freed.to_arrow()["path"].to_pylist()
+    assert freed("5h", newest + timedelta(hours=5)) == by_commits
+    # Without a commit in that time nothing is cleaned.
+    assert not freed("5h", newest + timedelta(hours=6))
+    assert not freed("5h", newest)
 
 
 def test_savepoints_keep_their_files():

@@ -3,7 +3,8 @@
 Runs in an environment with PySpark 3.5 and one of Hudi's bundles; nothing of `snapshot_explorer` takes part. The same
 seed gives the same statements; instants and ids of files differ. `write_all` leaves `tables/NAME/` and
 `expected/NAME/VERSION.json`: `{"version", "outcome", "columns", "rows"}`, the rows that Hudi read when the version was
-the newest. A version that a rollback or restore removed, and one that was never the newest, has none.
+the newest. A version that a rollback or restore removed, and one that was never the newest, has none. `cleaned/NAME/`
+has `before/`, the table at its end, and `deleted.json`: by policy and number the files that Hudi's cleaner deletes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import logging
 import os
 import random
 import re
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,6 +42,13 @@ KINDS = {
 """The random tables: the folder of the writer's jar, and the table version."""
 _STEPS = 8
 """What is done to each table, after a first insert."""
+_CLEANS = (
+    ("KEEP_LATEST_COMMITS", "retain_commits", 1),
+    ("KEEP_LATEST_COMMITS", "retain_commits", 3),
+    ("KEEP_LATEST_FILE_VERSIONS", "file_versions_retained", 1),
+    ("KEEP_LATEST_FILE_VERSIONS", "file_versions_retained", 2),
+)
+"""The cleans that are tried on each table at its end."""
 _WRITE = re.compile(r"(\d+)(?:_\d+)?\.(?:commit|deltacommit|replacecommit)")
 _SETTINGS = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
@@ -294,6 +303,7 @@ def _play(spark: Any, path: Path, out: Path, seed: int) -> None:
         f"'hoodie.table.timeline.timezone' = 'UTC'{version})"
     )
     expected: dict[int, dict[str, Any]] = {}
+    cleaned = out.parent / "cleaned" / path.name
     for step in (_upsert, *_deck(path.name, seed)):
         before = set(lake.versions())
         log.info("%s: %s", path.name, step.__name__)
@@ -305,6 +315,27 @@ def _play(spark: Any, path: Path, out: Path, seed: int) -> None:
             expected[after[-1]] = _read(lake, after[-1])
     for number, one in expected.items():
         _write(out / path.name / f"{number}.json", one)
+    _try_cleaning(lake, cleaned)
+
+
+def _try_cleaning(lake: Lake, folder: Path) -> None:
+    """Clean the table by each policy, and put it back: leaves it as it was before, and what each clean deleted."""
+    before = folder / "before"
+    shutil.copytree(lake.path, before)
+    there = _data_files(before)
+    deleted = {}
+    for policy, argument, number in _CLEANS:
+        lake.call("run_clean", f"clean_policy => '{policy}', {argument} => {number}")
+        deleted[f"{policy} {number}"] = sorted(there - _data_files(lake.path))
+        shutil.rmtree(lake.path)
+        shutil.copytree(before, lake.path)
+        lake.spark.sql(f"REFRESH TABLE {lake.path.name}")
+    _write(folder / "deleted.json", deleted)
+
+
+def _data_files(path: Path) -> set[str]:
+    names = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+    return {name for name in names if not name.startswith(".hoodie") and not name.endswith((".crc", "_metadata"))}
 
 
 def _read(lake: Lake, version: int) -> dict[str, Any]:

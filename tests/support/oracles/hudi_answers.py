@@ -2,11 +2,13 @@
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError
 from tests.support.canonical import canonical_rows
 from tests.support.oracles.comparing import assert_rows, expectations, open_written
@@ -58,6 +60,23 @@ def assert_changes(folder, name):
         assert_same(sorted(left, key=json.dumps), sorted(right, key=json.dumps), f"changes of version {new['version']}")
         compared += 1
     assert compared
+
+
+def assert_cleaned(folder, name, copy):
+    """Assert that retention predicts which files Hudi's cleaner deletes, by each policy.
+
+    `copy` is a folder into which the table may be copied.
+    """
+    cleaned = Path(folder) / "cleaned" / name
+    shutil.copytree(cleaned / "before", copy)
+    properties = copy / ".hoodie" / "hoodie.properties"
+    text = properties.read_text()
+    for policy, deleted in json.loads((cleaned / "deleted.json").read_text()).items():
+        name, number = policy.split()
+        properties.write_text(f"{text}\nhoodie.clean.policy={name}\n")
+        retention = open_table(copy).retention(keep_last=int(number))
+        assert sorted(retention.freed.to_arrow()["path"].to_pylist()) == deleted, policy
+        assert f"clean_policy => '{name}'" in retention.commands[0][1]
 
 
 def assert_newest(folder, name):

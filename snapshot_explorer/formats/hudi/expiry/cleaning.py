@@ -1,16 +1,20 @@
 """The effect of Hudi's cleaner on a table: its rule, and the existing files that it would delete.
 
-Source: hudi CleanPlanner.getFilesToCleanKeepingLatestCommits, CleanerUtils.getEarliestCommitToRetain.
+Source: hudi CleanPlanner.getFilesToCleanKeepingLatestCommits and getFilesToCleanKeepingLatestVersions,
+CleanerUtils.getEarliestCommitToRetain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
@@ -21,27 +25,50 @@ from snapshot_explorer.formats.expiry import (
     holder,
     live_at,
     paths_of,
-    ranges,
     sizes_of,
 )
+from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, live
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, moment
+from snapshot_explorer.formats.settings import SettingsReader, parse_count
 from snapshot_explorer.render.cells import counted
 
-_DEFAULT_COMMITS = 10
+_COMMITS, _HOURS, _FILE_VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
+_POLICY = "hoodie.clean.policy"
+_NUMBERS = {
+    _COMMITS: ("hoodie.clean.commits.retained", 10, "commit", "retain_commits"),
+    _HOURS: ("hoodie.clean.hours.retained", 24, "hour", "hours_retained"),
+    _FILE_VERSIONS: ("hoodie.clean.fileversions.retained", 3, "file slice", "file_versions_retained"),
+}
+"""For each policy the property with its number, Hudi's default, what it counts, and the argument of the command."""
 _HOUR = timedelta(hours=1)
+_HOLDING = frozenset((*WRITES, "clustering", "compaction", "logcompaction"))
+"""Actions that hold back the cleaner while they are not completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cleaning:
-    """What the cleaner keeps."""
+class _Policy:
+    """A cleaning policy."""
 
-    earliest: int | None
-    """The earliest version to keep; None if nothing would be deleted."""
-    rules: tuple[tuple[str, str], ...]
-    """The rules by name, each with its value and source."""
-    arguments: str
-    """The arguments of the command."""
+    name: str
+    count: int
+    """The commits, hours or file slices of a group to keep."""
+    keep: timedelta | None
+    """The age to keep, of the policy by hours."""
+    source: str
+    """Where the number is from, in words."""
+
+    @property
+    def rule(self) -> tuple[str, str]:
+        """The property of the number, and its value in words."""
+        option, _, noun, _ = _NUMBERS[self.name]
+        amount = counted(self.count, noun) if self.keep is None else format_duration(self.keep)
+        return option, f"{amount}, {self.source}"
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the command."""
+        return f"clean_policy => '{self.name}', {_NUMBERS[self.name][3]} => {self.count}"
 
 
 def expiry(
@@ -55,8 +82,8 @@ def expiry(
 ) -> Expiry:
     """Return what the cleaner would delete with a rule.
 
-    Of each file group it keeps the slices from the earliest version to keep on, and the one before. So a file goes if
-    its slice ended before that version, unless a savepoint needs it.
+    Of each file group it keeps the slices from the earliest version to keep on and the one before, or the newest
+    slices. A slice with a file that a savepoint needs is kept as a whole.
 
     Args:
         lifetimes: LIFETIMES of the table.
@@ -65,60 +92,125 @@ def expiry(
         savepoints: The versions with savepoints.
     """
     versions = [version for version in source.versions if newest is not None and version <= newest]
-    cleaning = _cleaning(source, rule, versions)
-    ended = np.zeros(len(lifetimes), np.bool_)
-    if cleaning.earliest is not None:
-        ended = ranges(lifetimes)[1] < cleaning.earliest
-    held: Mask = np.zeros(len(lifetimes), np.bool_)
-    for version in savepoints:
-        held |= live_at(lifetimes, version)
+    policies = _policies(source, rule)
+    slices = list(_unneeded(source, policies, rule, versions)) if versions else []
+    saved = [files for files in slices if any(live(files, version) for version in savepoints)]
+    ended, held = (_among(lifetimes, some) for some in (slices, saved))
     freed = ended & ~held & ~gone
     root = source.storage.root.rstrip("/").rpartition("/")[2].replace("'", "''")
+    command = f"CALL run_clean(table => '{root}', {policies[-1].arguments})"
     return Expiry(
         versions=_versions(source, versions, lifetimes, gone=gone, freed=freed),
         freed=freed_frame(lifetimes, freed),
         holders=_holders(lifetimes, newest, savepoints, ended=ended, gone=gone),
-        rules=cleaning.rules,
-        commands=(("Spark SQL", f"CALL run_clean(table => '{root}', {cleaning.arguments})"),) if versions else (),
+        rules=tuple(policy.rule for policy in policies),
+        commands=(("Spark SQL", command),) if versions else (),
         notes=(
             "Base files and log files of commits are counted, not files of writers that failed, and not change data.",
             "Ages are computed as if the writer's clock were in UTC.",
+            "Archival deletes no data files; Hudi's own time travel does not read archived versions.",
         ),
     )
 
 
-def _cleaning(source: HudiSource, rule: RetentionRule, versions: Sequence[int]) -> _Cleaning:
-    """Return what a rule keeps: of an age and a number, what either keeps."""
-    earliest: list[int | None] = []
-    rules: list[tuple[str, str]] = []
-    arguments: list[str] = []
+def _policies(source: HudiSource, rule: RetentionRule) -> list[_Policy]:
+    """Return the policies of a rule, or the table's own: of an age and a number, both."""
+    policies = []
     if rule.keep is not None:
-        begin = check_age(rule.now, rule.keep)
-        earliest.append(next((version for version in versions if moment(source.instant(version).text) >= begin), None))
-        rules.append(("hoodie.clean.hours.retained", f"{format_duration(rule.keep)}, as requested"))
         hours = -(-rule.keep // _HOUR)
-        arguments.append(f"clean_policy => 'KEEP_LATEST_BY_HOURS', hours_retained => {hours}")
-    if rule.keep_last is not None or rule.keep is None:
-        count = _DEFAULT_COMMITS if rule.keep_last is None else rule.keep_last
-        earliest.append(versions[-count] if 0 < count < len(versions) else None)
-        by = "Hudi's default" if rule.keep_last is None else "as requested"
-        rules.append(("hoodie.clean.commits.retained", f"{counted(count, 'commit')}, {by}"))
-        arguments.append(f"clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => {count}")
-    known = [item for item in earliest if item is not None]
-    chosen = min(known) if len(known) == len(earliest) else None
-    return _Cleaning(earliest=_before_pending(source, versions, chosen), rules=tuple(rules), arguments=arguments[-1])
+        policies.append(_Policy(name=_HOURS, count=hours, keep=rule.keep, source="as requested"))
+    own = _own_policy(source) if rule.keep is None else _COMMITS
+    if rule.keep_last is not None:
+        name = _COMMITS if own == _HOURS else own
+        policies.append(_Policy(name=name, count=rule.keep_last, keep=None, source="as requested"))
+    if not policies:
+        option, default, _, _ = _NUMBERS[own]
+        values = source.config.values
+        known = option if option in values else _old_name(option)
+        settings = SettingsReader(values, noun="property", engine="Hudi")
+        count, origin = settings.of(known if known in values else option, default, parse_count)
+        keep = count * _HOUR if own == _HOURS else None
+        policies.append(_Policy(name=own, count=count, keep=keep, source=origin))
+    return policies
+
+
+def _own_policy(source: HudiSource) -> str:
+    """Return the policy of the properties, or of the last clean: writers do not record their options otherwise."""
+    text = source.config.text(_POLICY, _old_name(_POLICY)).upper()
+    cleans = source.timeline.of_action("clean")
+    if text not in _NUMBERS and cleans:
+        try:
+            text = str(source.plan(cleans[-1]).get("policy"))
+        except (MissingFileError, CorruptTableError):  # the plan of an old clean may be missing or empty
+            text = ""
+    return text if text in _NUMBERS else _COMMITS
+
+
+def _old_name(option: str) -> str:
+    return option.replace("hoodie.clean.", "hoodie.cleaner.")
+
+
+def _unneeded(
+    source: HudiSource, policies: Sequence[_Policy], rule: RetentionRule, versions: Sequence[int]
+) -> Iterator[list[StoredFile]]:
+    """Yield the file slices that the cleaner would delete if there were no savepoints."""
+    earliest = _earliest(source, policies, rule, versions)
+    kept = policies[0].count if policies[0].name == _FILE_VERSIONS else None
+    if earliest is None and kept is None:
+        return
+    pending = dict(source.pending)
+    files = sorted(source.state.files, key=_by_slice)
+    for group, members in groupby(files, key=lambda file: (file.partition, file.file_id)):
+        slices = [list(some) for _, some in groupby(members, key=lambda file: file.slice)][::-1]
+        replaced = max(file.removed for file in slices[0])
+        if replaced != NEVER:
+            yield from slices if earliest is None or replaced < earliest else ()
+            continue
+        times = [files[0].slice for files in slices]
+        scheduled = pending.get(group)
+        # A pending compaction needs the slice before it, and those after.
+        compacted = max((time for time in times if scheduled is not None and time < scheduled), default=NEVER)
+        if kept is not None:
+            older = [files for files in slices if files[0].slice < compacted]
+            yield from older[kept - (compacted != NEVER) :]
+        elif earliest is not None:
+            last_before = max((time for time in times if time < earliest), default=0)
+            yield from (files for files in slices[1:] if files[0].slice < min(last_before, compacted))
+
+
+def _by_slice(file: StoredFile) -> tuple[str, str, int]:
+    return file.partition, file.file_id, file.slice
+
+
+def _earliest(
+    source: HudiSource, policies: Sequence[_Policy], rule: RetentionRule, versions: Sequence[int]
+) -> int | None:
+    """Return the earliest version to keep; None if nothing would be deleted by it."""
+    active = [version for version in versions if version in source.timeline.writes]
+    chosen: list[int | None] = []
+    for policy in policies:
+        if policy.keep is not None:
+            begin = check_age(rule.now, policy.keep)
+            chosen.append(next((time for time in active if moment(source.instant(time).text) >= begin), None))
+        elif policy.name == _COMMITS:
+            earliest = active[-policy.count] if policy.count < len(active) else None
+            chosen.append(_before_pending(source, active, earliest))
+    known = [item for item in chosen if item is not None]
+    return min(known) if known and len(known) == len(chosen) else None
 
 
 def _before_pending(source: HudiSource, versions: Sequence[int], earliest: int | None) -> int | None:
     """Return the earliest version to keep where a write is pending: the last one before it, if that is earlier."""
-    pending = [
-        instant.time
-        for instant in source.timeline.instants
-        if instant.state != "completed" and instant.action in {*WRITES, "clustering"}
-    ]
+    pending = [instant.time for instant in source.timeline.of_action(*_HOLDING) if instant.state != "completed"]
     if earliest is None or not pending or min(pending) >= earliest:
         return earliest
     return max((version for version in versions if version < min(pending)), default=None)
+
+
+def _among(lifetimes: pa.Table, slices: Sequence[Sequence[StoredFile]]) -> Mask:
+    """Return which LIFETIMES are those of the files of some slices."""
+    paths = pa.array([file.path for files in slices for file in files], pa.string())
+    return np.asarray(pc.is_in(lifetimes.column("path"), value_set=paths).to_numpy(), np.bool_)
 
 
 def _versions(source: HudiSource, versions: Sequence[int], lifetimes: pa.Table, *, gone: Mask, freed: Mask) -> pa.Table:
