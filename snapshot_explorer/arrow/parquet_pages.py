@@ -26,8 +26,12 @@ _SUSPICIOUS = 64 << 20
 _HEADER_BYTES = (512, 1 << 16, 1 << 24)
 """Bytes in which a page's header is searched: nearly all headers are short, but statistics can make one long."""
 _DICTIONARY = 2
-_METADATA, _CODEC, _SIZE_STATISTICS = 3, 4, 16
-"""Fields of a column chunk and of its metadata."""
+_METADATA, _ENCRYPTION = 3, 8
+"""Fields of a column chunk."""
+_CODEC, _SIZE_STATISTICS = 4, 16
+"""Fields of its metadata."""
+_TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
+"""Fields of its size statistics."""
 _CODECS = range(8)
 _DATA = {0: 5, 3: 8}
 """The field of a page header that describes a data page, by the type of the page."""
@@ -94,12 +98,14 @@ def opened(source: pa.NativeFile) -> "pq.ParquetFile":
 
 
 def _check_chunk(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
-    """Refuse a chunk of an unknown codec, or with size statistics that do not fit its column's levels.
+    """Refuse a chunk that is encrypted, of an unknown codec, or with size statistics that do not fit its column.
 
-    pyarrow ends the process for both.
+    pyarrow ends the process for each.
 
-    Source: parquet-format, CompressionCodec and ColumnMetaData in parquet.thrift.
+    Source: parquet-format, ColumnChunk, CompressionCodec and SizeStatistics in parquet.thrift.
     """
+    if any(field.id == _ENCRYPTION for field in chunk):
+        raise CorruptBytesError(f"the column {column.path} is encrypted")
     metadata = next((field.value for field in chunk if field.id == _METADATA), None)
     if not isinstance(metadata, list):
         raise CorruptBytesError(f"the column {column.path} has no metadata")
@@ -108,7 +114,9 @@ def _check_chunk(chunk: list[thrift.Field], column: "pq.ColumnSchema") -> None:
             raise CorruptBytesError(f"the column {column.path} is compressed with the unknown codec {field.value!r}")
     for sizes in (field.value for field in metadata if field.id == _SIZE_STATISTICS and isinstance(field.value, list)):
         for field in sizes:
-            most = {2: column.max_repetition_level, 3: column.max_definition_level}.get(field.id)
+            if field.id == _TEXT_BYTES and column.physical_type != "BYTE_ARRAY":
+                raise CorruptBytesError(f"the column {column.path} counts the bytes of texts, but has none")
+            most = {_REPETITIONS: column.max_repetition_level, _DEFINITIONS: column.max_definition_level}.get(field.id)
             counts = len(field.value.values) if isinstance(field.value, thrift.Items) else 0
             if most is not None and counts not in (0, most + 1):
                 raise CorruptBytesError(f"the column {column.path} counts {counts} levels of {most + 1}")

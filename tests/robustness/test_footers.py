@@ -10,6 +10,8 @@ from snapshot_explorer.errors import CorruptTableError
 from tests.support.delta.table_builder import DeltaTable
 
 CHUNKS, METADATA, CODEC, SIZES, LEVELS = 1, 3, 4, 16, 3
+INTEGER_64, TEXT, LIST, STRUCT = 6, 8, 9, 12
+BYTE_ARRAY = 6
 
 
 def test_a_checkpoint_that_counts_levels_which_its_columns_lack_is_refused(tmp_path):
@@ -27,6 +29,17 @@ def test_a_checkpoint_of_an_unknown_codec_is_refused(tmp_path):
     with pytest.raises(
         CorruptTableError, match=r"checkpoint.parquet is damaged: the column .* is compressed with the unknown codec 9"
     ):
+        open_table(tmp_path).current.files()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [("encrypted", "is encrypted"), ("texts", "counts the bytes of texts, but has none")],
+)
+def test_a_checkpoint_whose_column_chunks_contradict_its_columns_is_refused(tmp_path, change, message):
+    _checkpointed(tmp_path, {"encrypted": _encrypted, "texts": _with_bytes_of_texts}[change])
+
+    with pytest.raises(CorruptTableError, match=f"checkpoint.parquet is damaged: the column .* {message}"):
         open_table(tmp_path).current.files()
 
 
@@ -71,3 +84,21 @@ def _with_unknown_codec(chunk):
             metadata[index] = replace(field, value=9)
             return True
     return False
+
+
+def _encrypted(chunk):
+    chunk.append(
+        thrift.Field(8, STRUCT, [thrift.Field(2, STRUCT, [thrift.Field(1, LIST, thrift.Items(TEXT, [b"a"]))])])
+    )
+    return True
+
+
+def _with_bytes_of_texts(chunk):
+    """Let the size statistics of a chunk of numbers count the bytes of texts; return whether there are any."""
+    (metadata,) = (field.value for field in chunk if field.id == METADATA)
+    if next(field.value for field in metadata if field.id == 1) == BYTE_ARRAY:
+        return False
+    sizes = [field.value for field in metadata if field.id == SIZES]
+    for statistics in sizes:
+        statistics.insert(0, thrift.Field(1, INTEGER_64, 5))
+    return bool(sizes)
