@@ -1,4 +1,4 @@
-"""The health of Hudi tables: log files per slice, pending services, cleaning."""
+"""The health of Hudi tables: log files per slice, pending services, unfinished writes, cleaning."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def test_a_table_that_is_never_cleaned_is_watched(orders):
     assert finding(health, "commits since the last clean") == ("watch", 21)
     assert advice(health, "commits since the last clean") == "CALL run_clean(table => 'rows', retain_commits => 10)"
     assert {row["finding"] for row in opened(table).health(3).findings.to_dict()}.isdisjoint(
-        {"log files", "pending services", "commits since the last clean"}
+        {"log files", "pending services", "unfinished writes", "commits since the last clean"}
     )
 
 
@@ -102,3 +102,10 @@ def test_the_size_of_freed_files_is_unknown_where_one_is_not_recorded(orders):
     assert (result.freed_files, result.freed_bytes) == (1, None)
     assert "1 file, at least 0 B: the size of 1 file is unknown" in repr(result)
     assert "hoodie.clean.commits.retained  1 commit, as requested" in repr(result)
+
+
+def test_a_write_that_did_not_complete_is_named():
+    health = open_table(DATA / "v9_mor_failed_write").health()
+
+    assert finding(health, "unfinished writes") == ("ok", 0)
+    assert "0 commits since the oldest of 1 requested or running: deltacommit 20261123034834027" in repr(health)

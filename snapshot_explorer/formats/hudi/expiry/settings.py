@@ -1,10 +1,11 @@
 """Maintenance settings of a Hudi table, and the findings of its own: log files, pending services, cleaning."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource
+from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, Instant
 from snapshot_explorer.formats.settings import SettingsReader, parse_bytes, parse_count
 from snapshot_explorer.model import Finding, MaintenanceSettings
 from snapshot_explorer.render.cells import counted
@@ -13,6 +14,8 @@ _MB = 1024 * 1024
 _LOG_FILES = "hoodie.compact.inline.max.delta.commits", 5
 _RETAINED = "hoodie.clean.commits.retained", 10
 _SERVICES = ("compaction", "logcompaction", "clustering")
+_WATCH_PENDING = 2 * _LOG_FILES[1]
+"""The commits after which an action that did not complete is worth a look."""
 _NOT_RECORDED = "Hudi's writers do not record their options: where hoodie.properties lacks one, Hudi's default is used."
 
 
@@ -62,7 +65,7 @@ def own_findings(source: HudiSource, version: int, files: Sequence[StoredFile], 
     if source.config.is_merge_on_read:
         findings.append(_log_files(source, files, name))
     if version == source.versions[-1]:
-        findings += [*_pending(source, name), _cleaning(source, name)]
+        findings += [_pending(source, name), _unfinished(source), _cleaning(source, name)]
     return tuple(findings)
 
 
@@ -87,22 +90,45 @@ def _log_files(source: HudiSource, files: Sequence[StoredFile], name: str) -> Fi
     )
 
 
-def _pending(source: HudiSource, name: str) -> Iterator[Finding]:
+def _pending(source: HudiSource, name: str) -> Finding:
     pending = [item for item in source.timeline.of_action(*_SERVICES) if item.state != "completed"]
-    since = sum(version > pending[0].time for version in source.versions) if pending else 0
-    watch = 2 * _LOG_FILES[1]
-    yield Finding(
+    is_clustering = bool(pending) and pending[0].action == "clustering"
+    return Finding(
         finding="pending services",
-        value=since,
-        watch_from=watch,
-        found=f"{counted(since, 'commit')} since the oldest of {len(pending):,} requested or running: "
-        f"{pending[0].action} {pending[0].text}"
-        if pending
-        else "no compaction or clustering is requested or running",
-        threshold=f"{watch:,} commits since it was requested",
+        value=_commits_since(source, pending),
+        watch_from=_WATCH_PENDING,
+        found=_oldest(source, pending) or "no compaction or clustering is requested or running",
+        threshold=f"{_WATCH_PENDING:,} commits since it was requested",
         meaning="A compaction that is not run leaves its log files, and holds back the cleaner.",
-        advice=f"CALL run_compaction(op => 'run', table => {_quoted(name)})",
+        advice=f"CALL run_clustering(table => {_quoted(name)}, op => 'execute')"
+        if is_clustering
+        else f"CALL run_compaction(op => 'run', table => {_quoted(name)})",
     )
+
+
+def _unfinished(source: HudiSource) -> Finding:
+    unfinished = [item for item in source.timeline.of_action(*WRITES) if item.state != "completed"]
+    return Finding(
+        finding="unfinished writes",
+        value=_commits_since(source, unfinished),
+        watch_from=_WATCH_PENDING,
+        found=_oldest(source, unfinished) or "no write is requested or running",
+        threshold=f"{_WATCH_PENDING:,} commits since it was requested",
+        meaning="A write whose writer died leaves its files, and holds back the archival of later commits.",
+        advice="If its writer is gone, the next write or clean rolls it back, by hoodie.clean.failed.writes.policy",
+    )
+
+
+def _commits_since(source: HudiSource, pending: Sequence[Instant]) -> int:
+    return sum(version > pending[0].time for version in source.versions) if pending else 0
+
+
+def _oldest(source: HudiSource, pending: Sequence[Instant]) -> str:
+    """Return what is pending as a phrase; empty for nothing."""
+    if not pending:
+        return ""
+    since = counted(_commits_since(source, pending), "commit")
+    return f"{since} since the oldest of {len(pending):,} requested or running: {pending[0].action} {pending[0].text}"
 
 
 def _cleaning(source: HudiSource, name: str) -> Finding:
