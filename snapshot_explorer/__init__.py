@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.queries import sql
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
+    from snapshot_explorer.table_twins import twins
 
 check_floors()
 
@@ -48,6 +49,7 @@ __all__ = [
     "show_progress",
     "show_versions",
     "sql",
+    "twins",
     "unload_ipython_extension",
 ]
 _HOMES = {
@@ -65,6 +67,7 @@ _HOMES = {
     "show_progress": "progress",
     "show_versions": "environment",
     "sql": "queries",
+    "twins": "table_twins",
 }
 """The modules of public names that are loaded at first use, so that importing the package is fast."""
 

@@ -1233,6 +1233,7 @@ class Table:
         facts = {
             "path": Code(self.path),
             "format": self.format,
+            "also": self._other_formats(),
             "format version": current.cached_format_version(),
             "branch": self.branch or self.bound.main_branch,
             "newest version": "none yet" if newest is None else newest,
@@ -1279,6 +1280,14 @@ class Table:
     @property
     def _history_title(self) -> str:
         return f"History of {self.name}{f', branch {self.branch}' if self.branch else ''}"
+
+    def _other_formats(self) -> str | None:
+        """Return which other formats have metadata in the folder, and how to read it; None if none is known."""
+        others = self.bound.other_formats
+        if not others:
+            return None
+        arguments = " or ".join(f'format="{name}"' for name in others)
+        return f"{' and '.join(others)} metadata in this folder, read with {arguments}; %snapshot twins compares both"
 
     def _source(self) -> Source:
         """Return what questions about many versions read."""

@@ -1,7 +1,7 @@
 """The table formats. Their interface is in `interface`; a new format is one folder and one word in `FORMATS`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from snapshot_explorer.formats.delta import Delta
@@ -37,12 +37,20 @@ def bind(
         metadata_file: The metadata file to read, below the root; the current one for None.
         relocate: Recorded folders that are now elsewhere, and where.
     """
+    others: tuple[str, ...] = ()
     name_of_file = "" if metadata_file is None else metadata_file.rpartition("/")[2]
     by_file = next((candidate for candidate in FORMATS if candidate.is_metadata_file(name_of_file)), None)
     is_by_file = by_file is not None and name in (None, by_file.name)
-    table_format = by_file if by_file is not None and is_by_file else detect(storage, name)
+    if by_file is not None and is_by_file:
+        table_format = by_file
+    else:
+        folders = frozenset(storage.folders(""))
+        table_format = _detect(storage, name, folders)
+        others = tuple(other.name for other in others_in(storage, table_format, folders))
     if metadata_file is None and not relocate:
-        return table_format(storage, branch=branch)
+        result = table_format(storage, branch=branch)
+        result.other_formats = others
+        return result
     return table_format.at_metadata(storage, branch=branch, metadata_file=metadata_file, relocate=relocate)
 
 
@@ -85,10 +93,29 @@ def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
         name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
             as their compatibility options write it, is found by `iceberg`.
     """
+    return _detect(storage, name, None)
+
+
+def others_in(storage: Storage, table_format: type[TableFormat], folders: Collection[str]) -> list[type[TableFormat]]:
+    """Return the other formats with metadata in the table's folder. No request unless a folder has such a name.
+
+    Args:
+        folders: The names of the folders in the table's folder.
+    """
+    return [
+        other
+        for other in FORMATS
+        if other is not table_format
+        and other.metadata_folders.intersection(folders)
+        and other.recognises(storage, folders)
+    ]
+
+
+def _detect(storage: Storage, name: str | None, folders: Collection[str] | None) -> type[TableFormat]:
     known = {candidate.name: candidate for candidate in FORMATS}
     if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
-    folders = frozenset(storage.folders(""))
+    folders = frozenset(storage.folders("")) if folders is None else folders
     if name is not None and known[name].recognises(storage, folders):
         return known[name]
     result = next((candidate for candidate in FORMATS if candidate.recognises(storage, folders)), None)

@@ -97,6 +97,9 @@ class TableFormat(ABC):
     lifetimes_have_deletions: ClassVar[bool] = True
     """Whether CHANGES contain replaced deletions, so that a file's lifetime is of the file with its deletions."""
 
+    other_formats: tuple[str, ...] = ()
+    """The names of other formats whose metadata is in the table's folder too, as far as its detection looked."""
+
     # Versions.
 
     @abstractmethod

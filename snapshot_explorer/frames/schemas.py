@@ -614,6 +614,20 @@ ORPHANS = pa.schema(
 )
 
 
+TWINS = pa.schema(
+    [
+        *(COMMITS.field(name) for name in ("version", "committed_at")),
+        _column("files", pa.int64(), "data files of the version", "files"),
+        _column(
+            "twin_version", pa.int64(), "the version of the other table that names the same data files; null if none"
+        ),
+        _column("twin_committed_at", UTC_MILLIS, "when that was committed"),
+        _column("twin_files", pa.int64(), "data files of that version", "files"),
+        _column("delay_seconds", pa.float64(), "seconds from the one commit to the other; null without a twin"),
+    ]
+)
+
+
 def table_of(schema: pa.Schema, columns: Mapping[str, object]) -> pa.Table:
     """Return a table. Columns that are left out are null, and single values are repeated.
 

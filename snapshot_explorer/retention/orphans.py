@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.formats import FORMATS, metadata_folders
+from snapshot_explorer.formats import metadata_folders, others_in
 from snapshot_explorer.formats.expiry import check_age, format_duration, parse_duration
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
@@ -218,12 +218,8 @@ def _named(table_format: TableFormat, storage: Storage, listed: pa.Array) -> tup
     named = table_format.named_files(listed)
     notes, unread, parts, under_way = [*named.notes], [*named.unread], [named.paths], [named.under_way]
     folders = {path.partition("/")[0] for path in listed.to_pylist() if "/" in path}
-    for other in FORMATS:
-        if other.name == table_format.name or not other.metadata_folders & folders:
-            continue
+    for other in others_in(storage, type(table_format), folders):
         try:
-            if not other.recognises(storage, folders):
-                continue
             twin = other(storage).named_files(listed)
         except SnapshotExplorerError as error:
             unread.append(f"The folder also has {other.title} metadata, which could not be read: {error}")

@@ -31,9 +31,10 @@ UNREADABLE = (CorruptTableError, SnapshotNotFoundError, UnsupportedFeatureError,
 """Errors of a version that cannot be read, rather than of a condition or of the storage."""
 
 
-def opening(path: str, branch: str | None) -> str:
-    """Return the Python call that opens a table, without secrets."""
-    return f"open_table({path!r}{f', branch={branch!r}' if branch else ''})"
+def opening(path: str, branch: str | None, table_format: TableFormat | None = None) -> str:
+    """Return the Python call that opens a table, without secrets; with its format where its folder has others too."""
+    named = f", format={table_format.name!r}" if table_format is not None and table_format.other_formats else ""
+    return f"open_table({path!r}{f', branch={branch!r}' if branch else ''}{named})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class Source:
     @property
     def opened(self) -> str:
         """Return the Python call that opens the table, without secrets."""
-        return opening(self.path, self.branch)
+        return opening(self.path, self.branch, self.format)
 
     def span(self, versions: Sequence[int]) -> str:
         """Return the first and the last of some versions with their times, for people."""

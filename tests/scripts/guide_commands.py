@@ -33,6 +33,7 @@ EXAMPLES = {
     "blame": '%snapshot blame "order_id = 42" --columns status,amount',
     "verify": "v = %snapshot verify --footers\nv.verdict",
     "orphans": "o = %snapshot orphans\no.verdict",
+    "twins": "t = %snapshot twins orders orders\nt.verdict",
     "repair": "%snapshot repair 15",
     "trace": 't = %snapshot trace "order_id = 42"\nt.verdict',
     "bisect": '%snapshot bisect "amount < 0" --good 5 --bad 8',

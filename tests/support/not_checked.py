@@ -63,6 +63,7 @@ def more_calls(given):
         "find_tables without sizes": lambda t: snapshot_explorer.find_tables(given.path, sizes=False),
         "find_tables of a folder": lambda t: snapshot_explorer.find_tables(given.path.rpartition("/")[0]),
         "open_lake": lambda t: snapshot_explorer.open_lake(given.path).overview("3650d"),
+        "twins": lambda t: [(pair := snapshot_explorer.twins(t, t)), pair.versions],
         "orphans": lambda t: [(orphans := t.orphans("0d")), orphans.files],
         "branch_names": lambda t: t.branch_names(),
         "live_files": lambda t: t.current.live_files(),

@@ -39,6 +39,7 @@ from snapshot_explorer.jupyter.commands.tables import TABLES
 from snapshot_explorer.jupyter.commands.tags import TAGS
 from snapshot_explorer.jupyter.commands.timeline import TIMELINE
 from snapshot_explorer.jupyter.commands.trace import TRACE
+from snapshot_explorer.jupyter.commands.twins import TWINS
 from snapshot_explorer.jupyter.commands.use import USE
 from snapshot_explorer.jupyter.commands.verify import VERIFY
 
@@ -70,6 +71,7 @@ COMMANDS: Sequence[Command] = (
     READABILITY,
     VERIFY,
     ORPHANS,
+    TWINS,
     REPAIR,
     TAGS,
     BRANCHES,

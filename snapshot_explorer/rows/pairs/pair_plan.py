@@ -154,7 +154,7 @@ def _exact_rows(side: Side) -> int | None:
 
 
 def _call(a: PairSide, b: PairSide, request: PairRequest) -> str:
-    sides = [f"{opening(side.path, side.branch)}.at({side.version.number})" for side in (a, b)]
+    sides = [f"{opening(side.path, side.branch, side.format)}.at({side.version.number})" for side in (a, b)]
     defaults = PairRequest()
     names = ("key", "columns", "exclude", "where", "tolerance", "relative_tolerance", "ignore_case", "trim")
     arguments = [f"{name}={value!r}" for name in names if (value := getattr(request, name)) != getattr(defaults, name)]
