@@ -43,6 +43,8 @@ class Footer:
     """The names of all columns, in lower case."""
     ids: Mapping[str, int]
     """The field ids of columns that have one, by exact name."""
+    has_ids: bool
+    """Whether a column, or a field in one, has a field id."""
     writer: str = ""
     """The program that wrote a parquet file, as the file names it."""
     row_groups: int = 0
@@ -113,15 +115,30 @@ def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.
     folded = frozenset(name.lower() for name in schema.names)
     if len(folded) != len(schema.names):
         return None  # Spark ignores the case of column names
-    return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded, ids=dict(_ids(schema)))
+    has_ids = any(map(_has_id, schema))
+    return Footer(rows=rows, size_bytes=size, columns=columns, folded=folded, ids=dict(_ids(schema)), has_ids=has_ids)
+
+
+_ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")
 
 
 def _ids(schema: pa.Schema) -> Iterator[tuple[str, int]]:
     for field in schema:
         metadata = field.metadata or {}
-        number = metadata.get(b"PARQUET:field_id", metadata.get(b"iceberg.id", b""))
+        number = next((metadata[key] for key in _ID_KEYS if key in metadata), b"")
         if number.isdigit():
             yield field.name, int(number)
+
+
+def _has_id(field: pa.Field) -> bool:
+    inner: list[pa.Field] = []
+    if pa.types.is_struct(field.type):
+        inner = list(field.type)
+    elif pa.types.is_map(field.type):
+        inner = [field.type.key_field, field.type.item_field]
+    elif hasattr(field.type, "value_field"):
+        inner = [field.type.value_field]
+    return any(key in (field.metadata or {}) for key in _ID_KEYS) or any(map(_has_id, inner))
 
 
 def _of_parquet(reader: pq.ParquetFile) -> dict[str, pa.DataType]:

@@ -51,6 +51,8 @@ class RepairSyntax:
     """The schema whose tables are paths; None if a table needs a name in a catalog."""
     replaces_rows_at_once: bool = False
     """Whether INSERT with REPLACE WHERE replaces the rows of any condition in one commit."""
+    deletes_unknown: bool = False
+    """Whether DELETE also removes rows for which its condition is null."""
     restores_schema: bool = False
     """Whether restoring a version brings its schema back."""
     restores_only_tags: bool = False
@@ -546,6 +548,13 @@ class TableVersion(ABC):
 
     def native_files(self, split: Split) -> NativeRows | None:
         """Return the files of a split for other readers; None if they would return other rows. Reads nothing."""
+        return None
+
+    def files_by_names(self, split: Split) -> NativeRows | None:
+        """Return files of a split that have no `native_files`: columns are found by name where a file stores no ids.
+
+        None if that is not so. Reads nothing: whether a file stores ids is in its footer.
+        """
         return None
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:

@@ -1,5 +1,6 @@
 """The diff of two tables: what is paired, proven, compared, refused and summarised."""
 
+import json
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import snapshot_explorer as sx
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError, UnsupportedFeatureError
 from tests.support.delta.table_builder import DeltaTable, add
+from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.pair_tables import _DOUBLE, _INT, _LONG, _STRING, Kind, _struct, write
 
 DATA = Path(__file__).parents[1] / "data"
@@ -258,6 +260,45 @@ def test_an_iceberg_table_over_the_files_of_a_delta_table_is_proven_by_their_foo
 
     assert diff.plan.proof == "The rows are equal: both have the same 1 file."
     assert diff.plan.format == "iceberg and delta"
+
+
+def migrated(root, names, rows):
+    """Open an Iceberg table over the data file of a Delta table, which it finds by a name mapping."""
+    local = fsspec.filesystem("file", auto_mkdir=True)
+    table = IcebergTable(local, str(root))
+    kinds = ("long", "string", "double")
+    fields = [
+        {"id": place, "name": name, "required": False, "type": kind}
+        for place, (name, kind) in enumerate(zip(("id", "name", "amount"), kinds, strict=True), 1)
+    ]
+    table.metadata["schemas"] = [{"type": "struct", "schema-id": 0, "fields": fields}]
+    mapping = [{"field-id": place, "names": [name]} for place, name in enumerate(names, 1)]
+    table.metadata["properties"] = {"schema.name-mapping.default": json.dumps(mapping)}
+    size = (root / "a.parquet").stat().st_size
+    table.data_file = lambda *_: {
+        "content": 0,
+        "file_path": table.path("a.parquet"),
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": rows,
+        "file_size_in_bytes": size,
+    }
+    table.commit(pa.table({"id": [1]}))
+    return open_table(str(root), format="iceberg").at("latest")
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"), [(("id", "name", "amount"), 1), (("id", "amount", "name"), 0), (("id", "name"), 0)]
+)
+def test_a_table_migrated_in_place_is_proven_equal_if_its_mapping_has_the_same_names(tmp_path, names, shared):
+    rows = [(1, "a", 1.0), (2, None, 2.0)]
+    delta(tmp_path / "orders", rows)
+    iceberg = migrated(tmp_path / "orders", names, len(rows))
+    a = open_table(str(tmp_path / "orders"), format="delta").at("latest")
+
+    plan = sx.diff(a, iceberg, exclude=["name", "amount"] if not shared else None, preview=True)
+    assert plan.shared_files == shared
+    assert (plan.proof == "The rows are equal: both have the same 1 file.") is bool(shared)
 
 
 @pytest.mark.parametrize("name", ["delta/dv_partitioned", "iceberg/v3_dv", "paimon/dv", "hudi/v9_mor_basic"])

@@ -37,7 +37,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
-from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
+from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, files_by_names, native_files
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
 from snapshot_explorer.formats.iceberg.scan.read import RowReader
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
@@ -216,6 +216,9 @@ class IcebergVersion(TableVersion):
 
     def native_files(self, split: Split) -> NativeRows | None:
         return native_files(self._source.storage, split)
+
+    def files_by_names(self, split: Split) -> NativeRows | None:
+        return files_by_names(self._source.storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         del rows  # the metadata has the same numbers

@@ -26,7 +26,7 @@ def unshared_splits(
 
     A file of both has the same rows in both where no row of it is deleted, and both read each column from the same
     column of the file in the same type. No data file is opened, but where one table finds columns by ids and the other
-    by names: then the footers of local files that both have.
+    by names, or one by a mapping of names: then the footers of local files that both have.
 
     Args:
         columns: The columns that matter: the name of each in `a` and in `b`.
@@ -83,17 +83,26 @@ class _NamedFile:
     address: str
     file: NativeFile
     native: NativeRows
+    has_no_ids: bool
+    """Whether its columns are found in this way only if it stores no ids."""
 
     @classmethod
     def of(cls, version: TableVersion, split: Split) -> _NamedFile | None:
-        native = version.native_files(split) if split.raw and len(split.files) == 1 else None
-        if native is None or native.files[0].deleted:
+        if len(split.files) != 1:
             return None
-        return cls(address=version.storage.address(split.files[0]), file=native.files[0], native=native)
+        native = version.native_files(split) if split.raw else None
+        by_names = version.files_by_names(split) if native is None else None
+        rows = native or by_names
+        if rows is None or rows.files[0].deleted:
+            return None
+        address = version.storage.address(split.files[0])
+        return cls(address=address, file=rows.files[0], native=rows, has_no_ids=by_names is not None)
 
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
         """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
         file, names = self.file, None
+        if self.has_no_ids and ((found := footer(file)) is None or found.has_ids):
+            return None
         if by_name and file.ids is not None:
             file_footer = footer(file)
             names = {} if file_footer is None else {number: name for name, number in file_footer.ids.items()}

@@ -146,6 +146,15 @@ def _with_mapping(field: FileField, mapping: Sequence[MappedField]) -> FileField
     return replace(field, id=mapped.id, children=tuple(_with_mapping(item, mapped.fields) for item in _named(field)))
 
 
+def maps_names(mapping: Sequence[MappedField], fields: Sequence[IcebergField]) -> bool:
+    """Return whether a mapping has the name of each of these fields, and of those in them, for its id."""
+    for field in fields:
+        item = next((item for item in mapping if field.name in item.names), None)
+        if item is None or item.id != field.id or not maps_names(item.fields, field.type.fields):
+            return False
+    return True
+
+
 def _named(field: FileField) -> tuple[FileField, ...]:
     """Return the parts of a field, those of lists and maps with the names that mappings and schemas use."""
     if pa.types.is_struct(field.type):

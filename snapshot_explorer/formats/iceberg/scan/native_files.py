@@ -1,6 +1,7 @@
 """Data files for readers other than this package's own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -18,7 +19,20 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
     They find columns by exact name, check the field ids, and return every row but those of `deleted_positions`.
     """
     plan = split.detail
-    if not isinstance(plan, IcebergPlan) or not plan.context.names_are_stored or plan.deletes.equality:
+    return _files(storage, plan) if isinstance(plan, IcebergPlan) and plan.context.names_are_stored else None
+
+
+def files_by_names(storage: Storage, split: Split) -> NativeRows | None:
+    """Return the file of a split whose columns are found by their exact names if it stores no ids; None otherwise."""
+    plan = split.detail
+    if not isinstance(plan, IcebergPlan) or not plan.context.names_are_mapped:
+        return None
+    rows = _files(storage, plan)
+    return None if rows is None else replace(rows, files=(replace(rows.files[0], ids=None),))
+
+
+def _files(storage: Storage, plan: IcebergPlan) -> NativeRows | None:
+    if plan.deletes.equality:
         return None
     fields = plan.context.schema.fields
     constants = {field.name: plan.constants[field.id] for field in fields if field.id in plan.constants}

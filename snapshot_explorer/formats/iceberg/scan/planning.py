@@ -15,7 +15,7 @@ from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn, check_columns
 from snapshot_explorer.formats.iceberg.deletes.index import PUFFIN, DeleteIndex, Deletes
 from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, FileFormat
-from snapshot_explorer.formats.iceberg.files.field_ids import NAME_MAPPING, id_rules
+from snapshot_explorer.formats.iceberg.files.field_ids import id_rules, maps_names
 from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, IcebergLiveFiles, VersionMetadata
 from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     PartitionColumn,
@@ -142,12 +142,14 @@ def context_of(
         schemas: All schemas of the table, oldest first.
     """
     rules = id_rules(metadata.properties, schemas)
+    are_stored = _names_are_stored(schema, schemas)
     return Context(
         schema=schema,
         rules=rules,
         equality=_equality_columns(live, schema, schemas),
         has_row_ids=metadata.format_version >= FIRST_WITH_ROW_IDS,
-        names_are_stored=NAME_MAPPING not in metadata.properties and _names_are_stored(schema, schemas),
+        names_are_stored=rules.mapping is None and are_stored,
+        names_are_mapped=rules.mapping is not None and are_stored and maps_names(rules.mapping, schema.fields),
         key=context_key(schema, rules),
     )
 
