@@ -203,7 +203,12 @@ def _row_statements(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     fields = {"version": request.then.version, "identifier": request.then.commit.identifier}
     schema = request.now.arrow_schema
-    target = Target(name=name, time_travel=(syntax.time_travel or "").format(**fields), columns=tuple(schema.names))
+    target = Target(
+        name=name,
+        time_travel=(syntax.time_travel or "").format(**fields),
+        columns=tuple(schema.names),
+        deletes_unknown=syntax.deletes_unknown,
+    )
     if key and rows.keys is not None:
         texts = [key_condition(rows.keys, key, schema, alias) for alias in ("", f"{CURRENT}.", f"{EARLIER}.")]
         selection = Selection(plain=texts[0], of_target=texts[1], of_source=texts[2])

@@ -27,6 +27,8 @@ _UNSAFE = frozenset("'\"\\`;$%")
 _LINE = 70
 """The length after which a list continues on the next line."""
 _LONGEST_TEXT = 60
+_SUFFIXES = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
+"""What makes a number one of the column's own type: in a MERGE, Paimon does not compare different types."""
 _EXACT_DIGITS = 18
 """Digits of a number that compare exactly with every integer and decimal column that is accepted."""
 _MAX_PRECISION = 38
@@ -86,8 +88,7 @@ def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one li
         case bool():
             return "true" if value else "false"
         case int() if pa.types.is_integer(dtype):
-            # The sign is an operator to Spark, so that the least value of a type needs a wider one.
-            return str(value) if abs(value) < 2**63 else f"{value}BD"
+            return _integer(value, dtype)
         case Decimal():
             return f"CAST('{value:f}' AS DECIMAL({dtype.precision}, {dtype.scale}))"
         case float() if pa.types.is_float64(dtype):
@@ -104,6 +105,13 @@ def literal(value: object, dtype: pa.DataType) -> str:  # noqa: PLR0911 - one li
         case date():
             return f"DATE '{value.isoformat()}'"
     return _unwritten(dtype)
+
+
+def _integer(value: int, dtype: pa.DataType) -> str:
+    if dtype in _SUFFIXES and abs(value) < 2 ** (dtype.bit_width - 1):
+        return f"{value}{_SUFFIXES[dtype]}"
+    # The sign is an operator to Spark, so that the least value of a type needs a wider one.
+    return str(value) if abs(value) < 2**63 else f"{value}BD"
 
 
 def _unwritten(dtype: pa.DataType) -> str:
@@ -218,11 +226,22 @@ def _number(constant: forms.Constant, dtype: pa.DataType) -> str | None:
     if pa.types.is_floating(dtype):
         is_exact = number == number.to_integral_value() and abs(number) <= _EXACT_FLOAT
         return str(int(number)) if is_exact else None
+    if (exact := _of_type(number, dtype)) is not None:
+        return literal(exact, dtype)
     scale = max(0, -int(number.as_tuple().exponent))
     if pa.types.is_decimal(dtype) and dtype.precision - dtype.scale + max(scale, dtype.scale) > _MAX_PRECISION:
         return None
     is_exact_type = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
     return (str(int(number)) if not scale else f"{number:f}BD") if is_exact_type else None
+
+
+def _of_type(number: Decimal, dtype: pa.DataType) -> int | Decimal | None:
+    """Return a number as a value of a column's type; None if the type does not have it."""
+    try:
+        value = pa.scalar(number).cast(dtype).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return value if isinstance(value, int | Decimal) and value == number else None
 
 
 def _converted(constant: forms.Constant, dtype: pa.DataType) -> str | None:

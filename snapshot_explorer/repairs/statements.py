@@ -29,6 +29,8 @@ class Target:
     """The clause behind the name that reads the version."""
     columns: tuple[str, ...]
     """The columns, in the order of the table."""
+    deletes_unknown: bool = False
+    """Whether the engine also deletes rows for which a condition is null, unless it is written so that it is not."""
 
     @property
     def table(self) -> str:
@@ -39,6 +41,10 @@ class Target:
     def earlier(self) -> str:
         """The table at the version."""
         return f"{self.table} {self.time_travel}"
+
+    def deleted(self, condition: str) -> str:
+        """Return the condition on rows to delete."""
+        return f"({condition}) IS TRUE" if self.deletes_unknown else condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,7 @@ def by_key(
         names_keys: Whether the selection is a list of keys, so that it selects the same rows in both versions.
     """
     if names_keys and not counts.inserted and not counts.updated:
-        return (f"DELETE FROM {target.table}\nWHERE {selection.plain}",)
+        return (f"DELETE FROM {target.table}\nWHERE {target.deleted(selection.plain)}",)
     if names_keys and not counts.deleted and not counts.updated:
         return (_insert(target, selection.plain),)
     return (_merge(target, key, selection, names_keys=names_keys),)
@@ -71,7 +77,7 @@ def replacing(target: Target, selection: Selection, *, at_once: bool) -> tuple[s
         names = listed(map(identifier, target.columns))
         rows = f"SELECT {names}\nFROM {target.earlier}\nWHERE {selection.plain}"
         return (f"INSERT INTO {target.table}\nREPLACE WHERE {selection.plain}\n{rows}",)
-    return f"DELETE FROM {target.table}\nWHERE {selection.plain}", _insert(target, selection.plain)
+    return f"DELETE FROM {target.table}\nWHERE {target.deleted(selection.plain)}", _insert(target, selection.plain)
 
 
 def _insert(target: Target, condition: str) -> str:
@@ -95,11 +101,12 @@ def _merge(target: Target, key: Sequence[str], selection: Selection, *, names_ke
         "ON " + "\n  AND ".join(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in keys),
     ]
     if rest:
-        sets = listed(f"{CURRENT}.{name} = {EARLIER}.{name}" for name in rest)
+        sets = listed(f"{name} = {EARLIER}.{name}" for name in rest)  # Paimon does not resolve the alias in front
         lines.append(f"WHEN MATCHED{matched} THEN UPDATE SET\n    {sets}")
     values = listed(f"{EARLIER}.{name}" for name in columns)
     lines.append(f"WHEN NOT MATCHED{new} THEN INSERT\n    ({listed(columns)})\n  VALUES\n    ({values})")
-    lines.append(f"WHEN NOT MATCHED BY SOURCE AND (\n    {selection.of_target}\n  ) THEN DELETE")
+    # Without the alias, which Paimon does not resolve here either; only the table's own columns are in scope.
+    lines.append(f"WHEN NOT MATCHED BY SOURCE AND (\n    {target.deleted(selection.plain)}\n  ) THEN DELETE")
     return "\n".join(lines)
 
 

@@ -65,6 +65,7 @@ class Paimon(TableFormat):
     restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
     repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
         time_travel="VERSION AS OF {version}",
+        deletes_unknown=True,  # seen with Paimon 0.9 on tables without a primary key
         restore_note="A rollback deletes all later snapshots, and later tags: it cannot be undone.",
         flink_restore_command="CALL sys.rollback_to(`table` => '{name}', snapshot_id => {version})",
     )
