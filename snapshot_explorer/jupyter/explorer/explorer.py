@@ -93,7 +93,7 @@ _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
-    *("key", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
+    *("key", "other", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
@@ -175,7 +175,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self.table = table
         self.name = name
         self.state = ExplorerState(with_recorded_times=table.bound.with_recorded_times)
-        self._cache = SnapshotCache(table)
+        self._cache = SnapshotCache(table, variables)
         self._work = Work()
         self._facts = FactsReader(table, self.state, self._work, self._draw)
         self._still: DisplayHandle | None = None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TABS = ("commit", "manifests", "compare", "data", "files", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
-COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits")
+COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "doctor", "readability", "retention")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
@@ -72,7 +72,8 @@ class ExplorerState(HasTraits):
     row_kind = Enum(ROW_KINDS, "all", help="The kind of changed rows that the comparison of rows shows.")
     hide_unchanged = Bool(default_value=False, help="Whether columns that no updated row changes are hidden.")
     key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
-    rows_read = AnyTrait(None, help="A, B and the key whose rows are compared though that reads much; see read_rows.")
+    rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
+    other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
     blame = Unicode("", help="The condition on rows to blame, in SQL.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
@@ -196,8 +197,8 @@ class ExplorerState(HasTraits):
             self.pinned = version is not None
 
     def read_rows(self) -> None:
-        """Compare the rows of A and B, however much that reads."""
-        self.rows_read = self.values("a", "b", "key")
+        """Compare the rows that were announced, however much that reads."""
+        self.rows_read = self.values("a", "b", "key", "other")
 
     def reset_filters(self) -> None:
         """Show all commits again."""

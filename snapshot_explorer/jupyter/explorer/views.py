@@ -24,7 +24,7 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "commit": (version_views.commit, ("b", "zone")),
     "manifests": (lens.manifests, ("a", "b", "carried")),
     "entries": (lens.entries, ("a", "b", "manifest")),
-    "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read")),
+    "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
     "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
     "health": (version_views.health, ("b", "health", "keep", "keep_last")),

@@ -136,6 +136,17 @@ def front(notebook, tab):
     notebook.page.get_by_role("tab", name=tab, exact=True).click()
 
 
+def b_is_compared_with_another_table(notebook, files):
+    page = notebook.page
+    page.get_by_role("group", name="Show").get_by_role("button", name="files").click()
+    notebook.says(files)
+    page.get_by_role("group", name="Show").get_by_role("button", name="another table").click()
+    Hand(page).enter("Table", "orders@5")
+    notebook.says("From version 6 of orders to version 5 of orders")
+    everything_is_legible(page)
+    notebook.shot("another-table")
+
+
 def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
     notebook = notebook(OPEN, WHERE, "len(df), list(df.columns)[:2]", "orders", name="journey")
     page = notebook.page
@@ -165,8 +176,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Compare")
     notebook.says(f"orders.compare({a}, 6)")
-    page.get_by_role("group", name="Show").get_by_role("button", name="files").click()
-    notebook.says(f"orders.compare({a}, 6).files")
+    b_is_compared_with_another_table(notebook, f"orders.compare({a}, 6).files")
 
     front(notebook, "Data")
     notebook.says("All 41 rows of version 6")

@@ -1,6 +1,7 @@
 """Rows in an explorer: those that differ between A and B, blame, and bisecting a condition."""
 
 import re
+import shutil
 import threading
 import time
 
@@ -505,3 +506,36 @@ def test_the_grid_has_the_types_of_the_schema(ambiguous):
 
     assert types == [[column.type for column in ambiguous.current.schema.columns]] * 2
     assert types[0][0] == "long"
+
+
+@pytest.fixture
+def copy_of_orders(explorer, tmp_path):
+    """The path of a copy of the table of the explorer, which shows version 8 beside another table."""
+    path = shutil.copytree(samples.path("orders"), tmp_path / "copy")
+    explorer.state.b, explorer.state.tab, explorer.state.compared = 8, "compare", "another table"
+    explorer.wait()
+    return str(path)
+
+
+def test_b_is_compared_with_another_table(explorer, copy_of_orders, orders):
+    assert shown_text(explorer, "compare").startswith("Compare B with another table")
+    typed(explorer, other=f"{copy_of_orders}@7")
+    diff = orders.diff_rows(8, 7)
+
+    said = shown_text(explorer, "compare")
+    counts = ", ".join(f"{count} {name}" for name, count in diff.counts.items())
+    assert said.startswith(f"Rows of version 8 of orders and version 7 of copy: {counts}\n")
+    assert len(changes(explorer)) == sum(diff.counts.values())
+    assert explorer.code.startswith("diff(open_table(")
+    assert f"and {copy_of_orders}, version 7 of copy, of " in explorer.view["source"]
+
+
+def test_another_table_may_be_a_variable_and_is_the_newest_version(orders, copy_of_orders):
+    made = Explorer(orders, name="orders", variables={"copy": open_table(copy_of_orders)}).wait()
+    made.state.tab, made.state.compared, made.state.other = "compare", "another table", "copy"
+
+    assert shown_text(made.wait(), "compare").startswith(f"Rows of version {orders.current.version} of orders and")
+    assert "no row differs" in shown_text(made, "compare")
+    typed(made, other="nowhere@3")
+    assert "nowhere" in made.view["error"]
+    made.close()

@@ -312,7 +312,7 @@ def test_what_is_agreed_to_be_read_is_one_comparison_of_rows():
     state.key = ["id"]
 
     state.read_rows()
-    assert state.rows_read == (2, 3, ("id",))
+    assert state.rows_read == (2, 3, ("id",), "")
     state.b = 1
 
     assert state.rows_read != state.values("a", "b", "key")

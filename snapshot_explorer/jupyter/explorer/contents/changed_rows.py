@@ -35,24 +35,31 @@ _MOST_ROWS = 200_000
 """Changed rows whose distributions are compared."""
 
 
-def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the rows that differ between A and B, or what reading them costs if it is much and not confirmed."""
+def changed_rows(cache: SnapshotCache, request: ViewRequest, other: str = "") -> ViewResult:
+    """Return the rows that differ, or what reading them costs if it is much and not confirmed.
+
+    Args:
+        other: The table that B is compared with; empty for A.
+    """
     a, b, key = (request[name] for name in ("a", "b", "key"))
-    arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
-    code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
-    diff = cache.known_row_diff(a, b, key)
+    diff = cache.known_row_diff(a, b, key, other)
+    plan = diff.plan if diff is not None else cache.diff_plan(a, b, key, other)
+    if other:
+        code, source = plan.call, f"{cache.cited(b)}, and {plan.path}, {plan.b.named}"
+    else:
+        arguments = f"{a}, {b}" + (f", key={list(key)!r}" if key else "")
+        code, source = f"{request.name}.diff_rows({arguments})", cache.cited(a, b)
     if diff is None:
-        plan = cache.diff_plan(a, b, key)
-        if not _is_small(plan) and request["rows_read"] != (a, b, key):
+        if not _is_small(plan) and request["rows_read"] != (a, b, key, request["other"]):
             return ViewResult(drawing=_announced(plan), code=code, source=source, is_announcement=True)
-        diff = cache.row_diff(a, b, key)
+        diff = cache.row_diff(a, b, key, other)
     kinds = [_KINDS[name] for name in _KINDS if request["row_kind"] in ("all", name)]
     heads = diff.changed.heads
     places = [(kind, place) for kind in kinds if kind in heads for place in range(len(heads[kind]))]
     shown = places[:PAGE]
     names, notes = _columns(diff, kinds, hide_unchanged=request["hide_unchanged"])
     parts: list[Part] = [
-        Line(direction(a, b), is_faint=True),
+        Line(_direction_of(plan) if other else direction(a, b), is_faint=True),
         *_facts(diff.plan),
         *(Line(note) for note in [*_cut_off(diff, kinds), *notes]),
     ]
@@ -60,7 +67,7 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     if shown:
         rows, marked = drawn_changes(heads, names, shown)
         parts.append(Grid(rows, total=len(places), noun="changed rows", limit=PAGE, marked=marked))
-        types = {column.name: column.type for column in cache.at(b).schema.columns}
+        types = {column.name: column.type for column in plan.b.version.schema.columns}
         grid = _grid(diff, names, places, kinds, types)
     elif not diff.is_empty:
         parts.append(Line(f"No row was {request['row_kind']}."))
@@ -75,6 +82,10 @@ def changed_rows(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
         grid=grid,
         tiles=_tiles(diff),
     )
+
+
+def _direction_of(plan: RowDiffPlan) -> str:
+    return f"From version {plan.a.label} to version {plan.b.label}: inserted rows are only in the latter."
 
 
 def _tiles(diff: RowDiff) -> list[dict[str, Any]]:
@@ -93,8 +104,12 @@ def _grid(
     parts = [heads[kind].select(names) for kind in kinds if kind in heads]
     words = pa.array([CHANGE_WORDS[kind] for kind, _ in places], pa.string())
     rows = pa.concat_tables(parts, promote_options="permissive").add_column(0, "change", words)
+    # A row of two tables is not one whose history this table has.
     choices = [
-        text for kind in kinds if kind in heads for text in row_conditions(heads[kind], diff.plan.key, keep_places=True)
+        text
+        for kind in kinds
+        if kind in heads and diff.plan.b.table is None
+        for text in row_conditions(heads[kind], diff.plan.key, keep_places=True)
     ]
     total = sum(diff.counts[name] for name, kind in _KINDS.items() if kind in kinds and kind in heads)
     return grid_rows(
@@ -122,7 +137,7 @@ def _announced(plan: RowDiffPlan) -> Drawing:
         if most is not None
     ]
     return Drawing(
-        title=f"Rows of version {plan.a.number} and version {plan.b.number}: not read yet",
+        title=f"Rows of version {plan.a.label} and version {plan.b.label}: not read yet",
         parts=(Line(plan.announcement), *(Line(bound) for bound in bounds), *_key(plan)),
     )
 
@@ -130,7 +145,7 @@ def _announced(plan: RowDiffPlan) -> Drawing:
 def _title(diff: RowDiff) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in diff.counts.items())
     found = "no row differs" if diff.is_empty else counts
-    return f"Rows of version {diff.plan.a.number} and version {diff.plan.b.number}: {found}"
+    return f"Rows of version {diff.plan.a.label} and version {diff.plan.b.label}: {found}"
 
 
 def _answer(diff: RowDiff) -> str:
@@ -145,14 +160,17 @@ def _answer(diff: RowDiff) -> str:
 
 
 def _facts(plan: RowDiffPlan) -> list[Line]:
-    read = " and ".join(f"{counted(side.files, 'file')} of version {side.number}" for side in (plan.a, plan.b))
+    read = " and ".join(f"{counted(side.files, 'file')} of version {side.label}" for side in (plan.a, plan.b))
     facts = [
         Line(f"Read: {read}; not read: {counted(plan.shared_files, 'file')} that both have.", is_faint=True),
         *_key(plan),
     ]
-    if plan.columns_only_a:
-        facts.append(Line(f"Only in version {plan.a.number}, not compared: {', '.join(plan.columns_only_a)}."))
-    return facts
+    for side, names in ((plan.a, plan.columns_only_a), (plan.b, plan.columns_only_b)):
+        if names:
+            facts.append(Line(f"Only in version {side.label}, not compared: {', '.join(names)}."))
+    if plan.conversions:
+        facts.append(Line(f"Types that differ: {'; '.join(plan.conversions)}.", is_faint=True))
+    return [Line(plan.proof), *facts] if plan.proof else facts
 
 
 def _key(plan: RowDiffPlan) -> list[Line]:

@@ -35,11 +35,22 @@ def _without_zeros(grid: Grid) -> Grid:
     )
 
 
+def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
+    hint = (
+        "Name a table: a variable that holds one, or a path; and behind @ a version, such as copy@3, or the newest. "
+        "Its rows are compared with those of B. What the metadata proves is not read."
+    )
+    drawing = Drawing(title="Compare B with another table", parts=(Line(hint),))
+    return ViewResult(drawing=drawing, code="", source=cache.cited(b))
+
+
 def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the requested part of the comparison."""
     a, b, part = request["a"], request["b"], request["compared"]
     if part == "rows":
         return changed_rows(cache, request)
+    if part == "another table":
+        return changed_rows(cache, request, request["other"]) if request["other"] else _no_table(cache, b)
     comparison = cache.compare(a, b)
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":

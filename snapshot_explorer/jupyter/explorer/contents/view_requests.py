@@ -8,6 +8,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.opening import open_table
+from snapshot_explorer.pair_diff import diff
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.rows.diffs.diff import row_diff
 
@@ -90,6 +92,8 @@ class SnapshotCache:
 
     table: Table
     """The table."""
+    variables: Mapping[str, object] | None = None
+    """The notebook's variables, some of which hold other tables; None where there is no notebook."""
     _kept: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
     _row_diff: tuple[Hashable, RowDiff] | None = None
     _times: dict[int, str] = field(default_factory=dict)
@@ -116,23 +120,42 @@ class SnapshotCache:
         count: int = self._keep(("rows", version), self.at(version).count)
         return count
 
-    def diff_plan(self, a: int, b: int, key: tuple[str, ...]) -> RowDiffPlan:
-        """Return what a row diff of two versions reads; without a key by the primary key."""
-        made: RowDiffPlan = self._keep(("plan", a, b, key), lambda: self.table.diff_plan(a, b, key or None))
+    def other(self, text: str) -> Snapshot:
+        """Return a version of another table: of a variable or a path, with a ref behind @; else the newest."""
+
+        def opened() -> Snapshot:
+            name, at, ref = text.rpartition("@")
+            if not at or "/" in ref:
+                name, ref = text, ""
+            table = (self.variables or {}).get(name)
+            return (table if isinstance(table, type(self.table)) else open_table(name)).at(ref or "latest")
+
+        made: Snapshot = self._keep(("other", text), opened)
         return made
 
-    def known_row_diff(self, a: int, b: int, key: tuple[str, ...]) -> RowDiff | None:
+    def diff_plan(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiffPlan:
+        """Return what a row diff of two versions reads, or of B and another table; without a key by the primary key."""
+
+        def planned() -> RowDiffPlan:
+            if other:
+                return diff(self.at(b), self.other(other), key or None, preview=True)
+            return self.table.diff_plan(a, b, key or None)
+
+        made: RowDiffPlan = self._keep(("plan", a, b, key, other), planned)
+        return made
+
+    def known_row_diff(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiff | None:
         """Return the row diff if it is kept: only the last one is, since its rows may be many."""
         kept = self._row_diff
-        return kept[1] if kept is not None and kept[0] == (a, b, key) else None
+        return kept[1] if kept is not None and kept[0] == (a, b, key, other) else None
 
-    def row_diff(self, a: int, b: int, key: tuple[str, ...]) -> RowDiff:
-        """Return the row diff of two versions; reads rows unless it is kept."""
-        known = self.known_row_diff(a, b, key)
+    def row_diff(self, a: int, b: int, key: tuple[str, ...], other: str = "") -> RowDiff:
+        """Return the row diff that `diff_plan` plans; reads rows unless it is kept."""
+        known = self.known_row_diff(a, b, key, other)
         if known is None:
             self._row_diff = None  # before the rows of another are held
-            known = row_diff(self.diff_plan(a, b, key))
-            self._row_diff = ((a, b, key), known)
+            known = row_diff(self.diff_plan(a, b, key, other))
+            self._row_diff = ((a, b, key, other), known)
         return known
 
     def forget(self) -> None:
