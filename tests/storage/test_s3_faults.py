@@ -14,6 +14,7 @@ from snapshot_explorer.storage import Storage
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.effort import ended_if_it_hangs
 from tests.support.faulty_proxy import TRANSIENT, FaultyProxy
+from tests.support.hudi.table_builder import HudiTable
 from tests.support.paimon.table_builder import PaimonTable
 
 pytestmark = [pytest.mark.s3, pytest.mark.usefixtures("s3_client")]
@@ -51,7 +52,14 @@ def paimon(root):
     return table, 4
 
 
-TABLES = {"delta": delta, "paimon": paimon}
+def hudi(root):
+    table = HudiTable(*root)
+    for number in range(4):
+        table.insert([(number, "x" * number)])
+    return table, 4
+
+
+TABLES = {"delta": delta, "paimon": paimon, "hudi": hudi}
 
 
 @pytest.fixture(params=TABLES)
@@ -199,6 +207,7 @@ def test_what_fails_for_good_is_asked_five_times_and_names_key_endpoint_and_regi
 COSTS = {
     "delta": {"open": 12, "update": 1, "at": 1, "history": 8, "files": 3, "load": 14},
     "paimon": {"open": 6, "update": 3, "at": 8, "history": 19, "files": 12, "load": 18},
+    "hudi": {"open": 8, "update": 4, "at": 4, "history": 9, "files": 0, "load": 4},
 }
 """The most requests that a question may cost, of the tables above."""
 
