@@ -9,6 +9,7 @@ import errno
 import re
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
@@ -67,6 +68,13 @@ _RETURNED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\S{32,}')
 """What may be a secret that a server returned, in an error of pypaimon-rust: text in quotes, and long words."""
 _SYSTEM_REASON = re.compile(r'Os \{.*?message: "([^"]*)"')
 """Why a connection failed, in the text of an error of pypaimon-rust."""
+
+_NO_PAIMON_CLIENT = (
+    "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
+    "'snapshot-explorer[paimon-catalogs]'."
+)
+_WILDCARD = re.compile(r"[*?\[]")
+_PLAIN = re.compile(r"[\w-]+")
 
 _Result = TypeVar("_Result")
 
@@ -170,6 +178,79 @@ def locate(
             f"The catalog {settings.shown} names {metadata_file} of {name}. Files named *.metadata.json are read."
         )
     raise failure  # not above: the client's error, which holds requests with secrets, would be its context
+
+
+def table_names(
+    catalog: str,
+    pattern: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    table_format: str | None = None,
+    limits: Limits = DEFAULT,
+) -> Sequence[str]:
+    """Return the names of the tables in a catalog, sorted: of a namespace, or those that match a pattern.
+
+    A request for each namespace; all of them must be answered within 60 seconds. Arguments and errors as `locate`.
+
+    Args:
+        pattern: A namespace such as `shop`, a pattern such as `shop.*`, or `*` for all namespaces.
+    """
+    if not isinstance(catalog, str):
+        raise InvalidArgumentError(
+            f"{_PAIMON_CATALOG if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
+        )
+    check_limits(limits)
+    namespace, glob = split_pattern(pattern)
+    secrets: list[str] = []
+    failure: SnapshotExplorerError
+    if table_format == "paimon":
+        settings = _paimon_rest(catalog, options or {})
+    else:
+        settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
+
+    def listed() -> list[tuple[str, ...]]:
+        if table_format == "paimon":
+            return _paimon_tables(settings.properties, namespace)
+        with _client(settings, secrets.append, limits.value_bytes) as client:
+            spaces = client.list_namespaces() if namespace is None else [tuple(namespace.split("."))]
+            return [tuple(name) for space in spaces for name in client.list_tables(space)]
+
+    try:
+        names = _within_limit(listed)
+    except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
+        mask = _mask(settings, secrets)
+        if table_format == "paimon" and not isinstance(error, ImportError):
+            failure = _paimon_failure(error, settings.shown, glob, mask)
+        elif table_format == "paimon":
+            failure = MissingDependencyError(_NO_PAIMON_CLIENT)
+        else:
+            failure = _failure(error, settings.shown, glob, mask)
+    else:
+        return sorted(name for name in map(quoted_name, names) if fnmatchcase(name, glob))
+    raise failure  # not above, as in locate
+
+
+def split_pattern(pattern: str) -> tuple[str | None, str]:
+    """Return the namespace that a pattern is in, None for all, and the pattern of whole names."""
+    if not pattern.strip():
+        raise InvalidArgumentError(
+            "An empty text names no tables of a catalog. Give a namespace such as shop, or a pattern such as shop.*."
+        )
+    before, *wild = _WILDCARD.split(pattern, maxsplit=1)
+    return (before.rpartition(".")[0] or None, pattern) if wild else (pattern, f"{pattern}.*")
+
+
+def quoted_name(parts: Sequence[str]) -> str:
+    """Return a name that `name_parts` accepts, with backticks around odd parts."""
+    return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def _paimon_tables(properties: Mapping[str, str], database: str | None) -> list[tuple[str, ...]]:
+    from pypaimon_rust.datafusion import PaimonCatalog
+
+    catalog = PaimonCatalog(dict(properties))
+    databases = catalog.list_databases() if database is None else [database]
+    return [(name, table) for name in databases for table in catalog.list_tables(name)]
 
 
 def _loaded(
@@ -402,10 +483,7 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
     try:
         path, properties = _within_limit(lambda: _paimon_table(settings.properties, parts))
     except ImportError:
-        failure = MissingDependencyError(
-            "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
-            "'snapshot-explorer[paimon-catalogs]'."
-        )
+        failure = MissingDependencyError(_NO_PAIMON_CLIENT)
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = _paimon_failure(error, settings.shown, name, mask)
     else:

@@ -29,7 +29,7 @@ _SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
 _TAKE_CONDITIONS = ("bisect", "blame", "trace")
 """Commands whose condition needs no quotes."""
 _FLAGS = ("--yes", "--debug", "--help")
-_FLAGS_WITH_VALUE = ("--engine", "--out")
+_FLAGS_WITH_VALUE = ("--at", "--engine", "--lake", "--out")
 """Options that may follow a query without quotes. Shorter ones could be a part of it: `a -y` is an expression."""
 
 

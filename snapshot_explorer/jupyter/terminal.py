@@ -29,6 +29,7 @@ from snapshot_explorer.jupyter.spellings import with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.tokens import Token
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.lake import Lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
 from snapshot_explorer.retention import Verification
@@ -251,9 +252,11 @@ def _part(part: Part, path: str) -> Part:
 
 
 def _frame(result: object) -> Frame | None:
-    """Return rows of pandas or Arrow as a frame; None for anything else."""
+    """Return rows of pandas or Arrow, and the overview of a lake, as a frame; None for anything else."""
     if hasattr(result, "__dataframe__") and not isinstance(result, pa.Table):
         result = pa.Table.from_pandas(result, preserve_index=False)
+    if isinstance(result, Lake):
+        return result.newest_overview
     return Frame(result, title="", noun="rows") if isinstance(result, pa.Table) else None
 
 

@@ -2,7 +2,7 @@
 
 from snapshot_explorer.lake.changes import LakeChanges
 from snapshot_explorer.lake.instant import LakeSnapshot
-from snapshot_explorer.lake.lake import Lake, open_lake
+from snapshot_explorer.lake.lake import Lake, open_lake, open_tables
 from snapshot_explorer.lake.tables import LakeTable
 
-__all__ = ["Lake", "LakeChanges", "LakeSnapshot", "LakeTable", "open_lake"]
+__all__ = ["Lake", "LakeChanges", "LakeSnapshot", "LakeTable", "open_lake", "open_tables"]

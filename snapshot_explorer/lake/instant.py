@@ -122,7 +122,14 @@ class LakeSnapshot:
     def __getitem__(self, name: str) -> Snapshot:
         return self.snapshot(find_by_name(name, {table.name: table for table in self.tables}, self.name))
 
-    def sql(self, query: str, engine: str = "duckdb", *, spark: SparkSession | None = None) -> pd.DataFrame | DataFrame:
+    def sql(
+        self,
+        query: str,
+        engine: str = "duckdb",
+        *,
+        spark: SparkSession | None = None,
+        before: queries.Before | None = None,
+    ) -> pd.DataFrame | DataFrame:
         """Return the result of a query over the tables at this instant, by their names.
 
         A table that is alone with the last part of its name may be called by it: `orders` for `shop.db/orders`; others
@@ -131,7 +138,7 @@ class LakeSnapshot:
         `attrs["versions"]`. Syntax, engines, results and errors as `snapshot_explorer.sql`.
         """
         used: list[tuple[str, Snapshot]] = []
-        result = queries.sql(query, self._tables(used), engine=engine, spark=spark)
+        result = queries.sql(query, self._tables(used), engine=engine, spark=spark, before=before)
         attributes: object = getattr(result, "attrs", None)
         if isinstance(attributes, dict):  # pandas
             attributes["versions"] = [f"{name}@{snapshot.version}" for name, snapshot in used]

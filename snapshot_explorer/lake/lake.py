@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.checks import check_settings
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
+from snapshot_explorer.folder_hints import other_path
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, matches, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
-from snapshot_explorer.lake.tables import LakeTable, tables_below
+from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
 from snapshot_explorer.refs.times import brief_repr
 from snapshot_explorer.render import mimebundle, text
+from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
+
+    from pyspark.sql import SparkSession
 
     from snapshot_explorer.checks import CheckLine, CheckResult
     from snapshot_explorer.frames import Frame
@@ -213,9 +219,14 @@ class Lake:
     def __len__(self) -> int:
         return len(self.tables)
 
+    @property
+    def newest_overview(self) -> LakeOverview:
+        """Return the overview that was read last. Reads it if there is none."""
+        return self._overview or self.overview()
+
     def drawing(self) -> Drawing:
         """Return the newest overview as a drawing. Reads it if there is none."""
-        return (self._overview or self.overview()).drawing()
+        return self.newest_overview.drawing()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
@@ -227,7 +238,7 @@ class Lake:
         return f"Lake({self.name!r}, tables={len(self.tables)})"
 
 
-def open_lake(
+def open_lake(  # noqa: PLR0913 - options, which are combined freely
     path: str | PathLike[str],
     at: str | datetime | None = None,
     *,
@@ -235,29 +246,64 @@ def open_lake(
     depth: int = 3,
     max_listings: int = 10_000,
     storage_options: Mapping[str, Any] | None = None,
+    spark: SparkSession | None = None,
+    catalog: str | None = None,
+    catalog_options: Mapping[str, Any] | None = None,
+    format: str | None = None,  # noqa: A002 - the word of `open_table`
 ) -> Lake:
-    """Return all tables below a folder, as one object. Lists folders; opens no table.
+    """Return all tables below a folder or in a catalog, as one object. Lists them; opens no table.
 
     Args:
-        path: A local folder or a URL such as `s3://lake/shop.db`.
+        path: A local folder or a URL such as `s3://lake/shop.db`. With `spark` or `catalog`, a namespace such as
+            `shop`, a pattern such as `shop.*`, or `*` for all tables.
         at: View the tables as they were at this time; by default now.
         pattern: Only tables whose names match: a pattern such as `shop.*`, or several.
         depth: The levels of folders to search, as for `find_tables`.
         max_listings: The maximum number of folders to list.
         storage_options: Credentials and settings for fsspec. They are never shown.
+        spark: A Spark session, whose catalog has the tables.
+        catalog: The URI of a REST catalog, or the name of one in pyiceberg's configuration, as for `open_table`.
+        catalog_options: Properties of the catalog, such as `token` and `warehouse`. They are never shown.
+        format: `paimon` for a Paimon REST catalog.
 
     Raises:
-        TableNotFoundError: The folder is missing or empty, or no table is below it or matches.
+        TableNotFoundError: The folder is missing or empty, or no table is there or matches.
         InvalidArgumentError: An argument is not valid.
-        StorageError: The storage refused the request or did not respond.
-        MissingDependencyError: The storage needs a package that is not installed.
+        StorageError: The storage or the catalog refused the request or did not respond.
+        MissingDependencyError: The storage or the catalog needs a package that is not installed.
     """
-    name, tables, note = tables_below(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
-    if not tables:
-        raise TableNotFoundError(f"No table is below {name} ({note}). Check the path, or raise depth.")
     now = datetime.now(UTC)
-    lake = Lake(name, tables, note=note, time=None if at is None else _past("at", at, now))
+    time = None if at is None else _past("at", at, now)
+    if spark is not None or catalog is not None or catalog_options is not None:
+        tables = tables_in_catalog(
+            path,
+            spark=spark,
+            catalog=catalog,
+            catalog_options=catalog_options,
+            table_format=format,
+            storage_options=storage_options,
+        )
+        name, note = os.fspath(path), ""
+        missing = f"The catalog has no table {name}. Check the namespace, or list all tables with the pattern *."
+    else:
+        name, tables, note = tables_below(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
+        missing = f"No table is below {name} ({note})."
+    if not tables and not note:
+        raise TableNotFoundError(missing)
+    if not tables:
+        hint = other_path(Storage(path, storage_options), storage_options) or "Check the path, or raise depth."
+        raise TableNotFoundError(f"{missing} {hint}")
+    lake = Lake(name, tables, note=note, time=time)
     return lake if pattern is None else lake.matching(*([pattern] if isinstance(pattern, str) else pattern))
+
+
+def open_tables(tables: Mapping[str, Table]) -> Lake:
+    """Return open tables, by their names, as a lake."""
+    entries = [
+        LakeTable(name, path=table.path, table_format=table.format, opened=partial(tables.__getitem__, name))
+        for name, table in tables.items()
+    ]
+    return Lake("the open tables", entries)
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from snapshot_explorer import catalogs
 from snapshot_explorer.discovery import joined, search_tables
-from snapshot_explorer.errors import SnapshotExplorerError, StorageError
-from snapshot_explorer.opening import open_found
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, StorageError
+from snapshot_explorer.opening import open_found, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
+
+    from pyspark.sql import SparkSession
 
     from snapshot_explorer.table import Table
 
@@ -89,3 +94,36 @@ def tables_below(
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note
+
+
+def tables_in_catalog(
+    pattern: str | PathLike[str],
+    *,
+    spark: SparkSession | None,
+    catalog: str | None,
+    catalog_options: Mapping[str, Any] | None,
+    table_format: str | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Sequence[LakeTable]:
+    """Return the tables in a catalog that a namespace or a pattern names, sorted by name."""
+    names: Sequence[str]
+    text = os.fspath(pattern)
+    if spark is not None:
+        if catalog is not None:
+            raise InvalidArgumentError("catalog and spark both name a catalog. Give one of them.")
+        from snapshot_explorer.engines.spark.catalogs import table_names  # noqa: PLC0415 - only for Spark
+
+        names = table_names(spark, text)
+    elif catalog is None:
+        raise InvalidArgumentError("catalog_options needs catalog, the URI or the name of a catalog.")
+    else:
+        names = catalogs.table_names(catalog, text, catalog_options, table_format=table_format)
+    opened = partial(
+        open_table,
+        format=table_format,
+        storage_options=storage_options,
+        spark=spark,
+        catalog=catalog,
+        catalog_options=catalog_options,
+    )
+    return [LakeTable(name, path=None, table_format=table_format, opened=partial(opened, name)) for name in names]

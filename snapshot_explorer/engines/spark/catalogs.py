@@ -5,16 +5,18 @@ Only SQL is sent, so it works over Spark Connect, and with any catalog that answ
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.catalogs import CatalogTable, name_parts
+from snapshot_explorer.catalogs import CatalogTable, name_parts, quoted_name, split_pattern
 from snapshot_explorer.engines.spark.sessions import checked
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError, TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats import FORMATS, titles
 from snapshot_explorer.storage.location import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -56,6 +58,32 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     if not path:
         raise TableNotFoundError(f"Spark's catalog does not say where {name} is. Open it by its path.")
     return CatalogTable(path=path, format=provider)
+
+
+def table_names(spark: SparkSession, pattern: str) -> Sequence[str]:
+    """Return the names of the tables in the session's catalog, sorted, without views. Two queries for each namespace.
+
+    Args:
+        pattern: A namespace such as `shop`, a pattern such as `shop.*`, or `*` for all of the current catalog.
+    """
+    namespace, glob = split_pattern(pattern)
+    used = checked(spark)
+    spaces = (
+        [namespace]
+        if namespace is not None
+        else [str(row["namespace"]) for row in _ask(used, "SHOW NAMESPACES", pattern)]
+    )
+    names = []
+    for space in spaces:
+        parts = name_parts(space, "Give a namespace such as shop, or a pattern such as shop.*.")
+        quoted = quoted_name(parts)
+        tables = {
+            str(row["tableName"]) for row in _ask(used, f"SHOW TABLES IN {quoted}", pattern) if not row["isTemporary"]
+        }
+        with suppress(SnapshotExplorerError):  # catalogs without views refuse the question
+            tables -= {str(row["viewName"]) for row in _ask(used, f"SHOW VIEWS IN {quoted}", pattern)}
+        names += [quoted_name((*parts, table)) for table in tables]
+    return sorted(name for name in names if fnmatchcase(name, glob))
 
 
 def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object]]:

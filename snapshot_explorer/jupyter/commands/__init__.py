@@ -21,6 +21,7 @@ from snapshot_explorer.jupyter.commands.files import FILES
 from snapshot_explorer.jupyter.commands.health import HEALTH
 from snapshot_explorer.jupyter.commands.help import HELP
 from snapshot_explorer.jupyter.commands.inspect import INSPECT
+from snapshot_explorer.jupyter.commands.lake import LAKE
 from snapshot_explorer.jupyter.commands.load import LOAD
 from snapshot_explorer.jupyter.commands.log import LOG
 from snapshot_explorer.jupyter.commands.manifests import MANIFESTS
@@ -47,6 +48,7 @@ COMMANDS: Sequence[Command] = (
     OPEN,
     STATUS,
     TABLES,
+    LAKE,
     LOG,
     TIMELINE,
     EXPLORE,

@@ -37,7 +37,7 @@ def _open(invocation: Invocation) -> Table:
             format=arguments.get("format"),
             storage_options=dict_of(invocation, "options"),
             relocate=dict_of(invocation, "relocate"),
-            spark=_session() if arguments.has("spark") else None,
+            spark=spark_session() if arguments.has("spark") else None,
             catalog=arguments.get("catalog"),
             catalog_options=dict_of(invocation, "catalog-options"),
             external_files=parse_external_files(arguments.get("external-files") or "allow"),
@@ -75,13 +75,30 @@ def _identifier(name: str) -> str:
     return kept if is_variable_name(kept) else f"table_{kept}".rstrip("_")
 
 
-def _session() -> SparkSession:
+def spark_session() -> SparkSession:
+    """Return the active Spark session, whose catalog has the tables."""
     result = sessions.active()
     if result is None:
         raise UsageError("--spark needs an active Spark session, whose catalog has the table. Start one first.")
     return result
 
 
+SPARK = Option(
+    flags=("--spark",), meaning="PATH is a name in the catalog of the active Spark session, such as shop.orders"
+)
+CATALOG = Option(
+    flags=("--catalog",),
+    metavar="URI",
+    meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders, or with --format paimon in this "
+    "Paimon REST catalog; also a catalog by its name in pyiceberg's configuration",
+)
+CATALOG_OPTIONS = Option(
+    flags=("--catalog-options",),
+    metavar="VARIABLE",
+    value_type="dict",
+    is_secret=True,
+    meaning="a variable with a dict of the catalog's properties, such as token, credential and warehouse",
+)
 OPEN = Command(
     name="open",
     summary="Open a table by its path",
@@ -114,23 +131,9 @@ OPEN = Command(
         Option(
             flags=("--format",), metavar="F", value_type="format", meaning="require a format: paimon, delta or iceberg"
         ),
-        Option(
-            flags=("--spark",),
-            meaning="PATH is a name in the catalog of the active Spark session, such as shop.orders",
-        ),
-        Option(
-            flags=("--catalog",),
-            metavar="URI",
-            meaning="PATH is a name in this Iceberg REST catalog, such as shop.orders, or with --format paimon in this "
-            "Paimon REST catalog; also a catalog by its name in pyiceberg's configuration",
-        ),
-        Option(
-            flags=("--catalog-options",),
-            metavar="VARIABLE",
-            value_type="dict",
-            is_secret=True,
-            meaning="a variable with a dict of the catalog's properties, such as token, credential and warehouse",
-        ),
+        SPARK,
+        CATALOG,
+        CATALOG_OPTIONS,
         STORAGE_OPTIONS,
         Option(
             flags=("--relocate",),

@@ -4,6 +4,8 @@ from snapshot_explorer import queries
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
 from snapshot_explorer.jupyter.limits import check_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
+from snapshot_explorer.refs.times import format_time
 
 
 def _sql(invocation: Invocation) -> object:
@@ -17,12 +19,36 @@ def _sql(invocation: Invocation) -> object:
             "%snapshot sql needs a query. Write it below %%snapshot sql, or after it: %snapshot sql select * from "
             "orders version as of 17."
         )
+    if (time := invocation.arguments.get("at")) is not None or invocation.arguments.get("lake") is not None:
+        return _at_one_instant(invocation, text, time)
     if not invocation.tables.all():
         invocation.table()  # raises, with how to open one
     engine = invocation.arguments.get("engine") or "duckdb"
     return queries.sql(
         text, invocation.tables.all(), engine=engine, before=lambda readings: check_read_size(invocation, readings)
     )
+
+
+def _at_one_instant(invocation: Invocation, query: str, time: str | None) -> object:
+    """Return the result of a query over a lake, or the open tables, at a time; names the versions that it read."""
+    path = invocation.arguments.get("lake")
+    value = None if path is None else invocation.variables.get(path)
+    if isinstance(value, LakeSnapshot):
+        if time is not None:
+            raise UsageError(f"{path} is a record of versions at one time. Leave --at out.")
+        pinned = value
+    elif path is not None:
+        pinned = (value if isinstance(value, Lake) else open_lake(path)).at(time)
+    else:
+        if not invocation.tables.all():
+            invocation.table()  # raises, with how to open one
+        pinned = open_tables(invocation.tables.all()).at(time)
+    engine = invocation.arguments.get("engine") or "duckdb"
+    result = pinned.sql(query, engine=engine, before=lambda readings: check_read_size(invocation, readings))
+    sources = pinned.sources(query).to_dict()
+    names = ", ".join(f"{source['name']}@{source['version']}" for source in sources)
+    invocation.show_line(f"Read at {format_time(pinned.time)}: {names or 'no table'}.")
+    return result
 
 
 SQL = Command(
@@ -34,6 +60,7 @@ SQL = Command(
         "%snapshot sql select * from orders@17",
         "%%snapshot sql -o gone  (and the query below, in the same cell)",
         '%snapshot sql "select * from orders version as of 17 except select * from orders"',
+        "%%snapshot sql --at yesterday  (and the query below, over all open tables as they were then)",
         "%snapshot sql \"select count(*) from orders timestamp as of '2026-11-01'\" --engine spark",
     ),
     arguments=(Argument(name="QUERY", value_type="query", meaning="the query, unless it is below the line"),),
@@ -44,6 +71,17 @@ SQL = Command(
             value_type="sql engine",
             meaning="duckdb (returns a pandas DataFrame with Arrow types) or spark (a Spark DataFrame); "
             "by default duckdb",
+        ),
+        Option(
+            flags=("--at",),
+            metavar="TIME",
+            value_type="time",
+            meaning="read every table at the version that was current at this time, such as yesterday or 3h",
+        ),
+        Option(
+            flags=("--lake",),
+            metavar="PATH",
+            meaning="the tables of a lake, by its folder or its variable, in place of the open ones",
         ),
         Option(flags=("-y", "--yes"), meaning="read without a limit on the amount"),
     ),

@@ -1,0 +1,101 @@
+"""`%snapshot lake`: all tables below a folder or in a catalog, and what changed in them."""
+
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.open import CATALOG, CATALOG_OPTIONS, SPARK, spark_session
+from snapshot_explorer.jupyter.commands.shared_arguments import STORAGE_OPTIONS, dict_of, whole_number
+from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake
+
+_RESULTS = ("changes", "pin", "diff")
+
+
+def _lake(invocation: Invocation) -> Lake | LakeSnapshot | Frame:
+    """Return the lake with its overview, or what the options name in its place."""
+    arguments = invocation.arguments
+    chosen = [name for name in _RESULTS if arguments.get(name) is not None or arguments.has(name)]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} name two results. Use one of them.")
+    lake = lake_of(invocation, arguments.get("path") or "")
+    since = arguments.get("since")
+    if arguments.has("changes"):
+        return lake.changes(since or "yesterday")
+    if arguments.has("pin"):
+        return lake.at()
+    if (before := arguments.get("diff")) is not None:
+        other = invocation.variables.get(before)
+        return lake.diff(other if isinstance(other, Lake | LakeSnapshot) else before)
+    lake.overview(since or "1d", health=arguments.has("health"))
+    return lake
+
+
+def lake_of(invocation: Invocation, path: str) -> Lake:
+    """Return the lake in a variable, or at a path, with the options of the line."""
+    arguments = invocation.arguments
+    value = invocation.variables.get(path)
+    patterns = arguments.repeated.get("match", ())
+    if isinstance(value, Lake):
+        return value.matching(*patterns) if patterns else value
+    return open_lake(
+        str(value) if isinstance(value, str) or hasattr(value, "__fspath__") else path,
+        arguments.get("at"),
+        pattern=patterns or None,
+        depth=whole_number("--depth", arguments.get("depth") or "3") or 0,
+        storage_options=dict_of(invocation, "options"),
+        spark=spark_session() if arguments.has("spark") else None,
+        catalog=arguments.get("catalog"),
+        catalog_options=dict_of(invocation, "catalog-options"),
+        format=arguments.get("format"),
+    )
+
+
+LAKE = Command(
+    name="lake",
+    summary="All tables below a folder: which are late, and what changed",
+    run=_lake,
+    python='snapshot_explorer.open_lake("PATH").overview(since="1d")',
+    examples=(
+        "%snapshot lake s3://lake/shop.db",
+        "%snapshot lake s3://lake/shop.db --since yesterday --match ord* as lake",
+        "%snapshot lake s3://lake/shop.db --changes --since 3h",
+        '%snapshot lake s3://lake/shop.db --at "2026-11-22 03:00" --pin as night',
+        "%snapshot lake /data/production --diff yesterday",
+        "%snapshot lake shop.* --catalog http://catalog:8181",
+    ),
+    arguments=(
+        Argument(
+            name="PATH",
+            value_type="path",
+            required=True,
+            meaning="a folder or URL; or a variable with the path or a lake; or with a catalog, such as shop.*",
+        ),
+    ),
+    options=(
+        Option(
+            flags=("--since",), metavar="TIME", value_type="time", meaning="count changes from this time; by default 1d"
+        ),
+        Option(flags=("--at",), metavar="TIME", value_type="time", meaning="the tables as they were at this time"),
+        Option(
+            flags=("--match",), metavar="PATTERN", repeated=True, meaning="only tables whose names match, such as ord*"
+        ),
+        Option(flags=("--health",), meaning="also read the health of each newest version"),
+        Option(flags=("--changes",), meaning="the commits of all tables in one log, in place of the overview"),
+        Option(flags=("--pin",), meaning="the version of every table at that time, in place of the overview"),
+        Option(
+            flags=("--diff",),
+            metavar="TIME",
+            meaning="what differs since this time, table by table; or a variable with another lake",
+        ),
+        Option(
+            flags=("--depth",), metavar="N", value_type="number", meaning="levels of folders to search, by default 3"
+        ),
+        Option(flags=("--format",), metavar="F", value_type="format", meaning="paimon for a Paimon REST catalog"),
+        SPARK,
+        CATALOG,
+        CATALOG_OPTIONS,
+        STORAGE_OPTIONS,
+    ),
+    notes="A row per table, the most urgent first, from metadata alone; a table that cannot be read is a row with its "
+    "error. With as NAME, the variable has the lake: NAME.at(TIME).sql(QUERY) queries all tables at one instant, and "
+    "NAME['orders'] opens one. Times are UTC without a zone.",
+)
