@@ -200,15 +200,20 @@ def _equal_appends(commits: pa.Table, versions: Sequence[int]) -> Iterator[tuple
 def _has_equal_bounds(table: Table, first: int, second: int) -> bool:
     """Return whether the files of two appends have the same bounds of every column, and bounds at all."""
     try:
+        changes = table.bound.changes([first, second], changelog=False)
         files = table.at(second).files(statistics=True).to_arrow()
     except SnapshotExplorerError:
         return False
 
     def bounds(version: int) -> list[str]:
-        rows = files.filter(pc.equal(files["added_version"], version))
-        return sorted(map(str, rows.select(["rows", "size_bytes", "lower", "upper", "null_count"]).to_pylist()))
+        paths = changes.filter(pc.and_(pc.equal(changes["version"], version), pc.equal(changes["change"], "add")))[
+            "path"
+        ]
+        rows = files.filter(pc.is_in(files["path"], paths.combine_chunks())).select(["lower", "upper", "null_count"])
+        has_bounds = any(value is not None for row in rows["lower"].to_pylist() if row for value in row.values())
+        return sorted(map(str, rows.to_pylist())) if has_bounds else []
 
-    return bounds(first) == bounds(second) != [] and "lower': None" not in str(bounds(first))
+    return bounds(first) == bounds(second) != []
 
 
 def _worst(states: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ EXAMPLES = {
     "open": "%snapshot open {path} as orders",
     "status": "%snapshot",
     "tables": "%snapshot tables memory://lake",
+    "lake": "%snapshot lake {path} --at 2026-11-12",
     "log": "%snapshot log -n 5",
     "timeline": "%snapshot timeline 5..9",
     "explore": "%snapshot explore",

@@ -1,0 +1,106 @@
+"""The overview of a lake: planted incidents are found, and quiet tables are not marked."""
+
+import pytest
+
+from snapshot_explorer import errors, open_lake
+from snapshot_explorer.lake.overview import sparkline
+from tests.support import lakes
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lake")
+    lakes.write_lake(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def overview(root):
+    return open_lake(root, at=lakes.NOW).overview("1d")
+
+
+WITHOUT_BOUNDS = {"iceberg.db/doubled_iceberg"}
+"""Its builder records no bounds of columns, so that equal files prove nothing."""
+
+
+def test_each_planted_incident_is_found_and_no_quiet_table_is_marked(overview):
+    rows = {row["name"]: row for row in overview.to_dict()}
+
+    reported = {name: lakes.incident_of(row) for name, row in rows.items()}
+
+    planted = {name: name.partition("/")[2].partition("_")[0] for name in rows}
+    expected = {name: incident if incident in lakes.INCIDENTS else None for name, incident in planted.items()}
+    assert reported == expected | dict.fromkeys(WITHOUT_BOUNDS)
+    assert len(rows) == 3 * len(lakes.HISTORIES)
+
+
+def test_the_most_urgent_tables_come_first_and_a_broken_one_is_a_row_with_its_error(overview):
+    states = [row["state"] for row in overview.to_dict()]
+    broken = [row for row in overview.to_dict() if "broken" in row["name"]]
+
+    assert states == sorted(states, key=("act", "watch", "unknown", "ok").index)
+    assert {row["format"] for row in broken} == {"delta", "iceberg", "paimon"}
+    assert all(row["problem"] and row["state"] == "act" for row in broken)
+
+
+def test_what_was_not_checked_is_null_and_drawn_so(overview):
+    assert overview["unreadable"].null_count == overview["health"].null_count == len(overview)
+    assert "not checked" in repr(overview)
+    assert "Rhythm: late: older than" in repr(overview)
+
+
+def test_health_is_read_on_request(root):
+    lake = open_lake(root, pattern="hourly_*", at=lakes.NOW)
+
+    assert set(lake.overview(health=True)["health"].to_pylist()) <= {"act", "watch", "ok", "unknown"}
+
+
+def test_rows_since_a_time_are_those_of_the_commits(root):
+    lake = open_lake(root, at=lakes.NOW).matching("hourly_delta")
+
+    (row,) = lake.overview("3h").to_dict()
+
+    steps = [step for step in lakes.HISTORIES["hourly"](0) if step.hours_ago <= 3]
+    assert (row["commits"], row["added_rows"]) == (len(steps), sum(step.rows for step in steps))
+    assert row["schema_changes"] == row["removed_rows"] == 0
+
+
+def test_a_lake_of_an_earlier_time_ignores_what_came_later(root):
+    lake = open_lake(root, at="2026-11-22 03:00").matching("hourly_paimon")
+
+    (row,) = lake.overview("1d").to_dict()
+
+    assert row["version"] == sum(step.hours_ago >= 3 for step in lakes.HISTORIES["hourly"](0))
+
+
+def test_a_lake_is_a_collection_of_tables(root):
+    lake = open_lake(root, pattern=["late_*", "paimon.db/*"])
+
+    assert len(lake) == len([*lake]) == 2 + len(lakes.HISTORIES)
+    assert lake["late_delta"].name == "late_delta"
+    assert [table.error is None for table in lake.matching("*/broken_*", "late_delta")] == [True, False]
+    assert repr(lake).startswith("Lake(")
+    assert "late_delta" in lake._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda root: open_lake(root / "none"), errors.TableNotFoundError, "is missing or empty"),
+        (lambda root: open_lake(root, pattern="ordrs"), errors.TableNotFoundError, "No table of .* matches ordrs"),
+        (lambda root: open_lake(root)["late_dlta"], errors.TableNotFoundError, "Did you mean delta.db/late_delta?"),
+        (lambda root: open_lake(root / "delta.db/late_delta/_delta_log"), errors.TableNotFoundError, "is inside of"),
+        (lambda root: open_lake(root).overview("soon"), errors.InvalidArgumentError, "since='soon' is not a time"),
+        (lambda root: open_lake(root, at="2999-01-01"), errors.InvalidArgumentError, "is in the future"),
+        (lambda root: open_lake(root).matching(3), errors.InvalidArgumentError, "Patterns must be text"),
+        (lambda root: open_lake("shop", catalog_options={}), errors.InvalidArgumentError, "catalog_options needs"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(root, call, error, message):
+    with pytest.raises(error, match=message):
+        call(root)
+
+
+def test_a_sparkline_has_a_bar_per_commit():
+    assert sparkline([0, 5, None, 10]) == "▁▄·█"
+    assert sparkline([]) == ""
