@@ -64,6 +64,7 @@ class Hudi(TableFormat):
         return Listing(
             versions=tuple(version for version in source.versions if start is None or version >= start),
             identity=source.identity,
+            earliest=source.earliest,
             is_contiguous=False,
         )
 

@@ -255,3 +255,15 @@ def test_meta_columns_are_read_on_request():
     assert set(map(int, rows["_hoodie_commit_time"].to_pylist())) <= set(
         open_table(DATA / "hudi" / "v9_mor_basic").history().to_arrow()["version"].to_pylist()
     )
+
+
+def test_what_needs_the_files_of_all_versions_begins_where_they_are_known():
+    table = open_table(DATA / "hudi" / "archive_deleted")
+    *known, unknown = table.history().to_arrow()["version"].to_pylist()
+
+    readable = {row["version"]: row["readable"] for row in table.readability().to_dict()}
+    retention = table.retention(keep_last=1)
+
+    assert table.lifetimes().versions == tuple(reversed(known))
+    assert readable == {unknown: "no"} | dict.fromkeys(known, "yes")
+    assert "kept versions                  2 of 3" in repr(retention)

@@ -91,7 +91,8 @@ def expiry(
         gone: Which of these files do not exist.
         savepoints: The versions with savepoints.
     """
-    versions = [version for version in source.versions if newest is not None and version <= newest]
+    earliest = source.earliest or 0
+    versions = [version for version in source.versions if newest is not None and earliest <= version <= newest]
     policies = _policies(source, rule)
     slices = list(_unneeded(source, policies, rule, versions)) if versions else []
     saved = [files for files in slices if any(live(files, version) for version in savepoints)]

@@ -254,6 +254,12 @@ class HudiSource:
             self._state = None if state.is_cut and self.reader.listed is None else state
             return state
 
+    @property
+    def earliest(self) -> int | None:
+        """The first version whose files are all known; None where that is the first one, or was not looked at yet."""
+        since = max((lost.removed for lost in self._state.lost), default=None) if self._state is not None else None
+        return None if since is None else next((version for version in self.versions if version >= since), None)
+
     def _read_state(self) -> FileStates:
         commits = self.commits(self.versions)
         self._check_empty(commits)
