@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.pair_diff import diff
     from snapshot_explorer.progress import show_progress
     from snapshot_explorer.queries import sql
+    from snapshot_explorer.reports import report
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
     from snapshot_explorer.table_twins import twins
@@ -45,6 +46,7 @@ __all__ = [
     "load_ipython_extension",
     "open_lake",
     "open_table",
+    "report",
     "samples",
     "show_progress",
     "show_versions",
@@ -64,6 +66,7 @@ _HOMES = {
     "find_tables": "discovery",
     "open_lake": "lake",
     "open_table": "opening",
+    "report": "reports",
     "show_progress": "progress",
     "show_versions": "environment",
     "sql": "queries",

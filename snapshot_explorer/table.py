@@ -47,11 +47,13 @@ from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
-from snapshot_explorer.refs import MAIN, Ref, parse_ref, resolve
-from snapshot_explorer.render import Code, Drawing, Line, mimebundle
+from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
+from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle
 from snapshot_explorer.render.action_timeline import action_timeline
+from snapshot_explorer.render.commit_bars import BARS, commit_bars
 from snapshot_explorer.render.slice_tracks import slice_tracks
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
+from snapshot_explorer.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.retention import (
     KnownReadability,
     Level,
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from os import PathLike
+    from pathlib import Path
 
     import pandas as pd
     import pyarrow as pa
@@ -109,6 +112,8 @@ if TYPE_CHECKING:
 
 OVERVIEW_COMMITS = 50
 """The newest commits that `Table.read_overview` reads."""
+REPORTED_ROWS = 1_000_000
+"""The rows up to which `Table.report` reads those that differ."""
 OVERVIEW_FILES = 10_000
 """The number of live files up to which `Table.read_overview` reads their sizes."""
 _PICTURES = {"actions": action_timeline, "slices": slice_tracks}
@@ -124,6 +129,7 @@ _INTERNAL = frozenset(
         "listing",
         "management",
         "read_overview",
+        "report_sections",
         "time_note",
         "version_of",
     )
@@ -538,6 +544,78 @@ class Table:
         return CheckResult(
             name=self.name, since=settings.since, at=settings.at, lines=self.check_lines(self.name, settings)
         )
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        between: str | None = None,
+        *,
+        where: str | None = None,
+        title: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write an HTML file to hand over: the card, a picture of the commits, the newest ones. Returns its path.
+
+        With `between`, also the comparison of its two versions and the rows that differ; with `where`, the blame of a
+        condition. `snapshot_explorer.report` combines other results, and describes the file.
+
+        Args:
+            path: The file, on the local disk, outside of any table.
+            between: Two refs `A..B`.
+            where: A condition in DuckDB's SQL: the rows that differ match it, and their history is included.
+            title: The heading; by default the name of the table.
+            overwrite: Whether to replace an existing file.
+
+        Raises:
+            InvalidArgumentError: The file exists or is in a table, or the range or condition is not valid.
+            OSError: The file cannot be written.
+        """
+        target = report_target(path, overwrite=overwrite)
+        return write_report(target, self.report_sections(between, where), title=title)
+
+    def report_sections(self, between: str | None = None, where: str | None = None) -> Sequence[Section]:
+        """Return the parts of a report."""
+        self.read_overview()
+        versions = self.listing().versions
+        a, b = (None, None) if between is None else parse_range(between)
+        number_a, number_b = (None if ref is None else self.at(ref).version for ref in (a, b))
+        last = next((at for at, version in enumerate(versions) if version == number_b), len(versions) - 1)
+        around = versions[max(0, last - BARS + BARS // 4) : last + BARS // 4][::-1]
+        commits = self.commits(around) if around else Frame(self._commits, title="")
+        card_parts = tuple(
+            replace(part, rows=tuple(row for row in part.rows if row[0] != "next")) if isinstance(part, Pairs) else part
+            for part in self.drawing().parts
+        )
+        sections = [
+            Section(
+                drawing=replace(self.drawing(), parts=card_parts),
+                code=self._source().opened,
+                picture=commit_bars(commits.to_arrow(), "rows", number_a, number_b),
+                not_read="Whether data files exist was not checked, unless a part says so.",
+            ),
+            Section(drawing=commits.drawing(), code=f"{self._source().opened}.history()"),
+        ]
+        if a is None or b is None:
+            sections[0] = replace(sections[0], not_read=f"Rows of {self.name}; whether its data files exist.")
+        else:
+            code = f"{self._source().opened}.compare({str(a)!r}, {str(b)!r})"
+            sections.append(Section(drawing=self.compare(a, b).drawing(), code=code))
+            sections.append(read_section("Rows that differ", lambda: self._rows_section(a, b, where)))
+        if where is not None:
+            sections.append(read_section("Blame", lambda: self._blame_section(where, between)))
+        return sections
+
+    def _rows_section(self, a: Ref, b: Ref, where: str | None) -> Section:
+        plan = self.diff_plan(a, b, where=where)
+        rows = [side.rows for side in (plan.a, plan.b)]
+        if None in rows or sum(filter(None, rows)) > REPORTED_ROWS:
+            reason = f"The rows that differ: more than {REPORTED_ROWS:,} would be read, or an unknown number."
+            return Section(drawing=plan.drawing(), code=plan.call, not_read=reason)
+        return Section(drawing=self.diff_rows(a, b, where=where).drawing(), code=plan.call)
+
+    def _blame_section(self, where: str, between: str | None) -> Section:
+        result = self.blame(where, between=between)
+        return Section(drawing=result.drawing(), code=result.call)
 
     def check_lines(self, name: str, settings: CheckSettings) -> tuple[CheckLine, ...]:
         """Return what `check` finds, a line for each rule, under a name."""

@@ -79,6 +79,12 @@ class CheckResult:
         return 1 if self.failed else 2 if self.not_checked or not self.lines else 0
 
     @property
+    def call(self) -> str:
+        """The Python that returns the result, of a table or a lake in a variable."""
+        rules = list(dict.fromkeys(line.rule for line in self.lines))
+        return f"check({rules!r}, since={self.since.isoformat()!r}, at={self.at.isoformat()!r})"
+
+    @property
     def verdict(self) -> str:
         """What was found, in a sentence."""
         counts = Counter(line.state for line in self.lines)

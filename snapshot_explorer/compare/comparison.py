@@ -109,6 +109,11 @@ class Comparison:
         self._stateless = listing.stateless
         self._shown: tuple[str, ...] = ()
 
+    @property
+    def call(self) -> str:
+        """The Python that returns the comparison, of a table in a variable of its name."""
+        return f"{self._name}.compare({self.a}, {self.b})"
+
     @cached_property
     def commits(self) -> Frame:
         """Return the COMMITS after the older version, up to the newer one, newest first; expired ones are missing.

@@ -49,6 +49,7 @@ _WRITING = (
 )
 _CALLS = (
     (re.compile(r"\b(?:table\.)?readability\(\)"), "%snapshot readability"),
+    (re.compile(r"\boverwrite=True\b"), "--overwrite"),
     (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),
     (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
     (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),

@@ -22,11 +22,13 @@ from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
 from snapshot_explorer.refs.times import brief_repr
 from snapshot_explorer.render import mimebundle, text
+from snapshot_explorer.reports import report
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -209,6 +211,15 @@ class Lake:
             return table.open().check_lines(table.name, settings.of_table(table.name))
 
         return check_lake(self.name, self.each(lines, what="Checking tables"), settings)
+
+    @property
+    def call(self) -> str:
+        """The Python that returns the overview of the tables."""
+        return f"open_lake({self.name!r}).overview()"
+
+    def report(self, path: str | PathLike[str], *, title: str | None = None, overwrite: bool = False) -> Path:
+        """Write the overview into one HTML file to hand over, and return its path; see `snapshot_explorer.report`."""
+        return report(path, self, title=title, overwrite=overwrite)
 
     def __getitem__(self, name: str) -> Table:
         return find_by_name(name, {table.name: table for table in self.tables}, self.name).open()

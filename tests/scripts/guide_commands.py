@@ -8,8 +8,9 @@ The examples run in a real IPython shell on a copy of a sample in fsspec's memor
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import fsspec
 from IPython.core.interactiveshell import InteractiveShell
@@ -41,6 +42,7 @@ EXAMPLES = {
     "profile": "%snapshot profile 6..9 --columns amount",
     "anomalies": "%snapshot anomalies",
     "doctor": "%snapshot doctor",
+    "report": '%snapshot report night.html 7..8 --where "order_id = 42"',
     "check": '%snapshot check --fail-on anomaly,schema-change,"rows < 0.5 * previous" --at 2026-11-14 --since 2d',
     "duplicates": "%snapshot duplicates --key buyer",
     "health": "%snapshot health",
@@ -118,7 +120,8 @@ def _shell() -> Iterator[Callable[[str], str]]:
     run("%load_ext snapshot_explorer")
     shell.user_ns["path"] = f"memory:/{_ROOT}"
     try:
-        yield run
+        with TemporaryDirectory() as folder, chdir(folder):
+            yield run
     finally:
         shell.extension_manager.unload_extension("snapshot_explorer")
         shell.history_manager.end_session()

@@ -276,3 +276,26 @@ def test_what_a_real_client_of_s3_raises_shows_no_secret(s3_client, s3, memory_r
 
     assert sum("Could not" in text for text in watch.texts) >= 3
     assert watch.leaks() == []
+
+
+def test_reports_and_checks_hold_no_secret(url, tmp_path, monkeypatch):
+    table = open_table(url, storage_options=OPTIONS)
+    versions = table.versions()
+    contents = []
+    for reached in (sys.maxsize, 12):  # the second with failures of the storage in some parts
+        monkeypatch.setattr(Vault, "asked", 0)
+        monkeypatch.setattr(Vault, "fails_from", reached)
+        with Watch() as watch:
+            check = table.check("late,anomaly,schema-change,unreadable,duplicates,rows < previous", since="9000d")
+            contents += [check.to_markdown(), check.to_junit(), check.to_json(), repr(check)]
+            try:
+                file = table.report(
+                    tmp_path / "r.html", f"{versions[0]}..{versions[-1]}", where="1 = 1", overwrite=True
+                )
+                contents.append(file.read_text("utf-8"))
+            except SnapshotExplorerError as error:
+                contents += shown_by(error)
+        contents += watch.texts
+
+    assert any("Could not read" in text for text in contents)
+    assert not [text for text in contents if any(canary in text for canary in SPELLED)]

@@ -31,6 +31,7 @@ from snapshot_explorer.jupyter.commands.plan import PLAN
 from snapshot_explorer.jupyter.commands.profile import PROFILE
 from snapshot_explorer.jupyter.commands.readability import READABILITY
 from snapshot_explorer.jupyter.commands.repair import REPAIR
+from snapshot_explorer.jupyter.commands.report import REPORT
 from snapshot_explorer.jupyter.commands.retention import RETENTION
 from snapshot_explorer.jupyter.commands.schema import SCHEMA
 from snapshot_explorer.jupyter.commands.show import SHOW
@@ -60,6 +61,7 @@ COMMANDS: Sequence[Command] = (
     ANOMALIES,
     DOCTOR,
     CHECK,
+    REPORT,
     DUPLICATES,
     HEALTH,
     SHOW,

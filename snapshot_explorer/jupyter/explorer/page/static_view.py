@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from html import escape
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from snapshot_explorer.jupyter.zones import ago, local_text
 from snapshot_explorer.model import gaps_text
 from snapshot_explorer.overview import total_rows_name
 from snapshot_explorer.render import Drawing, Grid, Line, html, text
 from snapshot_explorer.render.cells import counted, cut, size
-from snapshot_explorer.render.figures import INK, numbers
-from snapshot_explorer.render.palette import BLUE, GREEN, VERMILLION
+from snapshot_explorer.render.commit_bars import commit_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
     import pyarrow as pa
 
     from snapshot_explorer.jupyter.explorer.reading import Log, TableSize
@@ -39,14 +34,10 @@ _STYLE = (
 """Hides the picture where the explorer itself is shown, and the empty output of the explorer where it is not."""
 _MOST_BYTES = 60_000
 """The size in bytes up to which a picture has all its rows."""
-_BARS = 120
 _COMMITS = 15
 """Commits of the table."""
 _NAMED, _LONGEST = 4, 40
 """The most branches that are named, and characters of a name."""
-_WIDTH, _HEIGHT, _EDGE = 960, 160, 16
-_EDGE_NAMES = 60
-"""The distance to an edge at which a name centred on its marker would be cut off."""
 
 
 def head(table: Table, state: ExplorerState, log: Log | None, table_size: TableSize | None) -> list[str]:
@@ -108,7 +99,7 @@ def static_text(drawing: Drawing) -> str:
 
 def static_html(drawing: Drawing, commits: pa.Table, *, measure: str, a: int | None, b: int | None) -> str:
     """Return the drawing as HTML, below a picture of the newest commits."""
-    picture, rows = _picture(commits, measure, a, b), _COMMITS
+    picture, rows = commit_bars(commits, measure, a, b), _COMMITS
     table = html(_cut(drawing, rows), limit=rows)
     while len(picture) + len(table) > _MOST_BYTES and rows > 1:
         rows //= 2
@@ -134,59 +125,3 @@ def _cut(drawing: Drawing, rows: int) -> Drawing:
         for part in drawing.parts
     )
     return replace(drawing, parts=tuple(parts))
-
-
-def _picture(commits: pa.Table, measure: str, a: int | None, b: int | None) -> str:
-    """Return bars up for what commits added, and down for what they removed, the newest on the right, as SVG.
-
-    Its texts end with a blank: pages that drop SVG, such as untrusted notebooks, keep them in a row.
-    """
-    if not len(commits):
-        return ""
-    rows = commits.slice(0, _BARS)
-    versions = rows["version"].to_pylist()[::-1]
-    added, removed = (numbers(rows[f"{side}_{measure}"])[::-1].astype(np.float64) for side in ("added", "removed"))
-    label = escape(f"{measure} added and removed by versions {versions[0]} to {versions[-1]}")
-    marks = {at: "A B" if a == b else name for name, at in (("A", a), ("B", b)) if at is not None}
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
-        f'style="width:100%;max-width:{_WIDTH}px;height:auto" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{label}: </title>{''.join(_bars(versions, added, removed, marks))}"
-        "</svg>"
-    )
-
-
-def _bars(
-    versions: Sequence[int], added: npt.NDArray[np.float64], removed: npt.NDArray[np.float64], marks: dict[int, str]
-) -> Iterator[str]:
-    up, down = float(added.max(initial=0)), float(removed.max(initial=0))
-    scale = (_HEIGHT - 3 * _EDGE) / max(1.0, up + down)
-    zero = _EDGE + up * scale
-    step = _WIDTH / len(versions)
-    width = max(1.0, step * 0.7)
-    for at, version in enumerate(versions):
-        x = at * step + (step - width) / 2
-        rise, fall = float(added[at]) * scale, float(removed[at]) * scale
-        yield f'<rect x="{x:.1f}" y="{zero - rise:.1f}" width="{width:.1f}" height="{rise:.1f}" fill="{GREEN}"/>'
-        yield f'<rect x="{x:.1f}" y="{zero:.1f}" width="{width:.1f}" height="{fall:.1f}" fill="{VERMILLION}"/>'
-        if version in marks:
-            yield _mark(x + width / 2, marks[version], version)
-    yield f'<line x1="0" x2="{_WIDTH}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{INK}"/>'
-    for x, anchor, version in ((0, "start", versions[0]), (_WIDTH, "end", versions[-1])):
-        yield (
-            f'<text x="{x}" y="{_HEIGHT - 4}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-            f"version {version} </text>"
-        )
-
-
-def _mark(x: float, letters: str, version: int) -> str:
-    """Return a marker: its line, and its name at the end of the line that the other marker's name leaves free."""
-    end = _HEIGHT - 2 * _EDGE
-    y = end + _EDGE - 4 if letters == "B" else _EDGE - 4
-    anchor = "start" if x < _EDGE_NAMES else "end" if x > _WIDTH - _EDGE_NAMES else "middle"
-    colour = BLUE if letters == "B" else VERMILLION
-    return (
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_EDGE}" y2="{end}" stroke="{colour}"/>'
-        f'<text x="{x:.1f}" y="{y}" fill="currentColor" font-size="12" text-anchor="{anchor}">'
-        f"{letters} {version} </text>"
-    )

@@ -1,0 +1,58 @@
+"""`%snapshot report`: one HTML file to hand over."""
+
+from pathlib import Path
+
+from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, WHERE
+from snapshot_explorer.jupyter.help_text import HelpText
+from snapshot_explorer.jupyter.usage_error import UsageError
+from snapshot_explorer.reports import report
+
+
+def _report(invocation: Invocation) -> HelpText:
+    """Write a report on a table, or on the results in variables, and return where it is."""
+    arguments = invocation.arguments
+    file, overwrite, title = arguments.get("file") or "", arguments.has("overwrite"), arguments.get("title")
+    names = arguments.get("of")
+    if names is None:
+        _, table = invocation.table()
+        between, where = arguments.get("a..b"), arguments.get("where")
+        target = table.report(file, between, where=where, title=title, overwrite=overwrite)
+    else:
+        results = [_result(invocation, name.strip()) for name in names.split(",")]
+        target = report(file, *results, title=title, overwrite=overwrite)
+    return HelpText(f"Wrote {target}, {Path(target).stat().st_size / 1000:,.0f} kB.")
+
+
+def _result(invocation: Invocation, name: str) -> object:
+    if name not in invocation.variables:
+        raise UsageError(f"--of names variables with results, and {name!r} is none. Example: --of b,orders.")
+    return invocation.variables[name]
+
+
+REPORT = Command(
+    name="report",
+    summary="One HTML file to hand over",
+    run=_report,
+    python='orders.report("night.html", "7..8", where="order_id = 42")',
+    examples=(
+        "%snapshot report night.html",
+        '%snapshot report night.html 7..8 --where "order_id = 42"',
+        "%snapshot report night.html --of b,lake --overwrite",
+    ),
+    arguments=(
+        Argument(name="FILE", value_type="text", required=True, meaning="the file, on the local disk"),
+        RANGE,
+    ),
+    options=(
+        WHERE,
+        Option(flags=("--of",), metavar="A,B", meaning="the results in these variables, instead of the table"),
+        Option(flags=("--title",), metavar="TEXT", meaning="the heading; by default that of the first part"),
+        Option(flags=("--overwrite",), meaning="replace the file if it exists"),
+        TABLE,
+    ),
+    notes="The file contains the table's card, a picture of its commits and the newest of them; with A..B also the "
+    "comparison of the two versions and the rows that differ, with --where the history of the rows of a condition. It "
+    "names the code that was run and what was not read, needs no network, and has no script. It cannot be written into "
+    "the folder of a table.",
+)

@@ -1,0 +1,129 @@
+"""Reports: one HTML file to hand over, without scripts and requests, below 500 kB, with hostile text escaped."""
+
+import re
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import snapshot_explorer as sx
+from snapshot_explorer.__main__ import main
+from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.frames import Frame
+from tests.support.delta.table_builder import DeltaTable, add
+
+INCIDENT = "7..8"
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory):
+    return sx.open_table(shutil.copytree(sx.samples.path("orders"), tmp_path_factory.mktemp("lake") / "orders"))
+
+
+def references(page):
+    """Return what a page could load or run: everything but its own style and an SVG's namespace."""
+    page = page.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    return re.findall(r"https?://|<script|<link|<img|<iframe|@import|url\(|\bon\w+=", page)
+
+
+def test_a_table_is_reported_with_the_incident_the_code_and_what_was_not_read(orders, tmp_path):
+    file = orders.report(tmp_path / "night.html", INCIDENT, where="order_id = 42")
+    page = file.read_text("utf-8")
+
+    assert references(page) == []
+    assert file.stat().st_size < 100_000
+    headings = re.findall(r'aria-level="3">([^<]+)<', page)
+    assert headings == [
+        "orders",
+        "History of orders",
+        "orders: version 7 to 8",
+        "Row diff of orders: version 7 to 8",
+        "What happened to rows of orders where order_id = 42",
+        "What was run",
+        "What was not read",
+    ]
+    assert page.count("<svg") == 1
+    assert "A 7 </text>" in page
+    assert ".compare(&#x27;7&#x27;, &#x27;8&#x27;)" in page
+    assert "Whether data files exist was not checked" in page
+    assert "default-src 'none'" in page
+    assert "%snapshot" not in page.partition("History of orders")[0]
+
+
+def test_results_of_any_sort_are_put_together(orders, tmp_path):
+    bisection = orders.bisect("amount < 0", good=5, bad=8)
+    lake = sx.open_lake(orders.path.rpartition("/")[0])
+
+    page = sx.report(tmp_path / "r.html", bisection, orders.compare(5, 8), lake, orders.check("late")).read_text(
+        "utf-8"
+    )
+
+    assert "<h1>amount &lt; 0 holds first at version 8 of orders</h1>" in page
+    assert "orders.compare(5, 8)" in page
+    assert "open_lake(" in page
+    assert page.count("<svg") == 1
+    assert references(page) == []
+
+
+def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_reported(tmp_path):
+    payments = shutil.copytree(sx.samples.path("payments"), tmp_path / "payments")
+    table = sx.open_table(str(payments))
+    for file in payments.glob("**/*.parquet"):
+        if "_delta_log" not in str(file):
+            file.unlink()
+
+    page = table.report(tmp_path / "r.html", "20..21").read_text("utf-8")
+
+    assert "Rows that differ</div><div>Not read: " in page
+    assert "payments: version 20 to 21" in page
+
+
+def test_hostile_text_is_text_and_large_results_stay_small(tmp_path):
+    hostile = "<script>alert(1)</script><img src=http://evil>"
+    table = DeltaTable(None, tmp_path / "t", fields=((hostile, "string"),))
+    for number in range(150):
+        table.commit(add(f"f{number}", rows=number), operation=hostile)
+    wide = {f"{hostile}{number}": [hostile * 10] * 2_000 for number in range(90)}
+
+    file = sx.report(
+        tmp_path / "r.html",
+        sx.open_table(str(tmp_path / "t"), name=hostile),
+        Frame(pa.table(wide), title=hostile, limit=2_000),
+        title=hostile,
+    )
+    page = file.read_text("utf-8")
+
+    assert re.findall(r"<(?:script|img)", page) == []
+    assert hostile.replace("<", "&lt;").replace(">", "&gt;") in page
+    assert file.stat().st_size < 500_000
+
+
+def test_a_report_replaces_nothing_unasked_and_is_not_written_into_a_table(orders, tmp_path):
+    file = tmp_path / "r.html"
+    file.write_text("mine")
+
+    for path, message in (
+        (file, "exists. Choose another file, or replace it with overwrite=True."),
+        (f"{orders.path}/r.html", "which is only read"),
+        (tmp_path / "no" / "r.html", "does not exist. Create it first."),
+        ("s3://lake/r.html", "is a URL"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=re.escape(message)):
+            orders.report(path)
+    assert file.read_text() == "mine"
+    with pytest.raises(InvalidArgumentError, match="not int"):
+        sx.report(tmp_path / "x.html", 7)
+    with pytest.raises(InvalidArgumentError, match="A report needs results"):
+        sx.report(tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+    assert orders.report(file, overwrite=True).read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_terminal_writes_a_report(orders, tmp_path, capsys):
+    file = tmp_path / "r.html"
+
+    assert main(["report", orders.path, str(file), INCIDENT, "--title", "The night"]) == 0
+    assert capsys.readouterr().out == f"Wrote {file}, {file.stat().st_size / 1000:,.0f} kB.\n"
+    assert "<h1>The night</h1>" in file.read_text("utf-8")
+    assert main(["report", orders.path, str(file)]) == 2
+    assert "--overwrite" in capsys.readouterr().err
