@@ -17,7 +17,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS, Gap, Kind, gaps_note
 from snapshot_explorer.progress import Step, step
 from snapshot_explorer.render.anomaly_marks import with_marks
-from snapshot_explorer.render.commits import with_totals
+from snapshot_explorer.render.commits import log_rows, with_totals
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
 
@@ -132,12 +132,14 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
     anomalies: pa.Table | None = None,
     notes: tuple[str, ...] = (),
     totals: Callable[[], pa.Table | None] = lambda: None,
+    readable: Callable[[pa.Table], Sequence[str]],
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 
     With ANOMALIES there is a further column `anomalies`, which names what jumps at each version; the figure marks it.
     Notes name the versions that are missing; see `missing_notes`. Where commits do not record the total rows, the
-    figure calls `totals`, which returns the size of the table.
+    figure calls `totals`, which returns the size of the table. `readable` returns in words whether commits can be
+    loaded.
     """
     names = _STAT if stat else frames.drawn_of_commits(rows)
     if anomalies is not None:
@@ -151,6 +153,7 @@ def history_frame(  # noqa: PLR0913 - what it draws, all named
         noun="versions",
         total=total,
         drawn=names,
+        draw=lambda first: log_rows(first, readable(first)),
         limit=limit,
         depict=depict,
         notes=notes,

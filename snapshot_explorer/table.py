@@ -372,6 +372,7 @@ class Table:
             anomalies=marks,
             notes=notes,
             totals=lambda: read_totals(self.bound, self.lifetimes, resolver.listed),
+            readable=self._readability.in_words,
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
@@ -384,7 +385,14 @@ class Table:
         """
         history = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(history)
-        return history_frame(rows, stat=False, title=self._history_title, total=None, limit=None)
+        return history_frame(
+            rows,
+            stat=False,
+            title=self._history_title,
+            total=None,
+            limit=None,
+            readable=self._readability.in_words,
+        )
 
     @overload
     def lifetimes(

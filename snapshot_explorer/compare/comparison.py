@@ -32,6 +32,7 @@ from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.differences import difference_figure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.timeline import timeline
@@ -65,6 +66,11 @@ _EMPTY_TEXTS = {
     "files": "No file differs.",
     "manifests": "Neither version has a manifest.",
 }
+
+
+def _without_zeros(summary: pa.Table) -> pa.Table:
+    """Return COMPARED without the lines of what is shared, added and removed in which nothing is."""
+    return summary.filter(pc.or_(pc.not_equal(summary["files"], 0), pc.starts_with(summary["part"], "in ")))
 
 
 class Comparison:
@@ -134,6 +140,7 @@ class Comparison:
             noun="versions",
             total=total,
             drawn=drawn,
+            draw=log_rows,
             depict=partial(timeline, notes=notes),
             notes=notes,
         )
@@ -215,7 +222,12 @@ class Comparison:
     @cached_property
     def summary(self) -> Frame:
         """Return COMPARED: files, rows and bytes of A and B, shared, removed and added. Reads as `files` does."""
-        return Frame(summary_frame(self._difference, self.files.to_arrow()), title=self._title("Summary"), noun="parts")
+        return Frame(
+            summary_frame(self._difference, self.files.to_arrow()),
+            title=self._title("Summary"),
+            noun="parts",
+            draw=_without_zeros,
+        )
 
     @cached_property
     def proven(self) -> str:

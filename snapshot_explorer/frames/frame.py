@@ -12,10 +12,11 @@ from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.old_libraries import PANDAS_TEXTS
-from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render import DRAWN_ROWS, Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render.cells import NOT_CHECKED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
     from typing import Protocol
 
@@ -38,7 +39,7 @@ class Frame:
     Libraries that read Arrow data accept it (`pyarrow.table(frame)`, DuckDB, polars).
     """
 
-    __slots__ = ("_depict", "_drawn", "_rows", "limit", "notes", "noun", "title", "total")
+    __slots__ = ("_depict", "_draw", "_drawn", "_rows", "limit", "notes", "noun", "title", "total")
 
     def __init__(  # noqa: PLR0913 - how it is drawn, each part optional
         self,
@@ -48,6 +49,7 @@ class Frame:
         noun: str = "rows",
         total: int | None = None,
         drawn: tuple[str, ...] = (),
+        draw: Callable[[pa.Table], pa.Table] | None = None,
         limit: int | None = None,
         depict: PictureMaker | None = None,
         notes: tuple[str, ...] = (),
@@ -57,6 +59,7 @@ class Frame:
         Args:
             total: The number of rows in all, where `rows` contains only the first of them.
             drawn: The columns to draw, in order; all if empty. The data keeps all columns.
+            draw: Returns rows as they are drawn, of the first of the rows; by default as they are.
             limit: The number of rows to draw; None for the caller's limit. The data keeps all rows.
             depict: Creates a picture of the rows, for frames with a figure.
             notes: What the rows do not contain, such as a version that is missing; a sentence each, drawn above them.
@@ -68,6 +71,7 @@ class Frame:
         self.limit = limit
         self.notes = notes
         self._drawn = drawn
+        self._draw = draw
         self._depict = depict
 
     @property
@@ -175,9 +179,27 @@ class Frame:
 
     def drawing(self) -> Drawing:
         """Return the frame as a drawing."""
-        rows = self._rows.select(list(self._drawn)) if self._drawn else self._rows
-        grid = Grid(rows, total=self.total, noun=self.noun, limit=self.limit)
-        return Drawing(title=self.title, parts=(*map(Line, self.notes), grid))
+        limit = DRAWN_ROWS if self.limit is None else self.limit
+        rows = self.drawn_rows(limit)
+        unchecked = [name for name in rows.column_names if self._is_unchecked(name)]
+        rows = rows.drop_columns(unchecked)
+        # Rows that are not drawn at all do not count as cut off.
+        total = max(self.total or 0, len(rows), len(self._rows) if len(self._rows) > limit else 0)
+        grid = Grid(rows, total=total, noun=self.noun, limit=self.limit)
+        remarks = [
+            Line(f"{name}: {NOT_CHECKED}; readability looks for every file", is_faint=True) for name in unchecked
+        ]
+        return Drawing(title=self.title, parts=(*map(Line, self.notes), grid, *remarks))
+
+    def drawn_rows(self, limit: int | None = None) -> pa.Table:
+        """Return the rows as they are drawn, all of them unless the frame has so many that `limit` applies."""
+        rows = self._rows if self._draw is None else self._draw(self._rows.slice(0, limit))
+        return rows.select(list(self._drawn)) if self._drawn else rows
+
+    def _is_unchecked(self, name: str) -> bool:
+        """Return whether a column states at no row whether a version can be loaded."""
+        words = (self._rows.schema.field(name).metadata or {}).get(b"words")
+        return words == b"readable" and 0 < len(self._rows) == self._rows[name].null_count
 
 
 _COMMIT = (
@@ -185,6 +207,7 @@ _COMMIT = (
     "committed_at",
     "kind",
     "operation",
+    "user",
     "added_files",
     "removed_files",
     "added_rows",
@@ -196,8 +219,8 @@ _COMMIT = (
 
 
 def drawn_of_commits(rows: pa.Table) -> tuple[str, ...]:
-    """Return the columns of COMMITS to draw, without `operation` and `tags` if they are empty."""
-    empty = set() if rows["operation"].null_count < rows.num_rows else {"operation"}
+    """Return the columns of COMMITS to draw, without `operation`, `user` and `tags` if they are empty."""
+    empty = {name for name in ("operation", "user") if rows[name].null_count == rows.num_rows}
     empty |= set() if pc.any(pc.greater(pc.list_value_length(rows["tags"]), 0)).as_py() else {"tags"}
     return tuple(name for name in _COMMIT if name not in empty)
 

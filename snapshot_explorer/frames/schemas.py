@@ -2,7 +2,7 @@
 
 A column's metadata contains `meaning` and, for counts and sizes, `unit` (`files`, `rows`, `bytes`). Unknown is
 null, never 0 or "". Null means `not checked` where `words` is `checked` or `readable`, and is drawn so. Text is never
-shortened in plain text where there is `whole`.
+shortened in plain text where there is `whole`; where there is `prose`, it is sentences that are wrapped.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,10 @@ def _column(
     words: str | None = None,
     *,
     is_whole: bool = False,
+    is_prose: bool = False,
 ) -> pa.Field:
     metadata = {"meaning": meaning} | ({"unit": unit} if unit else {}) | ({"words": words} if words else {})
-    metadata |= {"whole": "yes"} if is_whole else {}
+    metadata |= ({"whole": "yes"} if is_whole else {}) | ({"prose": "yes"} if is_prose else {})
     return pa.field(name, dtype, metadata=metadata)
 
 
@@ -307,7 +308,7 @@ RETAINED = pa.schema(
         _column(
             "outcome", pa.string(), "kept, lost (can be loaded now, but not afterwards), or gone (cannot be loaded now)"
         ),
-        _column("because", pa.string(), "the reason"),
+        _column("because", pa.string(), "the reason", is_prose=True),
     ]
 )
 
@@ -337,14 +338,14 @@ HOLDERS = pa.schema(
             "files",
         ),
         _column("exclusive_bytes", pa.int64(), "size of these files", "bytes"),
-        _column("note", pa.string(), "a remark; null if there is none"),
+        _column("note", pa.string(), "a remark; null if there is none", is_prose=True),
     ]
 )
 
 READABILITY = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "readable")),
-        _column("reason", pa.string(), "why it cannot be loaded, or a condition; null if there is none"),
+        _column("reason", pa.string(), "why it cannot be loaded, or a condition; null if there is none", is_prose=True),
         _column("files", pa.int64(), "data files of the version; null if unknown", "files"),
         _column("missing_files", pa.int64(), "data files that do not exist; null if not checked", "files", "checked"),
         _column("missing_bytes", pa.int64(), "size of the missing files; null if not checked", "bytes", "checked"),
@@ -369,7 +370,12 @@ FOUND_TABLES = pa.schema(
         _column("files", pa.int64(), "live data files of that version; null if not checked", "files", "checked"),
         _column("size_bytes", pa.int64(), "size of these files; null if not checked", "bytes", "checked"),
         _column("path", pa.string(), "the path for `open_table`"),
-        _column("problem", pa.string(), "why the table cannot be opened, or the folder not listed; null otherwise"),
+        _column(
+            "problem",
+            pa.string(),
+            "why the table cannot be opened, or the folder not listed; null otherwise",
+            is_prose=True,
+        ),
     ]
 )
 
@@ -377,7 +383,7 @@ BISECTED = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at")),
         _column("holds", pa.bool_(), "whether the condition holds; null where the version cannot be read"),
-        _column("note", pa.string(), "why it cannot be read, or lacks a column; null otherwise"),
+        _column("note", pa.string(), "why it cannot be read, or lacks a column; null otherwise", is_prose=True),
     ]
 )
 
@@ -390,7 +396,7 @@ PROFILE = pa.schema(
         _column("null_rate", pa.float64(), "nulls by rows, to 6 digits"),
         _column("min", pa.string(), "the minimum as text, ignoring NaN; null if unknown"),
         _column("max", pa.string(), "the maximum as text, ignoring NaN; null if unknown"),
-        _column("bounds", pa.string(), "which of these are bounds, and why; null where all are exact"),
+        _column("bounds", pa.string(), "which of these are bounds, and why; null where all are exact", is_prose=True),
     ]
 )
 
@@ -401,7 +407,7 @@ ANOMALIES = pa.schema(
         _column("column", pa.string(), "the column; null for numbers of the table"),
         _column("before", pa.string(), "the value at the version before"),
         _column("value", pa.string(), "the value at the version"),
-        _column("rule", pa.string(), "the rule that marks it, with its numbers"),
+        _column("rule", pa.string(), "the rule that marks it, with its numbers", is_prose=True),
     ]
 )
 

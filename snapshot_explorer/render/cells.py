@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from snapshot_explorer.arrow.variant_texts import is_variant, json_text
-from snapshot_explorer.render.drawing import Code
+from snapshot_explorer.render.drawing import Code, Line
 from snapshot_explorer.visible import visible
 
 Unit = Literal["bytes", "count", "drawn"]
@@ -25,10 +25,12 @@ NOT_CHECKED = "not checked"
 """The text of null where it means that nothing was looked for."""
 WORDS: Mapping[str, Mapping[object, str]] = {
     "checked": {None: NOT_CHECKED},
-    "readable": {None: NOT_CHECKED, "metadata": "metadata only"},
+    "readable": {None: NOT_CHECKED, "metadata": "no: only metadata is left"},
 }
 """The words that are drawn for values, by the `words` of a column's field metadata. Others are drawn as they are."""
 ELLIPSIS = "…"
+MINUS = "\N{MINUS SIGN}"
+"""Differs from the hyphen for null."""
 _MAX_LENGTH = 2_000
 """The most characters of a value that are formatted; a cell never shows more."""
 _MAX_BYTES = 16
@@ -115,6 +117,17 @@ def cell(value: object, unit: Unit | None = None) -> Cell:
     if isinstance(value, float | Decimal):
         return Cell(f"{value:,}" if unit else str(value), whole=True)
     return Cell(_format(value), whole=isinstance(value, bool | datetime | _Formatted))
+
+
+def to_the_second(time: Cell) -> Cell:
+    """Return a time in UTC without its fraction and its zone, which stand in `exact`."""
+    shown = time.text.removesuffix("Z").partition(".")[0]
+    return time if shown == time.text else Cell(shown, whole=True, exact=time.text)
+
+
+def fact_line(facts: Iterable[tuple[str, object]]) -> Line:
+    """Return names with their values as one grey line, to stand behind an answer."""
+    return Line(" · ".join(f"{name} {cell(value, unit_of(name)).text}" for name, value in facts), is_faint=True)
 
 
 def codes_of(value: object) -> tuple[Code, ...]:

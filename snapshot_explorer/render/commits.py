@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -9,7 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.render.anomaly_marks import rule_lines
-from snapshot_explorer.render.cells import moment, size
+from snapshot_explorer.render.cells import MINUS, WORDS, moment, size
 from snapshot_explorer.render.drawing import Grid
 from snapshot_explorer.render.figures import Style, escaped, gaps, legible, numbers
 from snapshot_explorer.render.palette import GREY, KIND_COLOURS
@@ -34,11 +36,92 @@ STYLES = {
 OTHER = Style(colour=GREY, pattern="", symbol="x", sign="")
 MAX_NAMES = 8
 """The most tags, or branches, of a version that are named."""
+_LONGEST_MESSAGE = 300
+_LONGEST_DETAILS = 100_000
+_EXPRESSION_ID = re.compile(r"(?<=\w)#\d+L?\b")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 _BAR = 24
 """Signs of the longest bar in the table."""
-MINUS = "\N{MINUS SIGN}"
-"""Differs from the hyphen for null."""
 UNREADABLE = (("metadata", "only metadata is left", ""), ("no", "cannot be loaded", "/"))
+
+
+def log_rows(commits: pa.Table, readable: Sequence[str] | None = None) -> pa.Table:
+    """Return COMMITS as a log shows them: operations with their message or predicate, and users without random ids.
+
+    Args:
+        readable: Whether each commit can be loaded, in words; by default without reasons.
+    """
+    details, users = commits["details"].to_pylist(), commits["user"].to_pylist()
+    messages = (legible(commit_message(text), _LONGEST_MESSAGE) for text in details)
+    operations = zip(commits["operation"].to_pylist(), messages, strict=True)
+    columns = {
+        "operation": [" ".join(filter(None, pair)) or None for pair in operations],
+        "user": [None if user is None else short_user(user) for user in users],
+        "readable": readable or [*map(readable_words, commits["readable"].to_pylist())],
+    }
+    for name, values in columns.items():
+        index = commits.schema.get_field_index(name)
+        field = commits.schema.field(index)
+        field = field.with_metadata({**field.metadata, "prose": "yes"} if name == "readable" else field.metadata)
+        commits = commits.set_column(index, field, pa.array(values, pa.string()))
+    return commits
+
+
+def readable_words(readable: str | None, reason: str | None = None) -> str:
+    """Return whether a version can be loaded, in words, such as `no: 8 of 8 files are gone`."""
+    words = {**WORDS["readable"], "metadata": "no"} if reason else WORDS["readable"]
+    word = words.get(readable, readable)
+    return f"{word}: {reason}" if reason else str(word)
+
+
+def commit_message(details: str | None) -> str:
+    """Return the message or the predicate that a writer stored with a commit; empty text if there is neither."""
+    if not details or len(details) > _LONGEST_DETAILS:
+        return ""
+    try:
+        stored = json.loads(details)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(stored, dict):
+        return ""
+    summary = stored.get("summary")
+    for source, name in (
+        (stored, "userMetadata"),
+        (stored, "message"),
+        (summary, "message"),
+        (summary, "commit-message"),
+    ):
+        if isinstance(source, dict) and isinstance(text := source.get(name), str) and text:
+            return text
+    parameters = stored.get("operationParameters")
+    predicate = parameters.get("predicate") if isinstance(parameters, dict) else None
+    return f"where {text}" if isinstance(predicate, str) and (text := _predicate(predicate)) else ""
+
+
+def _predicate(text: str) -> str:
+    """Return a predicate of Delta's log, which may be a JSON list with the ids of Spark's columns."""
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        stored = text
+    parts = [part for part in stored if isinstance(part, str)] if isinstance(stored, list) else [str(stored)]
+    plain = [_EXPRESSION_ID.sub("", part) for part in parts if part and part != "true"]
+    return " and ".join(_unwrapped(part) for part in plain)
+
+
+def _unwrapped(text: str) -> str:
+    """Return a predicate without the parentheses around all of it."""
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if letter == ")" and place == len(text) - 1 and text[0] == "(" else text
+    return text
+
+
+def short_user(user: str) -> str:
+    """Return a user; of a writer that only has a random id, the first part of it."""
+    return user.partition("-")[0] if _UUID.fullmatch(user) else user
 
 
 def with_totals(commits: pa.Table, totals: pa.Table | None) -> pa.Table:

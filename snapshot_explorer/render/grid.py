@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snapshot_explorer.render.cells import WORDS, Cell, cell, unit_of
+from snapshot_explorer.render.cells import MINUS, WORDS, Cell, cell, to_the_second, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
+
+_SIGNS = {"added": "+", "removed": MINUS}
+_CHANGED = ("files", "rows", "bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +16,8 @@ class ShownColumn:
     """The drawn part of a grid's column."""
 
     name: str
+    heading: str
+    """What stands above the column: the name; of a column of metadata, its words, with the zone of its times."""
     meaning: str | None
     """What the column means, from its field metadata."""
     is_number: bool
@@ -25,9 +30,12 @@ class ShownColumn:
     is_whole: bool = False
     """Whether text is never cut as text, so that it can be copied: `whole` in the field metadata."""
 
+    is_prose: bool = False
+    """Whether it contains sentences, which are wrapped and never cut: `prose` in the field metadata."""
+
     @property
     def is_path(self) -> bool:
-        """Whether the column contains paths, which are cut in the middle."""
+        """Whether the column contains paths, which pages cut in the middle."""
         return self.name.endswith("path")
 
 
@@ -46,17 +54,43 @@ def shown_columns(grid: Grid, limit: int, *, most: int = DRAWN_COLUMNS) -> tuple
         unit = unit_of(field.name, metadata) if metadata else None
         meaning = metadata.get(b"meaning")
         words, column = WORDS.get(metadata.get(b"words", b"").decode()), rows.column(position)
+        is_time = _is_time_of_metadata(field)
+        cells = tuple(cell(words.get(value.as_py(), value) if words else value, unit) for value in column)
         columns.append(
             ShownColumn(
                 name=field.name,
+                heading=heading_of(field),
                 meaning=meaning.decode(errors="replace") if meaning else None,
                 is_number=_is_number(field.type),
-                cells=tuple(cell(words.get(value.as_py(), value) if words else value, unit) for value in column),
+                cells=tuple(map(to_the_second, cells)) if is_time else cells,
                 values=tuple(rows.column(position).to_pylist()) if pa.types.is_integer(field.type) else (),
                 is_whole=b"whole" in metadata,
+                is_prose=b"prose" in metadata,
             )
         )
     return tuple(columns)
+
+
+def heading_of(field: pa.Field) -> str:
+    """Return the heading of a column: its name; of metadata in words, such as `+ rows` or `list A`."""
+    name = str(field.name)
+    if not _is_metadata(field):
+        return name
+    first, _, rest = name.partition("_")
+    if first in _SIGNS and rest in _CHANGED:
+        return f"{_SIGNS[first]} {rest}"
+    words = name.removesuffix("_bytes") if name == "size_bytes" else name
+    if words.endswith(("_a", "_b")):
+        words = words[:-1] + words[-1].upper()
+    return words.replace("_", " ") + " (UTC)" * _is_time_of_metadata(field)
+
+
+def _is_metadata(field: pa.Field) -> bool:
+    return b"meaning" in (field.metadata or {})
+
+
+def _is_time_of_metadata(field: pa.Field) -> bool:
+    return _is_metadata(field) and pa.types.is_timestamp(field.type) and field.type.tz is not None
 
 
 def _is_number(dtype: pa.DataType) -> bool:

@@ -18,6 +18,8 @@ _WIDEST_NAME = 300
 """The widest text of a column whose text is there to be copied."""
 _WIDEST_CELL = 80
 _WIDEST_VALUE = 1_000
+_LONGEST_CELL = 400
+"""The longest text of a cell, which fades behind `_WIDEST_CELL` until it has the focus."""
 _LONGEST_TOOLTIP = 300
 
 # JupyterLab, Notebook 7 and nbconvert set --jp-*, VS Code --vscode-*; other pages declare dark or light.
@@ -54,6 +56,10 @@ _STYLE = (
     ".sx .sx-table .sx-n{text-align:right;font-variant-numeric:tabular-nums}"
     ".sx .sx-table .sx-0{color:var(--sx-faint)}"
     ".sx .sx-pairs td{white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".sx .sx-table td.sx-prose{white-space:normal;min-width:20em;max-width:44em}"
+    ".sx .sx-fade{display:block;max-width:34em;overflow:hidden;cursor:zoom-in;"
+    "-webkit-mask:linear-gradient(to right,#000 85%,transparent);mask:linear-gradient(to right,#000 85%,transparent)}"
+    ".sx .sx-fade:focus{white-space:pre-wrap;overflow-wrap:anywhere;cursor:auto;-webkit-mask:none;mask:none}"
     "</style>"
 )
 _STYLE_OF_COMMITS = (
@@ -237,9 +243,11 @@ def _rows(columns: tuple[ShownColumn, ...], marked: frozenset[tuple[int, int]], 
     yield "<thead><tr>"
     for column in columns:
         css = ' class="sx-n"' if column.is_number else ""
-        # Where room is short, names break at their words before the table scrolls.
-        name = _escaped(cut(column.name, _WIDEST_CELL)).replace("_", "_<wbr>")
-        yield f'<th scope="col"{css}{_tooltip(column.meaning)}>{name}</th>'
+        # Where space is short, names break at their words before the table scrolls.
+        name = _escaped(cut(column.heading, _WIDEST_CELL)).replace("_", "_<wbr>")
+        name = name.replace(" ", "&nbsp;") if column.name in _SIDES else name
+        meaning = column.meaning if column.heading == column.name else f"{column.name}: {column.meaning}"
+        yield f'<th scope="col"{css}{_tooltip(meaning)}>{name}</th>'
     yield "</tr></thead><tbody>"
     parts = [_parts(column) for column in columns]
     for position in range(len(columns[0].cells) if columns else 0):
@@ -267,17 +275,21 @@ _SIDES = {
 
 def _parts(column: ShownColumn) -> list[int]:
     """Return the length of the bar of each cell, in percent of the longest; empty for a column without bars."""
-    if not column.is_number or column.name not in _SIDES or not column.values:
+    is_constant = len({*column.values}) < 2  # noqa: PLR2004 - equal bars compare nothing
+    if not column.is_number or column.name not in _SIDES or is_constant:
         return []
     most = max((value for value in column.values if value is not None), default=0)
     return [round(100 * (value or 0) / most) if most > 0 else 0 for value in column.values]
 
 
 def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None, copies: bool) -> str:
-    widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL
-    shown_text = shown.text if shown.whole else cut(shown.text, widest, middle=column.is_path or column.is_whole)
-    full = shown.exact or (shown.text if shown_text != shown.text else None)
+    is_cut_in_the_middle = column.is_path or column.is_whole
+    widest = _WIDEST_NAME if column.is_whole else _WIDEST_CELL if is_cut_in_the_middle else _LONGEST_CELL
+    shown_text = shown.text if shown.whole else cut(shown.text, widest, middle=is_cut_in_the_middle)
+    fades = not (shown.whole or is_cut_in_the_middle or column.is_prose) and len(shown.text) > _WIDEST_CELL
+    full = shown.exact or (shown.text if shown_text != shown.text or fades else None)
     names = ["sx-n"] * column.is_number + ["sx-0"] * (shown.text == NULL) + ["sx-changed"] * is_marked
+    names += ["sx-prose"] * column.is_prose
     style = ""
     if part:
         names.append(_SIDES[column.name])
@@ -288,6 +300,8 @@ def _cell(shown: Cell, column: ShownColumn, *, is_marked: bool, part: int | None
     css = (f' class="{" ".join(names)}"' if names else "") + style
     if copies:
         return f'<td{css}>{_COPYABLE} sx-cell"{_tooltip(full)}>{escape(shown_text)}</code></td>'
+    if fades:
+        return f'<td{css}><span class="sx-fade" tabindex="0"{_tooltip(full)}>{escape(shown_text)}</span></td>'
     return f"<td{css}{_tooltip(full)}>{escape(shown_text)}</td>"
 
 

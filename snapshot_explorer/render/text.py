@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from snapshot_explorer.render.cells import cell, cut, pad, unit_of, width
+from snapshot_explorer.render.cells import MINUS, cell, cut, pad, unit_of, width
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lanes, Line, Pairs
 from snapshot_explorer.render.grid import ShownColumn, columns_note, rows_note, shown_columns
 from snapshot_explorer.visible import visible
@@ -19,7 +19,8 @@ _MOST_COLUMNS = WIDTH // (1 + _GAP) + 1
 _NAMED_COLUMNS = 20
 """The most names of columns that are not drawn."""
 _LONGEST_TEXT = 1_000
-_WORDS = re.compile(r"[^_]+_*|_+")
+_WORDS = re.compile(rf"(?:[+{MINUS}] )?[^_ ]+[_ ]*|[_ ]+")
+"""The words of a heading; a sign is not parted from its noun."""
 
 
 def text(drawing: Drawing, *, limit: int = DRAWN_ROWS, room: int = WIDTH) -> str:
@@ -126,20 +127,25 @@ class _Column:
     @property
     def _uncut_width(self) -> int:
         """The width of its numbers, its times and text to be copied, which are never cut."""
-        uncut = (width(shown.text) for shown in self.shown.cells if shown.whole or self.shown.is_whole)
+        uncut = (width(shown.text) for shown in self.shown.cells if shown.whole or self.is_copied)
         return max(uncut, default=0)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether its text is there to be copied, as paths are."""
+        return self.shown.is_whole or self.shown.is_path
 
     def padded(self, content: str, room: int) -> str:
         """Return a cell or a line of the name, cut or filled to the room."""
-        return pad(cut(content, room, middle=self.shown.is_path), room, right=self.shown.is_number)
+        return pad(cut(content, room), room, right=self.shown.is_number)
 
 
 def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
     shown = shown_columns(grid, limit, most=_MOST_COLUMNS)
-    columns = [_Column(column, (visible(column.name),)) for column in shown]
+    columns = [_Column(column, (visible(column.heading),)) for column in shown]
     if sum(column.natural_width + _GAP for column in columns) - _GAP > room:
         columns = [_Column(column, _broken(column)) for column in shown]
-    if any(column.is_whole for column in shown):
+    if any(column.is_copied for column in columns):
         room = max(room, _minimum_width(columns))
     fitting = _fitting_columns(columns, room)
     if fitting:
@@ -150,22 +156,29 @@ def _grid(grid: Grid, limit: int, room: int) -> Iterator[str]:
 
 
 def _broken(column: ShownColumn) -> tuple[str, ...]:
-    """Return a name such as `removed_files` in lines of its words, none wider than the cells need."""
-    words = _WORDS.findall(visible(column.name))
-    room = max(width(content) for content in [*words, *(shown.text for shown in column.cells), ""])
+    """Return a heading such as `total rows` in lines of its words, none wider than the cells need."""
+    words = _WORDS.findall(visible(column.heading))
+    room = max(width(content) for content in [*map(str.rstrip, words), *(shown.text for shown in column.cells), ""])
     lines = [""]
     for word in words:
-        if width(lines[-1] + word) > room:
+        if width((lines[-1] + word).rstrip()) > room:
             lines.append("")
         lines[-1] += word
-    return tuple(lines)
+    return tuple(map(str.rstrip, lines))
 
 
 def _aligned(columns: Sequence[_Column], room: int) -> Iterator[str]:
     rooms = _rooms(columns, room)
     yield from _rows([column.name for column in columns], columns, rooms)
     yield (" " * _GAP).join("-" * room for room in rooms)
-    yield from _rows([[shown.text for shown in column.shown.cells] for column in columns], columns, rooms)
+    cells = [column.shown.cells for column in columns]
+    prose = [column.shown.is_prose for column in columns]
+    for row in zip(*cells, strict=True):
+        texts = [
+            [*_wrapped(shown.text, room)] if wraps else [shown.text]
+            for shown, wraps, room in zip(row, prose, rooms, strict=True)
+        ]
+        yield from _rows(texts, columns, rooms)
 
 
 def _rows(texts: Sequence[Sequence[str]], columns: Sequence[_Column], rooms: Sequence[int]) -> Iterator[str]:

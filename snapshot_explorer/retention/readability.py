@@ -18,6 +18,7 @@ from snapshot_explorer.formats.expiry import Mask, Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, time_of
 from snapshot_explorer.model import Listing, Readable, gaps_note
+from snapshot_explorer.render.commits import readable_words
 
 SYMBOLS = {"yes": "+", "metadata": "~", "no": "-", None: "?"}
 """The character of each state in a strip of versions."""
@@ -32,6 +33,17 @@ class KnownReadability:
 
     rows: pa.Table = field(default_factory=partial(frames.no_rows, frames.READABILITY))
     """READABILITY; empty if it was not computed."""
+
+    def in_words(self, commits: pa.Table) -> list[str]:
+        """Return whether each of COMMITS can be loaded, in words, with the reason where it is recorded here."""
+        if not len(self.rows):
+            return [*map(readable_words, commits["readable"].to_pylist())]
+        at = pc.index_in(commits["version"], self.rows["version"].combine_chunks())
+        found = self.rows.select(["readable", "reason"]).take(at.combine_chunks()).to_pylist()
+        return [
+            readable_words(readable, row["reason"] if readable == row["readable"] else None)
+            for readable, row in zip(commits["readable"].to_pylist(), found, strict=True)
+        ]
 
     def applied_to(self, commits: pa.Table) -> pa.Table:
         """Return COMMITS that do not contradict it; see `with_readability`."""
@@ -89,8 +101,18 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
         table,
         title=title,
         noun="versions",
+        drawn=("version", "committed_at", "readable", "files", "missing_files", "missing_bytes"),
+        draw=_in_words,
         notes=gaps_note(listing.gaps(listing.versions), "its files were not looked for"),
     )
+
+
+def _in_words(rows: pa.Table) -> pa.Table:
+    """Return READABILITY with its reasons in `readable`."""
+    pairs = zip(rows["readable"].to_pylist(), rows["reason"].to_pylist(), strict=True)
+    words = pa.array([readable_words(*pair) for pair in pairs], pa.string())
+    field = rows.schema.field("reason").with_name("readable")
+    return rows.set_column(rows.schema.get_field_index("readable"), field, words)
 
 
 def strip(rows: pa.Table) -> str:
@@ -129,7 +151,7 @@ class _Counts:
         if version in presence.without:
             readable, reason = "no", presence.without[version]
         elif gone:
-            readable, reason = "metadata", f"{gone:,} of {files:,} files are not there, or their deletion vectors"
+            readable, reason = "metadata", f"{gone:,} of {files:,} files are gone, or their deletion vectors"
         elif resized:
             readable, reason = "metadata", f"{resized:,} of {files:,} files have another size than recorded"
         elif version in presence.lacking:

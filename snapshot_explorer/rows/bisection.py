@@ -25,12 +25,12 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import alternatives_text, gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import counted, size
+from snapshot_explorer.render.cells import counted, fact_line, size
+from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
 from snapshot_explorer.rows.loadable import can_diff, can_load
-from snapshot_explorer.rows.row_tracks import short_user
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import UNREADABLE, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
@@ -186,11 +186,16 @@ class Bisection(FrameExports):
         return f"{self.condition} holds first at {where} of {self.name}{missing}{unless}"
 
     def drawing(self) -> Drawing:
-        """Return the result as a drawing: the version, how it was found, and the versions around it."""
+        """Return the result as a drawing: the version, the versions around it, and how it was found."""
         rows = self._neighbours()
         grid = Grid(rows, total=len(self.evaluated), noun="evaluated versions", limit=max(1, len(rows)))
         notes = [Line(note) for note in self.notes]
-        return Drawing(title=self.answer, parts=(Pairs(tuple(self._facts())), *notes, grid, Code(self.call)))
+        facts = self._facts()
+        pairs = (Pairs(tuple(facts)),) if facts else ()
+        answered = len(self.evaluated) - len(self.skipped)
+        evaluated = f"{answered:,} of {counted(len(self.versions), 'version')}"
+        background = fact_line((("format", self.format), ("versions", self.span), ("evaluated", evaluated)))
+        return Drawing(title=self.answer, parts=(*pairs, *notes, grid, background, Code(self.call)))
 
     def tracks(self) -> Tracks:
         """Return the versions as a strip: where the condition was evaluated, and the first version where it holds."""
@@ -240,7 +245,7 @@ class Bisection(FrameExports):
 
     def _facts(self) -> list[tuple[str, object]]:
         commit = self.commit
-        facts: list[tuple[str, object]] = [("format", self.format), ("versions", self.span)]
+        facts: list[tuple[str, object]] = []
         if commit is not None:
             done = [commit.kind, commit.operation, f"by {commit.user}" if commit.user else None]
             of_version = "" if self.gap is None else f" of {self.version}"
@@ -250,8 +255,6 @@ class Bisection(FrameExports):
                 (f"commit{of_version}", ", ".join(dict.fromkeys(word for word in done if word))),
                 ("last version before", self.last_good),
             ]
-        answered = len(self.evaluated) - len(self.skipped)
-        facts.append(("evaluated", f"{answered:,} of {counted(len(self.versions), 'version')}"))
         return [*facts, ("next", tuple(map(Code, self.next_commands)))] if self.next_commands else facts
 
     def _neighbours(self) -> pa.Table:

@@ -25,8 +25,8 @@ from snapshot_explorer.model import (
     runs_of,
     runs_text,
 )
-from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
+from snapshot_explorer.render import Code, Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
@@ -183,7 +183,7 @@ class Blame(FrameExports):
         grid = Grid(rows, total=len(self.lines), noun="changes of rows", limit=_DRAWN_LINES, marked=marked)
         notes = [Line(note) for note in self.notes]
         title = f"What happened to rows of {self.name}{where}"
-        return Drawing(title=title, parts=(Pairs(tuple(facts)), *notes, grid, Code(self.call)))
+        return Drawing(title=title, parts=(*notes, grid, fact_line(facts), Code(self.call)))
 
     def tracks(self) -> Tracks:
         """Return the life of each row as a track: where it was inserted, updated and deleted."""

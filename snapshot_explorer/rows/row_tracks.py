@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _NAMED = 2
 _WIDEST = 24
 _ROOM = 0.07
 """The part of the versions that the text of a mark covers: the next mark so near has none."""
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 _GROUPS = {"i": "inserted", "p": "inserted", "u": "updated", "d": "deleted"}
 """By the first letter of a change: insert, present, update, delete."""
 
@@ -92,8 +91,3 @@ def _text(change: Mapping[str, Any], group: str, shown: str) -> str:
     """Return the value that changed; of a row that was inserted, the one that changes later."""
     is_shown = shown and (group == "inserted" or shown in (change["changed_columns"] or ()))
     return str(change["values"][shown]) if is_shown else ""
-
-
-def short_user(user: str) -> str:
-    """Return a user; of a writer that only has a random id, the first part of it."""
-    return user.partition("-")[0] if _UUID.fullmatch(user) else user

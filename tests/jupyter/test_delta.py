@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from snapshot_explorer import explore
+from snapshot_explorer import explore, samples
 from snapshot_explorer.jupyter.completion import suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
 from tests.support.delta.table_builder import DeltaTable
@@ -65,6 +65,14 @@ def test_history_and_detail_are_inspected(payments):
         "history describes the table as a whole, not one version. Leave 1 out"
     )
     assert payments.fails("%snapshot inspect files").startswith("No metadata table is called 'files'. ")
+
+
+def test_the_log_shows_predicates_of_operations(shell):
+    shell.ok(f"%snapshot open {samples.path('payments')} as payments")
+
+    shown = shell.ok("%snapshot log 17..18").shown["text/plain"]
+
+    assert re.search(r"delete +DELETE where customer = Hana ", shown)
 
 
 def test_what_the_open_table_offers_is_completed(payments):

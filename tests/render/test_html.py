@@ -1,11 +1,12 @@
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.frames import COMMITS, FOUND_TABLES, Frame
+from snapshot_explorer.frames import COMMITS, FOUND_TABLES, UTC_MILLIS, Frame
 from snapshot_explorer.render import Code, Drawing, Grid, Lanes, Line, Pairs, html, mimebundle
 from snapshot_explorer.render.html import COPY_SCRIPT
 
@@ -64,9 +65,9 @@ def test_a_grid_is_a_table_with_column_headers_and_tooltips() -> None:
         '<div class="sx-box" role="region" tabindex="0" aria-label="History">'
         '<table class="sx-table" aria-label="History"><thead><tr>'
         '<th scope="col" class="sx-n">version</th>'
-        '<th scope="col" class="sx-n" title="size of the added files">added_<wbr>bytes</th></tr></thead>'
+        '<th scope="col" class="sx-n" title="added_bytes: size of the added files">+&nbsp;bytes</th></tr></thead>'
         '<tbody><tr><td class="sx-n">17</td>'
-        '<td class="sx-n sx-plus" style="--sx-part:100%" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
+        '<td class="sx-n" title="1,234,567 bytes">1.2 MB</td></tr></tbody>'
         '</table></div><div class="sx-said">1 of 3 versions</div></div>'
     )
 
@@ -193,7 +194,39 @@ def test_any_content_stays_content(title: str, name: str, value: str | None) -> 
 
     page = Page(html(Drawing(title=title, parts=(grid, Pairs(((name, value),)), Line(title)))))
 
-    assert {tag for tag, _ in page.tags} - {"wbr"} == {"div", "style", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {tag for tag, _ in page.tags} - {"wbr", "span"} == {
+        "div",
+        "style",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
+
+
+def test_text_that_fades_is_there_in_full() -> None:
+    value = "a value that nobody can take in at a glance" * 4
+
+    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"note": [value]})),)))
+
+    assert f'<td><span class="sx-fade" tabindex="0" title="{value}">{value}</span></td>' in drawn
+
+
+def test_times_have_the_exact_value_as_a_tooltip() -> None:
+    time = datetime(2026, 11, 6, 3, 0, 0, 444_000, tzinfo=UTC)
+    rows = pa.table([pa.array([time], UTC_MILLIS)], pa.schema([COMMITS.field("committed_at")]))
+
+    drawn = html(Drawing(title="t", parts=(Grid(rows),)))
+
+    assert '<td title="2026-11-06 03:00:00.444Z">2026-11-06 03:00:00</td>' in drawn
+
+
+def test_bars_of_equal_length_are_not_drawn() -> None:
+    drawn = html(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [7, 7]})),)))
+
+    assert "--sx-part" not in without_style(drawn)
 
 
 def test_the_bundle_holds_text_and_html() -> None:

@@ -1,7 +1,10 @@
+from datetime import UTC, datetime
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshot_explorer.frames import ANOMALIES, COMMITS
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs, text
 from snapshot_explorer.render.cells import width
 from snapshot_explorer.render.text import WIDTH
@@ -94,13 +97,54 @@ def test_only_the_drawn_rows_are_converted() -> None:
 
 def test_text_gives_way_to_numbers_which_are_never_cut() -> None:
     number = 2**63 - 1
-    rows = pa.table({"path": ["p" * 300], "details": ["d" * 300], **{f"n{i}": [number] for i in range(3)}})
+    rows = pa.table({"name": ["p" * 300], "details": ["d" * 300], **{f"n{i}": [number] for i in range(3)}})
 
     drawn = text(Drawing(title="t", parts=(Grid(rows),)))
 
     assert drawn.splitlines()[3].count(str(number)) == 3
     assert "…" in drawn
     assert max(map(width, drawn.splitlines())) <= WIDTH
+
+
+def test_paths_are_whole_so_that_they_can_be_copied() -> None:
+    path = f"{'folder/' * 20}part.parquet"
+
+    drawn = text(Drawing(title="t", parts=(Grid(pa.table({"path": [path], "details": ["d" * 300]})),)))
+
+    assert path in drawn
+
+
+def test_columns_of_metadata_have_words_and_signs_as_headings_and_times_to_the_second() -> None:
+    time = datetime(2026, 11, 6, 3, 0, 0, 444_000, tzinfo=UTC)
+    row = {"version": 8, "committed_at": time, "added_rows": 16, "removed_rows": 0}
+    rows = pa.Table.from_pylist([row], COMMITS).select(list(row))
+
+    drawn = text(Drawing(title="t", parts=(Grid(rows),)))
+
+    assert drawn.splitlines()[1::2] == [
+        "version  committed at (UTC)   + rows  \N{MINUS SIGN} rows",
+        "      8  2026-11-06 03:00:00      16       0",
+    ]
+
+
+def test_times_and_names_of_a_users_rows_are_exact() -> None:
+    times = pa.array([1], pa.timestamp("ns", "UTC"))
+
+    drawn = text(Drawing(title="t", parts=(Grid(pa.table({"added_rows": [1], "committed_at": times})),)))
+
+    assert drawn.splitlines()[1::2] == [
+        "added_rows  committed_at",
+        "         1  1970-01-01 00:00:00.000000001Z",
+    ]
+
+
+def test_sentences_are_wrapped_and_never_cut() -> None:
+    sentence = " ".join(["the number of rows changed more than it usually does,"] * 5)
+    rows = pa.table([pa.array([sentence])], pa.schema([ANOMALIES.field("rule")]))
+
+    drawn = text(Drawing(title="t", parts=(Grid(rows),)), room=60)
+
+    assert " ".join(drawn.split("\n", 3)[3].split()) == sentence
 
 
 def test_names_are_broken_at_their_words_where_room_is_short() -> None:

@@ -86,8 +86,8 @@ def test_only_some_columns_and_versions_are_profiled():
     assert found.to_arrow()["column"].to_pylist() == ["amount"] * 3
     assert found.to_arrow()["version"].to_pylist() == [9, 8, 7]
     assert found.call == f"open_table({table.path!r}).profile_over('amount', between='7..9')"
-    assert "format    paimon" in repr(found)
-    assert "versions  7 of 2026-" in repr(found)
+    assert "format paimon" in repr(found)
+    assert "versions 7 of 2026-" in repr(found)
 
 
 @pytest.mark.parametrize("name", ["orders", "events", "payments", "shipments"])

@@ -21,7 +21,7 @@ def test_a_table_where_amounts_turned_negative_names_the_commit_and_how_to_see_i
 
     readable, jumps, health = diagnosis.symptoms
     assert readable.sentence == "No file is missing: 18 versions can be loaded."
-    assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null_rate of amount ")
+    assert jumps.sentence.startswith("Numbers jump at 6 versions, last at version 17: null rate of amount ")
     assert jumps.command == "%snapshot diff 16..17 --rows"
     assert health.sentence == table.health().verdict
     assert [symptom.is_problem for symptom in diagnosis.symptoms] == [False, True, False]

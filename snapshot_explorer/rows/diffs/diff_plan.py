@@ -181,6 +181,7 @@ class RowDiffPlan:
                 Pairs(
                     (
                         *facts(self),
+                        ("call", Code(self.call)),
                         ("at most deleted or updated rows", _or_unknown(self.most_deleted)),
                         ("at most inserted or updated rows", _or_unknown(self.most_inserted)),
                     )
@@ -218,7 +219,7 @@ def facts(plan: RowDiffPlan) -> list[tuple[str, object]]:
     if plan.conversions:
         lines.append(("types that differ", "; ".join(plan.conversions)))
     lines += plan.rules.facts
-    return [*lines, ("call", Code(plan.call))]
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

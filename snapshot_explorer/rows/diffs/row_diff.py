@@ -20,7 +20,7 @@ from snapshot_explorer.frames import Frame, as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
-from snapshot_explorer.render.cells import DRAWN, cell, counted, cut
+from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
     changes_schema,
@@ -316,7 +316,7 @@ class RowDiff:
         return replace(self, drawn_rows=rows)
 
     def drawing(self) -> Drawing:
-        """Return the diff as a drawing: what was compared, how many rows changed, and the first of them."""
+        """Return the diff as a drawing: how many rows changed, the first of them, and what was compared."""
         counts = self.counts
         words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         plan = self.plan
@@ -324,9 +324,10 @@ class RowDiff:
         reading = ("read", f"{' and '.join(read)}; not read: {counted(plan.shared_files, 'file')} that both have")
         first = Line("No row differs." if self.is_empty else f"Rows: {words}.")
         proof = (("proven by metadata", plan.proof),) if plan.proof else ()
-        hint = () if self._key_command is None else (("next", Code(self._key_command)),)
-        parts = (first, Pairs((*facts(plan), *proof, reading, *hint)))
-        return Drawing(title=plan.title, parts=parts if self.is_empty else (*parts, self._grid()))
+        hint = () if self._key_command is None else (Pairs((("next", Code(self._key_command)),)),)
+        grid = () if self.is_empty else (self._grid(),)
+        background = (fact_line((*facts(plan), *proof, reading)), Code(plan.call))
+        return Drawing(title=plan.title, parts=(first, *grid, *hint, *background))
 
     @property
     def _key_command(self) -> str | None:

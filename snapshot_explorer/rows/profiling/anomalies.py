@@ -265,12 +265,38 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
 
 
 def _rule(series: _Series, rules: AnomalyRules, *, change: float, usual: float, smallest: float) -> str:
-    what = series.measure if series.column is None else f"{series.measure} of {visible(series.column)}"
+    measure = series.measure.replace("null_rate", "null rate")
+    what = measure if series.column is None else f"{measure} of {visible(series.column)}"
     of = f", {series.share * 100:g} % {series.of} before" if series.of else ""
     return (
-        f"{what} changed by {change:+,.6g}: more than {rules.factor:g} times {usual:,.6g}, the usual change of the "
-        f"{rules.window} versions before, and at least {smallest:,.6g}{of}"
+        f"{what} changed by {_amount(series, change, sign='+')}: more than {rules.factor:g} times "
+        f"{_amount(series, usual)}, the usual change of the {rules.window} versions before, and at least "
+        f"{_amount(series, smallest)}{of}"
     )
+
+
+def _amount(series: _Series, change: float, *, sign: str = "") -> str:
+    """Return a change of a measure in its unit: null rates in points of a percentage, times in days or less."""
+    if series.measure == "null_rate":
+        return f"{change * 100:{sign},.3g} points"
+    seconds = None if series.column is None else _seconds(series.rows.schema.field(series.measure).type)
+    if seconds is None:
+        return f"{change:{sign},.6g}"
+    change *= seconds
+    size, unit = next((item for item in _TIMES if abs(change) >= item[0]), _TIMES[-1])
+    number = f"{change / size:{sign},.3g}"
+    return f"{number} {unit}" + ("" if number.lstrip("+-") == "1" else "s")
+
+
+_TIMES = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def _seconds(dtype: pa.DataType) -> float | None:
+    """Return how long the unit of a date or a time is; None for another type."""
+    if pa.types.is_date(dtype):
+        return 86_400.0 if pa.types.is_date32(dtype) else _UNITS["ms"]
+    return _UNITS[dtype.unit] if pa.types.is_timestamp(dtype) else None
 
 
 def _text(value: object) -> str:

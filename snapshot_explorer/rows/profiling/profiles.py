@@ -17,7 +17,8 @@ from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Line, mimebundle, text
+from snapshot_explorer.render.cells import fact_line
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
@@ -100,14 +101,14 @@ class Profile(FrameExports):
         return self.picture().figure
 
     def drawing(self) -> Drawing:
-        """Return the profile as a drawing: its facts, its frame, and the call that returns it."""
+        """Return the profile as a drawing: its frame, its facts, and the call that returns it."""
         shown = self.frame.drawing()
-        facts = Pairs((("format", self.format), ("versions", self.span)))
+        facts = fact_line((("format", self.format), ("versions", self.span)))
         unrecorded = unrecorded_columns(self.columns, everywhere=False)
         where = "" if unrecorded == unrecorded_columns(self.columns, everywhere=True) else " at some versions"
         note = f"The metadata has no statistics of {unrecorded}{where}: exact=True reads the rows."
         lines = (Line(note),) if unrecorded else ()
-        return Drawing(title=shown.title, parts=(facts, *shown.parts, *lines, Code(self.call)))
+        return Drawing(title=shown.title, parts=(*shown.parts, *lines, facts, Code(self.call)))
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -48,7 +48,8 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
         title=f"Anomalies of {source.name}"
         + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
         noun="anomalies",
-        drawn=frames.non_empty_columns(rows),
+        # The rule names the measure and the column.
+        drawn=frames.non_empty_columns(rows, exclude=("operation", "measure", "column")),
         limit=len(rows),
         notes=(*jump_notes(gaps), *rows_note(source.format, profile.versions)),
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from snapshot_explorer.render.cells import cut
+from snapshot_explorer.render.commits import commit_message
 from snapshot_explorer.render.figures import numbers
 from snapshot_explorer.visible import visible
 
@@ -19,8 +18,6 @@ PAGE = 60
 """Commits that are sent to the page at a time."""
 _BINS = 200
 _LONGEST = 160
-_LONGEST_DETAILS = 100_000
-_EXPRESSION_ID = re.compile(r"(?<=\w)#\d+L?\b")
 
 
 def commit_rows(commits: pa.Table, start: int, measure: str) -> dict[str, Any]:
@@ -50,51 +47,6 @@ def commit_row(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "tags": [visible(cut(name, _LONGEST)) for name in (row["tags"] or [])[:3]],
         "readable": row["readable"],
     }
-
-
-def commit_message(details: str | None) -> str:
-    """Return the message or the predicate that a writer stored with a commit; empty text if there is neither."""
-    if not details or len(details) > _LONGEST_DETAILS:
-        return ""
-    try:
-        stored = json.loads(details)
-    except (ValueError, RecursionError):
-        return ""
-    if not isinstance(stored, dict):
-        return ""
-    summary = stored.get("summary")
-    for source, name in (
-        (stored, "userMetadata"),
-        (stored, "message"),
-        (summary, "message"),
-        (summary, "commit-message"),
-    ):
-        if isinstance(source, dict) and isinstance(text := source.get(name), str) and text:
-            return text
-    parameters = stored.get("operationParameters")
-    predicate = parameters.get("predicate") if isinstance(parameters, dict) else None
-    return f"where {text}" if isinstance(predicate, str) and (text := _predicate(predicate)) else ""
-
-
-def _predicate(text: str) -> str:
-    """Return a predicate of Delta's log, which may be a JSON list with the ids of Spark's columns."""
-    try:
-        stored = json.loads(text)
-    except ValueError:
-        stored = text
-    parts = [part for part in stored if isinstance(part, str)] if isinstance(stored, list) else [str(stored)]
-    plain = [_EXPRESSION_ID.sub("", part) for part in parts if part and part != "true"]
-    return " and ".join(_unwrapped(part) for part in plain)
-
-
-def _unwrapped(text: str) -> str:
-    """Return a predicate without the parentheses around all of it."""
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return text[1:-1] if letter == ")" and place == len(text) - 1 and text[0] == "(" else text
-    return text
 
 
 def overview(commits: pa.Table, versions: tuple[int, ...], measure: str) -> dict[str, Any]:

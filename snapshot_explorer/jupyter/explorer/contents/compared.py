@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.lens import direction
@@ -23,16 +22,6 @@ _NOTHING = {
     "partitions": "No partition differs.",
     "files": "No file differs.",
 }
-
-
-def _without_zeros(grid: Grid) -> Grid:
-    """Return the table of what is shared, added and removed without the lines in which nothing is."""
-    if "part" not in grid.rows.column_names:
-        return grid
-    return replace(
-        grid,
-        rows=grid.rows.filter(pc.or_(pc.not_equal(grid.rows["files"], 0), pc.starts_with(grid.rows["part"], "in "))),
-    )
 
 
 def _no_table(cache: SnapshotCache, b: int) -> ViewResult:
@@ -55,20 +44,18 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
-        parts = (_without_zeros(part) if isinstance(part, Grid) else part for part in drawing.parts)
         files = dict(zip(*(comparison.summary[name].to_pylist() for name in ("part", "files")), strict=True))
         return ViewResult(
-            drawing=replace(drawing, parts=(Line(direction(a, b), is_faint=True), *parts)),
+            drawing=replace(drawing, parts=(Line(direction(a, b), is_faint=True), *drawing.parts)),
             code=code,
             source=source,
             shares=tuple((name, files.get(name, 0)) for name in ("shared", "added", "removed")),
         )
     frame: Frame = getattr(comparison, part)
-    drawn = frame.drawing().parts[0]
-    if not len(frame) or not isinstance(drawn, Grid):
+    if not len(frame):
         drawing = Drawing(title=frame.title, parts=(Line(_NOTHING[part]),))
         return ViewResult(drawing=drawing, code=f"{code}.{part}", source=source)
-    rows, count = drawn.rows, f"{len(frame):,} {frame.noun}"
+    rows, count = frame.drawn_rows(), f"{len(frame):,} {frame.noun}"
     drawing = Drawing(
         title=f"{frame.title}: {count}", parts=(Line(direction(a, b)), Grid(rows, noun=frame.noun, limit=PAGE))
     )

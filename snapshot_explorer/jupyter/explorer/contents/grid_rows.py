@@ -16,7 +16,7 @@ from snapshot_explorer.frames.exports import flat, indented_json
 from snapshot_explorer.render.cells import DRAWN, NULL, cell, cut, unit_of
 from snapshot_explorer.render.drawing import DRAWN_COLUMNS, Grid
 from snapshot_explorer.render.figures import legible
-from snapshot_explorer.render.grid import shown_columns
+from snapshot_explorer.render.grid import heading_of, shown_columns
 from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.visible import visible
 
@@ -131,6 +131,7 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
         result.append(
             {
                 "name": legible(item.name, _WIDEST),
+                "heading": legible(heading_of(item), _WIDEST),
                 "type": legible(types.get(item.name, str(item.type)), _WIDEST),
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),

@@ -133,14 +133,14 @@ export class Rows {
       const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
         ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
       const above = Math.max(...[column.type, range, facts].map((text) => Math.min(text.length, 22)));
-      const longest = Math.max(8, column.name.length + 2, above, ...shown.map((row) => row[at].text.length));
+      const longest = Math.max(8, column.heading.length + 2, above, ...shown.map((row) => row[at].text.length));
       const width = Math.min(64, longest);
       widths += width;
       cell.style.width = `${width}ch`;
       cell.setAttribute("role", "columnheader");
       const is = how.sort === at ? (how.descending ? "descending" : "ascending") : "none";
       cell.setAttribute("aria-sort", is);
-      const name = element("button", "", column.name + { none: "", ascending: " \u25b2", descending: " \u25bc" }[is]);
+      const name = element("button", "", column.heading + { none: "", ascending: " \u25b2", descending: " \u25bc" }[is]);
       name.type = "button";
       name.title = [column.name, column.meaning, "Sort by this column"].filter(Boolean).join("\n");
       name.addEventListener("click", () => this.sort(at));

@@ -375,13 +375,10 @@ function Part({ part, app }) {
   return html`<${Lanes} app=${app} ...${part} />`;
 }
 
-const HEADS = { added: "+", removed: "\u2212" };
-const heading = (name) => name.replace(/^(added|removed)_(files|rows|bytes)$/, (_, side, unit) => `${HEADS[side]} ${unit}`).replace(/^size_bytes$/, "size").replaceAll("_", " ");
-
 const Table = ({ columns, marked, note }) => html`<div class="sx-box" tabIndex="0" role="group" aria-label="Table"><table class="sx-table">
-  <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${heading(column.name)}</th>`)}</tr></thead>
+  <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "sx-n" : ""} title=${column.meaning}>${column.heading}</th>`)}</tr></thead>
   <tbody>${(columns[0]?.cells ?? []).map((_, row) => html`<tr>${columns.map((column, at) => html`<td title=${column.exact[row]}
-    class=${[column.number && "sx-n", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
+    class=${[column.number && "sx-n", column.prose && "sx-prose", column.cells[row] === "-" && "sx-null", marked.some(([r, c]) => r === row && c === at) && "sx-changed"].filter(Boolean).join(" ")}
     >${column.colours?.[column.cells[row]] && html`<i class="sx-kind" style=${{ background: column.colours[column.cells[row]] }}></i>`}${column.cells[row]}</td>`)}</tr>`)}</tbody></table></div>
   ${note && html`<p class="sx-faint">${note}</p>`}`;
 

@@ -63,10 +63,14 @@ def _table(grid: Grid) -> dict[str, Any]:
     return {
         "columns": [
             {
-                "name": visible(cut(column.name, _WIDEST_CELL)),
+                "heading": visible(cut(column.heading, _WIDEST_CELL)),
                 "meaning": visible(column.meaning or ""),
                 "number": column.is_number,
-                "cells": [cut(shown.text, _WIDEST_CELL, middle=column.is_path) for shown in column.cells],
+                "prose": column.is_prose,
+                "cells": [
+                    cut(shown.text, _WIDEST_VALUE if column.is_prose else _WIDEST_CELL, middle=column.is_path)
+                    for shown in column.cells
+                ],
                 "exact": [
                     cut(shown.exact or shown.text, _WIDEST_VALUE)
                     if shown.exact or len(shown.text) > _WIDEST_CELL
