@@ -27,6 +27,7 @@ from snapshot_explorer.model import (
 )
 from snapshot_explorer.render import Code, Drawing, Grid, Line, mimebundle, text
 from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
+from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.rows.frame_exports import FrameExports
@@ -324,6 +325,10 @@ def _drawn(lines: pa.Table) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
     if "operation" in heads:
         heads.remove("kind")
     shown = lines.select(heads)
+    if "user" in heads:
+        users = [None if user is None else short_user(user) for user in lines["user"].to_pylist()]
+        field = lines.schema.field("user")
+        shown = shown.set_column(heads.index("user"), field, pa.array(users, pa.string()))
     if "before" not in lines.column_names:
         return shown, frozenset()
     marked = set()

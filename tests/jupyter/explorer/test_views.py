@@ -440,7 +440,7 @@ def test_what_can_be_read_does_not_contradict_itself_where_every_data_file_is_mi
 
     lines = [line.split() for line in shown_text(explorer, "health").splitlines()]
 
-    assert ["metadata", "only", "1", "21", "21"] in lines
+    assert ["no:", "only", "metadata", "is", "left", "1", "21", "21"] in lines
     assert ["yes", "0", "0", "1"] in lines
     explorer.close()
 
