@@ -350,8 +350,11 @@ class Table:
                 recorded_times=recorded_times,
             )
         resolver = VersionResolver(self, self.bound)
-        versions = resolver.between(bounds, since, until)
-        rows = self._commits = self._readability.applied_to(read_history(self.bound, versions, chosen, limit))
+        is_newest = limit and bounds is None and since is None and until is None
+        with self.bound.storage.reading_ahead(self.bound.log_files(limit) if limit and is_newest else ()):
+            versions = resolver.between(bounds, since, until)
+            commits = read_history(self.bound, versions, chosen, limit)
+        rows = self._commits = self._readability.applied_to(commits)
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])

@@ -7,6 +7,8 @@ def single_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column as one array, without a copy if it has one chunk."""
     if not isinstance(column, pa.ChunkedArray):
         return column
+    if not column.num_chunks:
+        return pa.nulls(0, column.type)  # without pandas; see `arrays`
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
-_REMOTE_THREADS = 32
+_REMOTE_THREADS = 64
 """Splits of a remote table read at once, within `_REMOTE_BYTES`: most of them wait for a response."""
 _REMOTE_BYTES = 128 * 2**20
 """Total size of the splits of a remote table that are read at once beyond the first `_THREADS`."""

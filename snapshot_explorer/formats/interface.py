@@ -154,6 +154,10 @@ class TableFormat(ABC):
         versions contain at least the newest. With `start`, every version from there on.
         """
 
+    def log_files(self, count: int) -> Sequence[str]:
+        """Return files that the newest commits are probably read from, to read them ahead. Reads nothing."""
+        return ()
+
     @abstractmethod
     def version(self, number: int | None) -> "TableVersion":
         """Return one version, which is resolved once; the empty table for None. A request or two.

@@ -1,7 +1,7 @@
 """Read-only files below one root, over fsspec and obstore: concurrent reads of many small files, and translated errors.
 
-`location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3 through
-obstore, `failures` translates errors.
+`location` parses and checks paths, `files` reads from the local disk and from fsspec, `object_stores` from S3, Azure
+and Google through obstore, `failures` translates errors.
 """
 
 import builtins  # `list` is a method here
@@ -46,7 +46,8 @@ from snapshot_explorer.storage.location import (
     resolve_location,
     shortened,
 )
-from snapshot_explorer.storage.object_stores import ObjectStoreFiles, settings
+from snapshot_explorer.storage.object_store_clients import settings
+from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
 from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, load_of

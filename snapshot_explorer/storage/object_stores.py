@@ -1,55 +1,33 @@
-"""S3 through obstore, whose client is ready in milliseconds; s3fs reads what this would not read in the same way.
+"""S3, Azure and Google through obstore, whose client is ready in milliseconds.
 
-obstore is used where it is certain to do what s3fs does: the keys (or `anon`) and the region (or an endpoint) are in
-the options or in the environment, and no option is set that only s3fs has. Profiles and roles remain with s3fs.
+`object_store_clients` decides where that is certain to read as fsspec's packages would.
 """
 
 import builtins  # `list` is a method here
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, timedelta
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from snapshot_explorer.errors import UnsupportedFeatureError
-from snapshot_explorer.storage import s3
 from snapshot_explorer.storage.failures import MissingBucketError, UnexpectedResponseError
 from snapshot_explorer.storage.files import Entry, RangedFiles, RemoteFiles
 from snapshot_explorer.storage.location import Location, shortened
+from snapshot_explorer.storage.object_store_clients import PROCESSES, Settings, bucket_and_key
 
 A = TypeVar("A")
 
+_REQUESTS = 64
+"""Concurrent requests. A thread that waits for one needs no processor."""
+_MOST_LISTINGS = 16
+"""Folders whose last listing is remembered."""
 _PAGE = 1000
 """The most entries in one response to a listing."""
-_OPTIONS = frozenset(
-    {"key", "secret", "token", "anon", "endpoint_url", "requester_pays", "client_kwargs", "config_kwargs"}
-)
-_CLIENT = frozenset({"endpoint_url", "region_name"})
-_CONFIG = frozenset({"retries", "read_timeout", "connect_timeout", "max_pool_connections", "s3"})
-_STYLE = frozenset({"addressing_style"})
-_RETRIES = frozenset({"mode", "total_max_attempts"})
-_WITHOUT_EFFECT = frozenset({"skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths"})
-_LEFT_TO_S3FS = frozenset(
-    {
-        "AWS_PROFILE",
-        "AWS_DEFAULT_PROFILE",
-        "AWS_CONFIG_FILE",
-        "AWS_USE_FIPS_ENDPOINT",
-        "AWS_USE_DUALSTACK_ENDPOINT",
-    }
-)
-"""Environment variables that obstore does not follow."""
-_CERTIFICATES = frozenset({"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})
-"""Likewise, for https."""
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.\-]*")
-_HOST_NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
-_EXPRESS = "--x-s3"
-"""The end of the names of directory buckets."""
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
@@ -57,8 +35,7 @@ _NOT_A_STORE = ("list response", "non-partial", "content-range", "etag", "last-m
 """Parts of obstore's messages for answers that no object store sends."""
 _DENIED = (401, 403)
 _MISSING = 404
-_users: set[int] = set()
-"""The processes that have used obstore. Its threads do not survive a fork."""
+_MISSING_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound"})
 
 
 class ObjectStoreError(OSError):
@@ -75,91 +52,26 @@ class UnreachableStoreError(ConnectionError):
     """The endpoint does not answer. obstore has already retried."""
 
 
-class Settings(NamedTuple):
-    """How obstore connects."""
-
-    config: Mapping[str, Any]
-    client: Mapping[str, Any]
-    tries: int
-    """Requests that the client makes, before `Storage` starts an attempt of its own."""
-    credentials: Mapping[str, Any] | None
-    """The keys; None for requests without a signature."""
-    addressing: str
-    """Where the bucket's name stands: `path`, `virtual` or `auto`, as in botocore."""
+class _Listing(NamedTuple):
+    ended: float
+    folders: frozenset[str]
+    """Paths below the bucket."""
+    files: frozenset[str]
 
 
-def settings(root: Location, options: Mapping[str, Any]) -> Settings | None:
-    """Return how obstore connects to a location; None if that is left to fsspec. Opens nothing."""
-    bucket = root.address.removeprefix("s3://").partition("/")[0]
-    if (
-        root.protocol != "s3"
-        or not options.keys() <= _OPTIONS | _WITHOUT_EFFECT
-        or root.hidden
-        or not _BUCKET.fullmatch(bucket)
-        or bucket.endswith(_EXPRESS)
-        or not _LEFT_TO_S3FS.isdisjoint(os.environ)
-        or find_spec("obstore") is None
-        or (_users and os.getpid() not in _users)
-    ):
-        return None
-    client, config = (options.get(name) or {} for name in ("client_kwargs", "config_kwargs"))
-    if not (_has_only(client, _CLIENT) and _has_only(config, _CONFIG)):
-        return None
-    style, retries = config.get("s3") or {}, config.get("retries") or {}
-    if not (_has_only(style, _STYLE) and _has_only(retries, _RETRIES)):
-        return None
-    endpoint = options.get("endpoint_url") or client.get("endpoint_url") or _variable("ENDPOINT_URL_S3", "ENDPOINT_URL")
-    region = client.get("region_name") or _variable("DEFAULT_REGION")
-    credentials = None if options.get("anon") else _credentials(options)
-    addressing = style.get("addressing_style") or ("path" if endpoint else "auto")
-    if (
-        not (credentials or options.get("anon"))
-        or not (region or (endpoint and not Path("~/.aws/config").expanduser().exists()))
-        or (endpoint and ("@" in str(endpoint) or addressing != "path"))
-        or not (_CERTIFICATES.isdisjoint(os.environ) or str(endpoint).startswith("http://"))
-    ):
-        return None
-    seconds = {name: timedelta(seconds=config.get(name) or 60) for name in ("read_timeout", "connect_timeout")}
-    retries = {**s3.RETRIES, **retries}
-    return Settings(
-        {
-            "region": region or "us-east-1",
-            "request_payer": bool(options.get("requester_pays")),
-            "skip_signature": credentials is None,
-            "endpoint": str(endpoint).rstrip("/") if endpoint else f"https://s3.{region}.amazonaws.com",
-        },
-        {"allow_http": True, "timeout": 10 * max(seconds.values()), **seconds},
-        int(retries["total_max_attempts"]),
-        credentials,
-        addressing,
-    )
+def _listing_of(listed: Any) -> _Listing:
+    files = frozenset(item["path"] for item in listed["objects"])
+    return _Listing(time.monotonic(), frozenset(listed["common_prefixes"]), files)
 
 
-def _has_only(options: Any, names: frozenset[str]) -> bool:
-    return isinstance(options, Mapping) and options.keys() <= names
-
-
-def _variable(*names: str) -> str | None:
-    return next(filter(None, (os.environ.get(f"AWS_{name}") for name in names)), None)
-
-
-def _credentials(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the keys in the options, or else in the environment; None if there are none, or not both."""
-    key, secret, token = (options.get(name) for name in ("key", "secret", "token"))
-    if not (key or secret or token):
-        key, secret, token = map(_variable, ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"))
-    if not (key and secret):
-        return None
-    return {
-        "access_key_id": str(key),
-        "secret_access_key": str(secret),
-        "token": str(token) if token else None,
-        "expires_at": None,
-    }
+def _is_listed(listing: "Future[_Listing]") -> bool:
+    return listing.done() and listing.exception() is None
 
 
 class ObjectStoreFiles(RangedFiles):
-    """Buckets of S3, read-only. An address is `bucket/key`, as in s3fs; every character of it is literal."""
+    """Buckets, read-only. An address is `bucket/key`, as in fsspec; every character of it is literal."""
+
+    workers = _REQUESTS
 
     def __init__(self, connection: Settings, other: Callable[[], RemoteFiles]) -> None:
         """Connect to nothing yet.
@@ -167,21 +79,22 @@ class ObjectStoreFiles(RangedFiles):
         Args:
             other: Creates the file system that lists what obstore cannot list.
         """
-        _users.add(os.getpid())
+        PROCESSES.add(os.getpid())
         self._connection = connection
         self._create_other = other
         self._stores: dict[str, Any] = {}
+        self._listings: dict[str, Future[_Listing]] = {}
         # obstore does not notice an interrupt. The main thread waits for another one instead, which it can leave.
-        self._waiting = ThreadPoolExecutor(8, "snapshot-explorer-s3")
+        self._waiting = ThreadPoolExecutor(8, "snapshot-explorer-store")
 
     @property
     def endpoint(self) -> str:
-        """The endpoint and region."""
-        return s3.shown_endpoint(self._connection.config["endpoint"], self._connection.config["region"])
+        """The endpoint and region of S3; empty for other stores."""
+        return self._connection.endpoint
 
     def base(self, location: Location) -> str:
         """Return bucket and key."""
-        return location.address.removeprefix("s3://").rstrip("/")
+        return bucket_and_key(location)
 
     def read(self, address: str, end: int | None = None) -> bytes:
         """Return a file's bytes, or those before an end, in one request."""
@@ -208,13 +121,18 @@ class ObjectStoreFiles(RangedFiles):
 
     def list(self, address: str) -> list[Entry]:
         """Return the entries of a folder."""
+        began, above = time.monotonic(), address.rpartition("/")[0]
+        known = self._listings.get(above)
+        if known is not None and _is_listed(known) and _key(address) not in known.result().folders:
+            # Most likely it is still missing, which the listing of the folder above has to prove.
+            self._waiting.submit(self._listed, above)
         listed = self._listed(address)
         start = len(_key(address)) + 1 if _key(address) else 0
         folders = [_entry(path[start:], None) for path in listed["common_prefixes"]]
         # The name of an object that represents the folder is that of the folder.
         files = [_entry(item["path"][start:], item) for item in listed["objects"] if len(item["path"]) > start]
         if not folders and not listed["objects"]:
-            return self._nothing_listed(address)
+            return self._nothing_listed(address, began)
         if len(folders) + len(files) >= _PAGE - 1 and not self._is_complete(
             address, {entry.name for entry in (*folders, *files)}
         ):
@@ -236,9 +154,29 @@ class ObjectStoreFiles(RangedFiles):
         return files
 
     def _listed(self, address: str) -> Any:
-        return self._request(address, lambda store, key: store.list_with_delimiter(key or None))
+        listing = self._listings[address] = Future()
+        for old in list(self._listings)[:-_MOST_LISTINGS]:
+            self._listings.pop(old, None)
+        try:
+            listed = self._request(address, lambda store, key: store.list_with_delimiter(key or None))
+        except FileNotFoundError as error:
+            # An empty listing is no error: it is the bucket that is missing.
+            listing.set_exception(MissingBucketError(str(error)))
+            raise MissingBucketError(str(error)) from error
+        except BaseException as error:
+            listing.set_exception(error)
+            raise
+        listing.set_result(_listing_of(listed))
+        return listed
 
-    def _nothing_listed(self, address: str) -> builtins.list[Entry]:
+    def _above(self, address: str, began: float) -> "_Listing":
+        """Return what a folder contains, from a listing that ended after a time."""
+        known = self._listings.get(address)
+        if known is not None and (not known.done() or (_is_listed(known) and known.result().ended >= began)):
+            return known.result()
+        return _listing_of(self._listed(address))
+
+    def _nothing_listed(self, address: str, began: float) -> builtins.list[Entry]:
         """Return no entries, once it is certain that there are none; raise NotADirectoryError for a file.
 
         obstore also returns an empty listing where a proxy answers with a page of its own. So the folder above has to
@@ -246,14 +184,14 @@ class ObjectStoreFiles(RangedFiles):
         """
         above, slash, _ = address.rpartition("/")
         try:
-            found = self._listed(above) if slash else None
+            found = self._above(above, began) if slash else None
         except PermissionError:
             found = None  # the keys may only be valid for this folder
-        if not found or not (found["objects"] or found["common_prefixes"]):
+        if not found or not (found.files or found.folders):
             return self._other.list(address)
-        if _key(address) in found["common_prefixes"]:
+        if _key(address) in found.folders:
             raise UnexpectedResponseError("the storage did not answer with a listing")
-        if any(item["path"] == _key(address) for item in found["objects"]):
+        if _key(address) in found.files:
             raise NotADirectoryError(f"{address} is a file, not a folder")
         return []
 
@@ -297,28 +235,7 @@ class ObjectStoreFiles(RangedFiles):
 
     def _store(self, bucket: str) -> Any:
         if bucket not in self._stores:
-            from obstore.store import S3Store  # noqa: PLC0415 - it is optional
-
-            config, client, tries, credentials, addressing = self._connection
-            is_virtual = addressing == "virtual" or (addressing == "auto" and bool(_HOST_NAME.fullmatch(bucket)))
-            host = config["endpoint"].replace("://", f"://{bucket}.", 1) if is_virtual else config["endpoint"]
-            # Otherwise a session token in the environment would be added to the keys in the options.
-            options: dict[str, Any] = {} if credentials is None else {"credential_provider": lambda: credentials}
-            self._stores[bucket] = S3Store(
-                bucket,
-                config=cast("Any", {**config, "endpoint": host, "virtual_hosted_style_request": is_virtual}),
-                client_options=cast("Any", client),
-                retry_config={
-                    "max_retries": tries - 1,
-                    "retry_timeout": timedelta(seconds=30),
-                    "backoff": {
-                        "init_backoff": timedelta(seconds=0.1),
-                        "max_backoff": timedelta(seconds=8),
-                        "base": 2,
-                    },
-                },
-                **options,
-            )
+            self._stores[bucket] = self._connection.create(bucket)
         return self._stores[bucket]
 
 
@@ -347,8 +264,8 @@ def _translated(error: Exception, address: str) -> Exception:
     text = whole.partition("\n")[0]
     if isinstance(error, ValueError) and "parse path" in text:
         return UnsupportedFeatureError(
-            f"s3:// cannot read the name {shortened(address)!r}: its library does not accept it. Copy the table to a "
-            "local folder to read it."
+            f"obstore cannot read the name {shortened(address)!r}: it does not accept it. Copy the table to a local "
+            "folder to read it."
         )
     if status := _STATUS.search(text):
         return _status_error(int(status[1]), whole)
@@ -370,7 +287,7 @@ def _translated(error: Exception, address: str) -> Exception:
 def _status_error(status: int, text: str) -> Exception:
     code, message = (match[1] if (match := pattern.search(text)) else "" for pattern in (_CODE, _MESSAGE))
     said = f"{code or f'status {status}'}: {message}".rstrip(": ")
-    if code == "NoSuchBucket":
+    if code in _MISSING_BUCKET:
         return MissingBucketError(said)
     if status == _MISSING:
         return FileNotFoundError(said)

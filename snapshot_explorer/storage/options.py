@@ -181,7 +181,13 @@ _FURTHER: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """Options beside the arguments of the packages' file systems."""
 _USUAL: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"s3": frozenset({"key", "secret", "token", "anon", "endpoint_url", "client_kwargs", "config_kwargs"})}
+    {
+        "s3": frozenset({"key", "secret", "token", "anon", "endpoint_url", "client_kwargs", "config_kwargs"}),
+        **dict.fromkeys(
+            ("abfs", "az"), frozenset({"account_name", "account_key", "sas_token", "connection_string", "anon"})
+        ),
+        **dict.fromkeys(("gs", "gcs"), frozenset({"token", "project", "endpoint_url"})),
+    }
 )
 """Options that need no look at the package, whose import takes long."""
 _FILE_SYSTEMS = frozenset({"skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths"})
@@ -197,7 +203,7 @@ def fsspec_options(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if names is None or not options:
         return dict(options)
     own = _USUAL.get(protocol, frozenset()) | _FILE_SYSTEMS
-    if any(name not in own and str(name).lower() not in names for name in options) or protocol not in _USUAL:
+    if any(name not in own and str(name).lower() not in names for name in options):
         own = _own_names(protocol)
     translated = {
         name: value

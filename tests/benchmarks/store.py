@@ -1,12 +1,14 @@
 """What reading from an object store costs: ours against deltalake, polars, pyiceberg and pypaimon.
 
-    python tests/benchmarks/store.py [delta paimon iceberg] [--peers PYTHON] [--delays 0 50 200] [--runs 3]
+    python tests/benchmarks/store.py [delta paimon iceberg hudi] [--peers PYTHON] [--delays 0 50 200] [--runs 3]
         [--works WORK ...] [--only LIBRARY ...]
 
 A small S3 server on the loopback interface answers each request after a fixed delay. Every measurement has a process of
 its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
 requests of which each begins after the one before has ended. A table has 110 commits of a file of 40,000 rows, that
-of Delta a checkpoint too. DuckDB is left out: its httpfs is not a Python package. So are peers that are not installed.
+of Delta a checkpoint too. DuckDB is left out: its httpfs is not a Python package. So are peers that are not installed;
+Hudi has none that reads tables of its newest version. pandas is imported too: pyarrow imports it when it converts its
+first value from Python, which no call but the opening does without.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -23,7 +25,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -35,6 +37,7 @@ from fsspec.implementations.local import LocalFileSystem
 sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.benchmarks.report import record
+from tests.support.hudi.table_builder import META, HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.avro_schemas import newest_manifest
 from tests.support.paimon.table_builder import PaimonTable, avro
@@ -278,6 +281,34 @@ def write_paimon(folder: Path) -> None:
         table.commit([(None, None)] * ROWS, content=out.getvalue())
 
 
+class _Hudi(HudiTable):
+    """A table with the columns of the benchmark."""
+
+    schema: ClassVar[dict[str, Any]] = {
+        "type": "record",
+        "name": "rows",
+        "fields": [
+            {"name": name, "type": ["null", dtype], "default": None}
+            for name, dtype in {"id": "long", "amount": "double", "price": "double", "name": "string"}.items()
+        ],
+    }
+
+    def base(self, rows: pa.Table, number: int, group: str) -> tuple[str, bytes]:
+        text = pa.array([str(number).zfill(17)] * len(rows))
+        meta = dict.fromkeys(META, text) | {"_hoodie_record_key": rows["id"].cast(pa.string())}
+        out = io.BytesIO()
+        pq.write_table(pa.table({**meta, **{name: rows[name] for name in rows.column_names}}), out)
+        return f"{group}_0-0-0_{number:017d}.parquet", out.getvalue()
+
+
+def write_hudi(folder: Path) -> None:
+    """Write 110 commits of a file each, copy on write."""
+    table = _Hudi(LocalFileSystem(auto_mkdir=True), str(folder))
+    rng = np.random.default_rng(1)
+    for number in range(FILES):
+        table.insert(_rows(rng, number))
+
+
 def _rows(rng: np.random.Generator, number: int) -> pa.Table:
     return pa.table(
         {
@@ -290,12 +321,12 @@ def _rows(rng: np.random.Generator, number: int) -> pa.Table:
 
 
 WORKS = ("open", "history of 20", "all rows", "two columns", "where id < 1000", "preview of 200 rows")
-TABLES = {"delta": write_delta, "paimon": write_paimon, "iceberg": write_iceberg}
-NAMES = {"delta": "delta", "paimon": "shop.db/paimon", "iceberg": "iceberg"}
+TABLES = {"delta": write_delta, "paimon": write_paimon, "iceberg": write_iceberg, "hudi": write_hudi}
+NAMES = {"delta": "delta", "paimon": "shop.db/paimon", "iceberg": "iceberg", "hudi": "hudi"}
 """The folder of each table below the bucket."""
 OURS = """
 from snapshot_explorer import open_table
-import pyarrow, pyarrow.parquet, duckdb, s3fs
+import pandas, pyarrow, pyarrow.parquet, duckdb, s3fs
 try: import obstore.store
 except ImportError: pass
 options = {"key": "k", "secret": "s", "endpoint_url": url, "client_kwargs": {"region_name": "us-east-1"}}
@@ -369,6 +400,7 @@ CODES = {
     "delta": {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS},
     "iceberg": {"ours": OURS, "pyiceberg": PYICEBERG},
     "paimon": {"ours": OURS, "pypaimon": PYPAIMON},
+    "hudi": {"ours": OURS},
 }
 """What each library does, by the format."""
 

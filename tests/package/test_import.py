@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 LOADED = """
 import sys
@@ -34,8 +35,20 @@ def test_importing_what_opens_tables_does_not_load_pandas():
     assert "pandas" not in found
 
 
-def test_opening_a_paimon_table_does_not_load_pandas_which_takes_longer():
-    found = loaded("from snapshot_explorer import open_table, samples; open_table(samples.path('orders'))")
+DATA = Path(__file__).parents[1] / "data"
+OPENED = (
+    *(
+        f"delta/{name}"
+        for name in ("checkpoint_parts", "checkpoint_v2_json", "checkpoint_v2_parquet", "dv_partitioned")
+    ),
+    *("iceberg/v1_upgraded_to_v3", "iceberg/v3_dv", "hudi/v6_cow_archived", "hudi/v9_mor_basic", "paimon/aggregates"),
+)
+
+
+def test_opening_a_table_does_not_load_pandas_which_takes_longer():
+    paths = [str(DATA / name) for name in OPENED]
+
+    found = loaded(f"from snapshot_explorer import open_table\nfor path in {paths}:\n    open_table(path)")
 
     assert "pandas" not in found
 

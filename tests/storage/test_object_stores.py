@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -9,11 +12,14 @@ from snapshot_explorer import find_tables, open_table, samples
 from snapshot_explorer.errors import MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.storage import Storage
 from tests.support import object_stores
+from tests.support.faulty_proxy import FaultyProxy
 from tests.support.outputs import shown_by
 
 pytestmark = pytest.mark.stores
 
-STORES = ("azure", "google", "web")
+STORES = ("azure", "azure with adlfs", "google", "google with gcsfs", "web")
+LEFT_TO_FSSPEC = {"azure with adlfs": {"location_mode": "primary"}, "google with gcsfs": {"consistency": "none"}}
+"""Options that only fsspec's packages have, with their defaults: obstore is not used."""
 TABLES = {"orders": "paimon", "payments": "delta", "shipments": "iceberg"}
 
 
@@ -21,11 +27,12 @@ TABLES = {"orders": "paimon", "payments": "delta", "shipments": "iceberg"}
 def store(request, tmp_path_factory):
     """A store with a table of each format."""
     folder = tmp_path_factory.mktemp("served")
-    running = object_stores.web(folder) if request.param == "web" else getattr(object_stores, request.param)()
+    name = request.param.split()[0]
+    running = object_stores.web(folder) if name == "web" else getattr(object_stores, name)()
     with running as made:
-        for name in TABLES:
-            made.put(samples.path(name), f"shop.db/{name}")
-        yield made
+        for table in TABLES:
+            made.put(samples.path(table), f"shop.db/{table}")
+        yield replace(made, options={**made.options, **LEFT_TO_FSSPEC.get(request.param, {})})
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -63,17 +70,62 @@ def test_what_does_not_exist_is_missing(store):
         open_table(f"{store.root}/nowhere", storage_options=store.options)
 
 
-@pytest.mark.parametrize(("kind", "word"), [("azure", "container"), ("google", "bucket")])
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    # Google's own server says which bucket is missing also to obstore, fake-gcs-server only to gcsfs.
+    [("azure", "container"), ("azure with adlfs", "container"), ("google with gcsfs", "bucket")],
+)
 def test_a_missing_bucket_is_not_a_missing_folder(kind, word):
-    with getattr(object_stores, kind)() as store:
+    with getattr(object_stores, kind.split()[0])() as store:
+        options = {**store.options, **LEFT_TO_FSSPEC.get(kind, {})}
         with pytest.raises(StorageError, match=f": there is no such {word}. Check the {word}'s name, and ") as caught:
-            open_table(f"{store.lost}/t", storage_options=store.options)
+            open_table(f"{store.lost}/t", storage_options=options)
         with pytest.raises(StorageError, match=f"there is no such {word}"):
-            Storage(f"{store.lost}/t", store.options).list("a")
+            Storage(f"{store.lost}/t", options).list("a")
 
     assert not isinstance(caught.value, FileNotFoundError)
     secrets = [value for name, value in store.options.items() if "key" in name]
     assert not [text for text in shown_by(caught.value) if any(secret in text for secret in secrets)]
+
+
+@pytest.mark.parametrize(("kind", "package"), [("azure", "adlfs"), ("google", "gcsfs")])
+def test_a_store_is_read_without_the_package_of_fsspec(kind, package, monkeypatch):
+    with getattr(object_stores, kind)() as store:
+        store.put(samples.path("payments"), "payments")
+        monkeypatch.setitem(sys.modules, package, None)
+
+        table = open_table(f"{store.root}/payments", storage_options=store.options)
+
+        assert table.current.count() == open_table(samples.path("payments")).current.count()
+
+
+@pytest.mark.parametrize(("kind", "endpoint"), [("azure", "azure_endpoint"), ("google", "google_base_url")])
+def test_what_fails_for_a_moment_is_requested_again(kind, endpoint):
+    local = open_table(samples.path("payments"))
+    with (
+        getattr(object_stores, kind)() as store,
+        closing(FaultyProxy(store.options[endpoint], names_target=True)) as proxy,
+    ):
+        store.put(samples.path("payments"), "payments")
+        proxy.at_rate(0.2, seed=1)
+        path = urlsplit(store.options[endpoint]).path
+
+        table = open_table(f"{store.root}/payments", storage_options={**store.options, endpoint: proxy.url + path})
+
+        assert table.history().to_arrow()["version"].equals(local.history().to_arrow()["version"])
+        assert table.current.to_arrow().equals(local.current.to_arrow())
+        assert len(proxy.faults) > 2
+
+
+def test_denied_access_is_not_retried_and_no_error_contains_the_key():
+    with object_stores.azure() as store:
+        canary = "Y2FuYXJ5LWNhbmFyeQ=="
+        options = {**store.options, "azure_storage_account_key": canary}
+
+        with pytest.raises(StorageError, match="PermissionError: AuthorizationFailure: .* Check the keys") as caught:
+            Storage(f"{store.root}/t", options).read("a")
+
+    assert not [text for text in shown_by(caught.value) if canary in text]
 
 
 NOBODY = "http://127.0.0.1:{port}"
@@ -85,12 +137,17 @@ FAILURES = {
     "azure refused": (
         "abfs://lake/t",
         {"account_name": "a", "account_key": "a2V5", "azure_endpoint": f"{NOBODY}/a"},
-        "ServiceRequestError: Cannot connect to host 127.0.0.1:",
+        "Could not connect to the endpoint: it refuses connections.",
     ),
     "azure unknown": (
         "abfs://lake/t",
         {"account_name": "a", "account_key": "a2V5", "azure_endpoint": "https://a.nowhere.invalid/a"},
-        "ServiceRequestError: Cannot connect to host a.nowhere.invalid",
+        "Could not connect to the endpoint: its name is unknown.",
+    ),
+    "azure refused, with adlfs": (
+        "abfs://lake/t",
+        {"account_name": "a", "account_key": "a2V5", "azure_endpoint": f"{NOBODY}/a", "location_mode": "primary"},
+        "ServiceRequestError: Cannot connect to host 127.0.0.1:",
     ),
     "azure without credentials": (
         "abfs://lake/t",
@@ -105,6 +162,16 @@ FAILURES = {
     "google refused": (
         "gs://lake/t",
         {"token": "anon", "endpoint_url": NOBODY},
+        "Could not connect to the endpoint: it refuses connections.",
+    ),
+    "google unknown": (
+        "gs://lake/t",
+        {"token": "anon", "endpoint_url": "http://nowhere.invalid"},
+        "Could not connect to the endpoint: its name is unknown.",
+    ),
+    "google refused, with gcsfs": (
+        "gs://lake/t",
+        {"token": "anon", "endpoint_url": NOBODY, "consistency": "none"},
         "ClientConnectorError: Connect call failed",
     ),
     "s3 refused": (

@@ -24,8 +24,10 @@ class FaultyProxy:
     answer 200 with HTML; `circle` sends to the same address again; `slow` answers late.
     """
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint, *, names_target=False):
+        """Forward to an endpoint. With `names_target` as its host, which a signature of S3 would contradict."""
         self.target = urlsplit(endpoint).netloc
+        self.names_target = names_target
         self.fault = lambda number, method, path: None
         self.requests = []
         self.faults = []
@@ -102,7 +104,8 @@ class FaultyProxy:
     def _forward(self, request, *, is_cut):
         connection = http.client.HTTPConnection(self.target, timeout=30)
         try:
-            headers = {name: value for name, value in request.headers.items() if name.lower() != "connection"}
+            left_out = {"connection", "host"} if self.names_target else {"connection"}
+            headers = {name: value for name, value in request.headers.items() if name.lower() not in left_out}
             connection.request(request.command, request.path, headers=headers)
             response = connection.getresponse()
             body = response.read()

@@ -5,22 +5,20 @@ import http.server
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import fsspec
 import pytest
 
-AZURITE = Path(__file__).parents[2] / ".stores/node_modules/.bin/azurite-blob"
+STORES = Path(__file__).parents[2] / ".stores"
+AZURITE, FAKE_GCS = STORES / "node_modules/.bin/azurite-blob", STORES / "bin/fake-gcs-server"
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The public key of Azure's emulator."""
@@ -80,26 +78,20 @@ def azure() -> Iterator[Store]:
 
 @contextlib.contextmanager
 def google() -> Iterator[Store]:
-    """Run an emulator of Google Cloud Storage, with a fresh bucket."""
-    pytest.importorskip("gcp_storage_emulator")
+    """Run fake-gcs-server, with a fresh bucket."""
     plain = pytest.importorskip("gcsfs.core").GCSFileSystem
+    program = shutil.which("fake-gcs-server") or (str(FAKE_GCS) if FAKE_GCS.exists() else None)
+    if program is None:
+        pytest.skip("fake-gcs-server is not installed: .ci/stores")
     port = free_port()
-    command = [sys.executable, "-m", "gcp_storage_emulator", "start", "--host=127.0.0.1", f"--port={port}"]
-    with _process([*command, "--in-memory"], port):
-        options = {"google_skip_signature": "true", "endpoint_url": f"http://127.0.0.1:{port}"}
-        writer = plain(token="anon", endpoint_url=options["endpoint_url"], skip_instance_cache=True)
-
-        def upload(path, content):
-            # Not as gcsfs uploads: the emulator cuts a line end off the parts of a multipart request.
-            bucket, _, name = path.partition("/")
-            url = f"{options['endpoint_url']}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={quote(name, '')}"
-            request = urllib.request.Request(url, content, {"Content-Type": "application/octet-stream"})
-            urllib.request.urlopen(request).close()
-
-        yield _bucket("gs", writer, options, upload)
+    address = f"127.0.0.1:{port}"
+    command = [program, "-backend=memory", "-scheme=http", "-host=127.0.0.1", f"-port={port}"]
+    with _process([*command, f"-public-host={address}"], port):
+        options = {"google_skip_signature": "true", "google_base_url": f"http://{address}"}
+        yield _bucket("gs", plain(token="anon", endpoint_url=f"http://{address}", skip_instance_cache=True), options)
 
 
-def _bucket(protocol, writer, options, upload=None) -> Store:
+def _bucket(protocol, writer, options) -> Store:
     bucket = f"lake-{uuid.uuid4().hex}"
     writer.mkdir(bucket)
 
@@ -107,7 +99,7 @@ def _bucket(protocol, writer, options, upload=None) -> Store:
         for file in Path(folder).rglob("*"):
             if file.is_file():
                 path = f"{bucket}/{name}/{file.relative_to(folder).as_posix()}"
-                (upload or writer.pipe_file)(path, file.read_bytes())
+                writer.pipe_file(path, file.read_bytes())
 
     return Store(f"{protocol}://{bucket}", options, put, f"{protocol}://no-such-bucket")
 

@@ -388,7 +388,7 @@ def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, qu
 
     data = [request for request in counted.requests if request.kind == "get" and request.path.endswith(".parquet")]
     assert len(data) == 64
-    assert 8 < counted.most_at_once <= 32
+    assert 8 < counted.most_at_once <= 64
 
 
 def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch):

@@ -46,6 +46,12 @@ def iceberg(filesystem, root):
         table.commit(rows(number))
 
 
+def hudi(filesystem, root):
+    table = HudiTable(filesystem, root)
+    for number in range(FILES):
+        table.insert(rows(number))
+
+
 @pytest.fixture(scope="module")
 def tables():
     """A store with a large table of each format: its class, and their paths."""
@@ -57,7 +63,7 @@ def tables():
 
     counted = Counted
     filesystem, root = fsspec.filesystem("memory"), "/rounds"
-    for write in (delta, paimon, iceberg):
+    for write in (delta, paimon, iceberg, hudi):
         write(filesystem, f"{root}/{write.__name__}")
     yield counted, f"counted://{root}"
     filesystem.rm(root, recursive=True)
@@ -121,32 +127,32 @@ MOST = {
         "readability": (10, 28),
         "health": (2, 3),
         "retention": (8, 13),
-        "find_tables": (10, 46),
+        "find_tables": (10, 61),
         "explorer": (9, 28),
         "sql": (3, 8),
     },
     "paimon": {
         "open": (2, 6),
         "update": (1, 3),
-        "history": (5, 23),
+        "history": (3, 23),
         "files": (2, FILES + 4),
         "rows": (4, 3 * FILES + 4),
         "one column": (4, 3 * FILES + 4),
         "condition": (4, 2 * FILES + 5),
         "preview": (4, FILES + 6),
         "count": (2, FILES + 4),
-        "row_changes": (9, 14),
-        "compare": (11, 48),
-        "diff_rows": (9, 35),
-        "blame": (27, 95),
-        "bisect": (29, 97),
-        "profile_over": (12, 41),
-        "lifetimes": (7, 32),
-        "readability": (14, 54),
+        "row_changes": (8, 14),
+        "compare": (11, 50),
+        "diff_rows": (8, 35),
+        "blame": (21, 95),
+        "bisect": (23, 97),
+        "profile_over": (9, 41),
+        "lifetimes": (5, 32),
+        "readability": (11, 54),
         "health": (6, 15),
-        "retention": (9, 43),
-        "find_tables": (10, 46),
-        "explorer": (36, 145),
+        "retention": (6, 43),
+        "find_tables": (10, 61),
+        "explorer": (31, 140),
         "sql": (7, 28),
     },
     "iceberg": {
@@ -169,9 +175,33 @@ MOST = {
         "readability": (8, 41),
         "health": (2, 13),
         "retention": (7, 47),
-        "find_tables": (10, 46),
+        "find_tables": (10, 61),
         "explorer": (19, 98),
         "sql": (5, 26),
+    },
+    "hudi": {
+        "open": (3, 7),
+        "update": (1, 3),
+        "history": (2, 15),
+        "files": (1, 6),
+        "rows": (3, 18),
+        "one column": (3, 18),
+        "condition": (3, 13),
+        "preview": (3, 8),
+        "count": (1, 6),
+        "row_changes": (5, 14),
+        "compare": (5, 18),
+        "diff_rows": (6, 19),
+        "blame": (11, 29),
+        "bisect": (9, 29),
+        "profile_over": (6, 16),
+        "lifetimes": (4, 13),
+        "readability": (6, 17),
+        "health": (2, 9),
+        "retention": (5, 14),
+        "find_tables": (10, 61),
+        "explorer": (7, 32),
+        "sql": (4, 16),
     },
 }
 """The most rounds and requests of each call, after the table was opened."""

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import from_numpy
 
 Places = npt.NDArray[np.int64]
 
@@ -107,26 +108,26 @@ def to_arrow(column: Column, target: pa.DataType, content: pa.Buffer) -> pa.Arra
         case Nothing(rows):
             return pa.nulls(rows, target)
         case Numbers(values, valid):
-            array = pa.array(values, mask=None if valid is None else ~valid)
+            array = from_numpy(values, None if valid is None else ~valid)
             return array if array.type == target else array.cast(target)
         case Reals(values, valid):
-            return pa.array(values, mask=None if valid is None else ~valid, from_pandas=False).cast(target)
+            return from_numpy(values, None if valid is None else ~valid).cast(target)
         case Slices():
             return _gathered(column, content).cast(target)
         case Lists(sizes, items, valid):
             offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-            mask = None if valid is None else pa.array(~valid)
+            mask = None if valid is None else from_numpy(~valid)
             if pa.types.is_map(target):
-                return as_map(pa.array(offsets), to_arrow(items, pair_type(target), content), target, mask)
+                return as_map(from_numpy(offsets), to_arrow(items, pair_type(target), content), target, mask)
             child = to_arrow(items, target.value_type, content)
-            return pa.ListArray.from_arrays(pa.array(offsets), child, type=target, mask=mask)
+            return pa.ListArray.from_arrays(from_numpy(offsets), child, type=target, mask=mask)
         case Records(_, valid, rows) if not target.num_fields:
             # Only from buffers has a struct without fields a length.
-            bits = None if valid is None else pa.array(valid).buffers()[1]
+            bits = None if valid is None else from_numpy(valid).buffers()[1]
             return pa.StructArray.from_buffers(target, rows, [bits], children=[])
         case Records(fields, valid, rows):
             arrays = [to_arrow(fields.get(part.name, Nothing(rows)), part.type, content) for part in target]
-            mask = None if valid is None else pa.array(~valid)
+            mask = None if valid is None else from_numpy(~valid)
             return pa.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
 
 
@@ -157,7 +158,7 @@ def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
     """
     rows = len(column.starts)
     if not rows:
-        return pa.array([], pa.binary())
+        return pa.nulls(0, pa.binary())
     cuts = np.empty(2 * rows + 1, np.int32)
     cuts[0:-1:2] = column.starts
     cuts[1::2] = column.starts + column.sizes
@@ -165,5 +166,5 @@ def _gathered(column: Slices, content: pa.Buffer) -> pa.Array:
     if (np.diff(cuts) < 0).any():
         raise CannotVectorizeError
     pieces = pa.Array.from_buffers(pa.binary(), 2 * rows, [None, pa.py_buffer(cuts), content])
-    chosen = pa.array(np.arange(0, 2 * rows, 2), mask=None if column.valid is None else ~column.valid)
+    chosen = from_numpy(np.arange(0, 2 * rows, 2), None if column.valid is None else ~column.valid)
     return pieces.take(chosen)

@@ -132,6 +132,9 @@ class Paimon(TableFormat):
         """Return the commit time of each version, aware, UTC. Reads a small file for each that is not cached."""
         return [item.committed_at for item in self._history.snapshots(versions)]
 
+    def log_files(self, count: int) -> Sequence[str]:
+        return self._history.unread(count)
+
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
 

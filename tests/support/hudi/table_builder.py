@@ -82,6 +82,9 @@ def completion(number):
 class HudiTable:
     """A table of table version 9 without partitions, whose file groups are called data-1, data-2, ..."""
 
+    schema = None
+    """The schema of the rows; None for `SCHEMA`."""
+
     def __init__(self, filesystem, root, *, properties=()):
         self.filesystem = filesystem
         self.root = root
@@ -146,7 +149,7 @@ class HudiTable:
         metadata = {
             "partitionToWriteStats": {"": list(stats)},
             "operationType": operation,
-            "extraMetadata": {"schema": json.dumps(SCHEMA)},
+            "extraMetadata": {"schema": json.dumps(self.schema or SCHEMA)},
         }
         if replaced:
             metadata["partitionToReplaceFileIds"] = {"": list(replaced)}

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.arrow.arrays import array, empty_table
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats import json_text
@@ -217,7 +218,7 @@ def _versions(owners: Sequence[tuple[int, int | None, str]]) -> pa.Array:
     versions: list[int | None] = []
     for end, version, _ in owners:
         versions += [version] * (end - len(versions))
-    return pa.array(versions, pa.int64())
+    return array(versions, pa.int64())
 
 
 def _file_columns(bodies: ActionColumns, versions: pa.Array, *, or_empty: bool) -> list[pa.Array]:
@@ -268,7 +269,7 @@ _MAKERS: Mapping[str, Callable[[ActionColumns, pa.Array], pa.Table]] = {"add": _
 
 
 def _together(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else empty_table(schema)
 
 
 def check_is_commit(name: str, content: bytes) -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import parquet_pages
+from snapshot_explorer.arrow.arrays import array, to_numpy
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.python_values import with_dicts
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotExplorerError
@@ -300,7 +301,7 @@ def _actions(
 ) -> tuple[npt.NDArray[np.int64], pa.StructArray]:
     column = file.read_row_group(group, columns=[f"{kind}.{name}" for name in columns]).column(kind).combine_chunks()
     is_present = pc.is_valid(pc.struct_field(column, ["path"]))
-    return np.flatnonzero(is_present.to_numpy(zero_copy_only=False)), column.filter(is_present)
+    return to_numpy(pc.indices_nonzero(is_present)).astype(np.int64), column.filter(is_present)
 
 
 def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
@@ -390,8 +391,8 @@ def _offsets(maps: pa.MapArray) -> pa.Array:
     empty = pc.is_null(maps)
     if not pc.any(empty).as_py():
         return offsets
-    vector_difference = pa.concat_arrays([empty, pa.array([False])])
-    return pc.if_else(vector_difference, pa.scalar(None, pa.int32()), offsets)
+    vector_difference = pa.concat_arrays([empty, array([False], pa.bool_())])
+    return pc.if_else(vector_difference, pa.nulls(1, pa.int32())[0], offsets)
 
 
 def _vectors(vectors: pa.StructArray) -> pa.Array:

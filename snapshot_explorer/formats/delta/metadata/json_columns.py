@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from snapshot_explorer.arrow.arrays import array, from_numpy, scalar
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.delta.metadata.records import DELETION_VECTOR, STRINGS
 
@@ -144,7 +145,7 @@ def texts(
     if convert is None:
         return result
     changed = convert(values)
-    return result if changed is values else pa.array(changed, pa.string())
+    return result if changed is values else array(changed, pa.string())
 
 
 def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
@@ -154,23 +155,22 @@ def integers(bodies: ActionColumns, name: str, bits: int = 64) -> pa.Array:
     if values is None:
         return pa.nulls(len(bodies), dtype)
     try:
-        result = pa.array(values)
-        # With the target type given, Arrow would silently truncate fractions.
-        if result.type in (pa.int64(), pa.null()):
-            return result.cast(dtype)
+        # Given other values, such as fractions, Arrow would silently truncate them.
+        if {int, type(None)}.issuperset(map(type, values)):
+            return array(values, pa.int64()).cast(dtype)
     except _REFUSED:
         pass
     converted = [_converted(value, row, lambda item: integer(item, bits), name) for row, value in enumerate(values)]
-    return pa.array(converted, dtype)
+    return array(converted, dtype)
 
 
 def booleans(bodies: ActionColumns, name: str, *, default: bool | None = None) -> pa.Array:
     """Return a column of booleans."""
     values = bodies.values(name)
     if values is None:
-        return pa.repeat(pa.scalar(default, pa.bool_()), len(bodies))
+        return array([default] * len(bodies), pa.bool_())
     result = _column(values, pa.bool_(), _boolean, name)
-    return result if default is None else result.fill_null(default)
+    return result if default is None else result.fill_null(scalar(default, pa.bool_()))
 
 
 def maps(bodies: ActionColumns, name: str, *, or_empty: bool = False) -> pa.Array:
@@ -187,9 +187,9 @@ def maps(bodies: ActionColumns, name: str, *, or_empty: bool = False) -> pa.Arra
     )
     nulls = np.array([*(length is None for length in collected.lengths), False]) if absent and not or_empty else None
     return pa.MapArray.from_arrays(
-        pa.array(ends, mask=nulls),
-        pa.array(collected.keys, pa.string()),
-        pa.array(collected.items, pa.string()),
+        from_numpy(ends, nulls),
+        array(collected.keys, pa.string()),
+        array(collected.items, pa.string()),
         type=STRINGS,
     )
 
@@ -211,7 +211,7 @@ def vectors(bodies: ActionColumns) -> pa.Array:
         integers(present, "sizeInBytes", 32),
         integers(present, "cardinality"),
     ]
-    absent = pa.array([value is None for value in values])
+    absent = array([value is None for value in values], pa.bool_())
     return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR), mask=absent)
 
 
@@ -223,9 +223,9 @@ def _column(
     values: Sequence[Any], dtype: pa.DataType, convert: Callable[[Any], Any], name: str, *, required: bool = False
 ) -> pa.Array:
     try:
-        result = pa.array(values, dtype)
+        result = array(values, dtype)
     except _REFUSED:
-        result = pa.array([_converted(value, row, convert, name) for row, value in enumerate(values)], dtype)
+        result = array([_converted(value, row, convert, name) for row, value in enumerate(values)], dtype)
     if required and result.null_count:
         raise RowError(values.index(None), f"no {name}")
     return result

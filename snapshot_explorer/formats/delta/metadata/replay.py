@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import empty_table, from_numpy, scalar, to_numpy
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta.metadata.records import (
@@ -34,9 +35,9 @@ T = TypeVar("T")
 class ReplayState:
     """The result of actions, oldest first: the state for a whole log, a change of state for a part of it."""
 
-    adds: pa.Table = field(default_factory=ADDS.empty_table)
+    adds: pa.Table = field(default_factory=lambda: empty_table(ADDS))
     """The files that are live at the end. `version` is the commit since which a file is live; null if unknown."""
-    removed: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    removed: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.string()))
     """The keys of removed files, even if they were added again: earlier states no longer contain them."""
     protocol: Protocol | None = None
     """The newest protocol."""
@@ -150,8 +151,9 @@ def keys(files: pa.Table) -> pa.Array:
     storage_type, where, offset = (
         pc.struct_field(vector, [name]) for name in ("storage_type", "path_or_inline", "offset")
     )
-    at = pc.fill_null(pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
-    unique = pc.binary_join_element_wise(path, "\n", storage_type, where, at, "")
+    empty, at_sign, line_end = (scalar(text, pa.string()) for text in ("", "@", "\n"))
+    at = pc.fill_null(pc.binary_join_element_wise(at_sign, pc.cast(offset, pa.string()), empty), empty)
+    unique = pc.binary_join_element_wise(path, line_end, storage_type, where, at, empty)
     return pc.if_else(pc.is_valid(vector), unique, path)
 
 
@@ -163,7 +165,7 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
     added, removed_keys = keys(adds), keys(actions.removes)
     all_keys = pa.concat_arrays([added, before.removed, removed_keys])
     encoded = all_keys.dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices)
     count = len(encoded.dictionary)
     # Ranks: the state before is 0 (removed) or 1 (added); then each version has one for removes and one for adds.
     rank = np.concatenate([np.ones(before.adds.num_rows, np.int64), ranks(actions.adds, ADD_RANK)])
@@ -173,27 +175,25 @@ def _files_after(before: ReplayState, actions: Actions, *, open_ended: bool) -> 
     of_adds = codes[: len(added)]
     alive = rank > last_removed[of_adds]
     kept, versions = _last_of_each(adds, of_adds, alive, count)
-    live = _with_versions(adds.take(pa.array(kept)), versions)
+    live = _with_versions(adds.take(from_numpy(kept)), versions)
     if not open_ended:
         return live, before.removed
-    return live, encoded.dictionary.filter(pa.array(last_removed >= 0))
+    return live, encoded.dictionary.filter(from_numpy(last_removed >= 0))
 
 
 def ranks(files: pa.Table, index: int) -> npt.NDArray[np.int64]:
     """Return the rank of each file action: by version, then ADD_RANK or REMOVE_RANK within a commit."""
-    versions: npt.NDArray[np.int64] = pc.fill_null(single_chunk(files.column("version")), -1).to_numpy(
-        zero_copy_only=False
-    )
-    return versions * 2 + index
+    versions = pc.fill_null(single_chunk(files.column("version")), scalar(-1, pa.int64()))
+    return to_numpy(versions) * 2 + index
 
 
 def _distinct(adds: pa.Table) -> pa.Table:
     encoded = keys(adds).dictionary_encode()
     if len(encoded.dictionary) == adds.num_rows:
         return adds
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices)
     kept, versions = _last_of_each(adds, codes, np.ones(len(codes), np.bool_), len(encoded.dictionary))
-    return _with_versions(adds.take(pa.array(kept)), versions)
+    return _with_versions(adds.take(from_numpy(kept)), versions)
 
 
 def _last_of_each(
@@ -206,7 +206,7 @@ def _last_of_each(
     first = np.full(count, -1, np.int64)
     first[codes[rows][::-1]] = rows[::-1]
     kept = np.sort(last[last >= 0])
-    return kept, single_chunk(adds.column("version")).take(pa.array(first[codes[kept]]))
+    return kept, single_chunk(adds.column("version")).take(from_numpy(first[codes[kept]]))
 
 
 def _added_again(before: pa.Table, after: ReplayState) -> pa.Table:
@@ -235,7 +235,7 @@ def joined_adds(tables: Sequence[pa.Table]) -> pa.Table:
     """Return ADDS as one table; columns that only some have, or have with other fields, are null in the others."""
     some = [table for table in tables if table.num_rows] or tables[:1]
     if len(some) < 2:  # noqa: PLR2004 - nothing to join
-        return some[0] if some else ADDS.empty_table()
+        return some[0] if some else empty_table(ADDS)
     try:
         return pa.concat_tables(some, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

@@ -32,7 +32,7 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_of,
 )
 from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, missing_versions_error, now
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Entry, Storage
 
 if TYPE_CHECKING:
     from snapshot_explorer.formats.avro.container import Shape
@@ -261,15 +261,18 @@ class HudiSource:
         return None if since is None else next((version for version in self.versions if version >= since), None)
 
     def _read_state(self) -> FileStates:
-        commits = self.commits(self.versions)
-        self._check_empty(commits)
         start = self.versions[0] if self.versions else 0
-        is_cut = self.archive_listing.is_absent or any(
+        is_absent = self.archive_listing.is_absent and bool(self.versions)
+        _, commits = self.storage.together(
+            lambda: self._listed_before(start) if is_absent else [], partial(self.commits, self.versions)
+        )
+        self._check_empty(commits)
+        is_cut = is_absent or any(
             stat.previous is not None and stat.previous.isdigit() and int(stat.previous) < start
             for commit in commits.values()
             for stat in commit.stats
         )
-        listed = self._listed_before(start) if is_cut and self.versions else []
+        listed = self._listed_before(start) if is_cut else []
         files, lost = stored_files(
             WriteHistory(
                 commits=commits,
@@ -419,11 +422,22 @@ class HudiHistory:
         return source
 
     def _listed(self) -> HudiSource:
-        config = read_config(self._storage)
-        entries, archived = self._storage.together(
+        known = self._source
+        if known is None:
+            config = read_config(self._storage)
+            entries, archived = self._folders(config)
+        else:  # the properties hardly ever change
+            config, (entries, archived) = self._storage.together(
+                partial(read_config, self._storage), partial(self._folders, known.config)
+            )
+            if config != known.config:
+                entries, archived = self._folders(config)
+        return HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
+
+    def _folders(self, config: TableConfig) -> tuple[list[Entry], ArchiveListing]:
+        return self._storage.together(
             partial(self._storage.list, timeline_folder(config)), partial(self._reader.archive.list, config)
         )
-        return HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
 
     def having(self, version: int) -> HudiSource:
         """Return a listing that has a version: the last one, or a new one."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import array, scalar
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.storage.location import shortened
 
@@ -48,7 +49,7 @@ class Locations:
 
     def one(self, path: str) -> str:
         """Return the path to open for a recorded path."""
-        return str(self.many(pa.array([path], pa.string()))[0].as_py())
+        return str(self.many(array([path], pa.string()))[0].as_py())
 
     def many(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Return the path to open for each recorded path: relative to the table's folder, or a full location.
@@ -68,7 +69,11 @@ class Locations:
             forms = [(bare, prefix)] if prefix.startswith("/") else [(plain, prefix), (plain, without_node)]
             for texts, form in forms:
                 rest = pc.utf8_slice_codeunits(texts, start=len(form))
-                moved = pc.binary_join_element_wise(replacement, rest, "") if replacement else self._below(rest)
+                moved = (
+                    pc.binary_join_element_wise(scalar(replacement, pa.string()), rest, scalar("", pa.string()))
+                    if replacement
+                    else self._below(rest)
+                )
                 result = pc.if_else(pc.starts_with(texts, form), moved, result)
         return result
 
@@ -83,7 +88,11 @@ class Locations:
             fits = pc.starts_with(paths, prefix)
             if pc.all(fits).as_py():
                 rest = pc.utf8_slice_codeunits(paths, start=len(prefix))
-                return pc.binary_join_element_wise(replacement, rest, "") if replacement else self._below(rest)
+                return (
+                    pc.binary_join_element_wise(scalar(replacement, pa.string()), rest, scalar("", pa.string()))
+                    if replacement
+                    else self._below(rest)
+                )
             if pc.any(fits).as_py():
                 return None
         return None
@@ -92,7 +101,7 @@ class Locations:
         """Return paths below the table's folder. An object store may have keys with two slashes, a disk does not."""
         if self.root.startswith("/"):
             return pc.utf8_ltrim(rest, "/")
-        full = pc.binary_join_element_wise(self.root + "/", rest, "")
+        full = pc.binary_join_element_wise(scalar(self.root + "/", pa.string()), rest, scalar("", pa.string()))
         return pc.if_else(pc.starts_with(rest, "/"), full, rest)
 
 

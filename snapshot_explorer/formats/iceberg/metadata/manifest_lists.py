@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.arrays import array, from_numpy, to_numpy
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
@@ -86,7 +87,7 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
             raise encrypted(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
     listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
-    places = locations.many(pa.array(paths, pa.string())).to_pylist()
+    places = locations.many(array(paths, pa.string())).to_pylist()
     contents = storage.read_many(places)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
     for part in decoded:
@@ -144,7 +145,7 @@ def _manifest_files(
     paths = [item.manifest_list for item in listed]
     owners = np.repeat(np.arange(len(listed)), counts)
     columns = dict(zip((part.name for part in rows.type), rows.flatten(), strict=True))
-    ids = pa.array([item.id for item in listed], pa.int64()).take(pa.array(owners))
+    ids = array([item.id for item in listed], pa.int64()).take(from_numpy(owners))
     names = [field.name for field in MANIFEST_FILES][3:]
     stored = ["501", "502", "517", "515", "516", "503", "504", "505", "506", "512", "513", "514", "507", "519", "520"]
     path = columns["500"]
@@ -178,7 +179,7 @@ def _check_unique(
     manifests: pa.DictionaryArray, owners: np.ndarray[tuple[int], np.dtype[np.int64]], lists: Sequence[str | None]
 ) -> None:
     """Refuse a list that names a manifest twice: its files would count twice."""
-    keys = np.sort(owners * len(manifests.dictionary) + manifests.indices.to_numpy())
+    keys = np.sort(owners * len(manifests.dictionary) + to_numpy(manifests.indices))
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
         owner, manifest = divmod(int(keys[twice[0]]), len(manifests.dictionary))

@@ -28,6 +28,8 @@ log = logger_of(__name__)
 _CACHE_SIZE = 10_000
 """Snapshots kept in memory, some kilobytes each."""
 _TRIES = 5
+_MOST_AHEAD = 64
+"""Snapshots that are read ahead."""
 
 T = TypeVar("T")
 
@@ -160,6 +162,8 @@ class PaimonHistory:
         paths = [self._path(asked_for) for asked_for in requested]
         content, *contents = self._storage.read_present([self._layout.hint("snapshot", "LATEST"), *paths])
         hint = parse_hint(content)
+        if content is not None and hint != version:
+            hint = self._hint()  # it may have been read before the listing, and a commit may have landed in between
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
             self._detect_rewrite(
@@ -188,14 +192,17 @@ class PaimonHistory:
         return self._checked(self._stored)
 
     def _stored(self) -> StoredVersions:
+        before = self._newest
+        likely = [] if before is None else [self._layout.hint("snapshot", "LATEST"), self._path(before.id)]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
-            listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
-            snapshots = self._numbers(listings[0], "snapshot")
-            (tags, damaged), (newest, hint) = self._storage.together(
-                partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
-                partial(self._newest_listed, snapshots),
-            )
+            with self._storage.reading_ahead(likely):
+                listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
+                snapshots = self._numbers(listings[0], "snapshot")
+                (tags, damaged), (newest, hint) = self._storage.together(
+                    partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
+                    partial(self._newest_listed, snapshots),
+                )
             if snapshots and newest is None:
                 continue
             if not snapshots:
@@ -270,6 +277,13 @@ class PaimonHistory:
             # Paimon creates branches without hints.
             return [] if self._layout.branch else [f"The hint {name} is missing or unreadable; the folder was scanned."]
         return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
+
+    def unread(self, count: int) -> list[str]:
+        """Return the files of the newest versions that are not cached, if their numbers are contiguous; not of many."""
+        with self._lock:
+            newest = 0 if self._newest is None else self._newest.id
+            versions = range(max(newest - min(count, _MOST_AHEAD), 0) + 1, newest)
+            return [self._path(version) for version in versions if version not in self._known]
 
     def snapshots(self, versions: Sequence[int]) -> list[PaimonSnapshot]:
         """Return the snapshots of these versions, in order. Reads a small file for each that is not cached."""
