@@ -6,7 +6,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.displaypub import CapturingDisplayPublisher
 from nbclient import NotebookClient
 
-from snapshot_explorer import progress
+from snapshot_explorer import progress, samples
 from snapshot_explorer.jupyter.progress import CellProgress
 from snapshot_explorer.progress import Progress, step
 from snapshot_explorer.render.figures import PLOTLY, Picture
@@ -20,6 +20,18 @@ def test_timeline_is_a_figure_with_a_table_beside_it(orders):
     assert [trace["name"] for trace in cell.shown[PLOTLY]["data"]][:2] == ["+ append", "~ overwrite"]
     assert "v1" in cell.shown["text/plain"]
     assert "+++" in cell.shown["text/html"]
+
+
+def test_metadata_tables_that_have_a_picture_are_drawn(shell):
+    shell.ok(f"%snapshot open {samples.path('rides')} as rides")
+    cell = shell.ok("%snapshot inspect timeline --picture")
+    listed = shell.ok("%snapshot inspect").result.to_dict()
+
+    assert isinstance(cell.result, Picture)
+    assert set(cell.shown) == {PLOTLY, "text/html", "text/plain"}
+    assert "1 requested and not begun: compaction 20261112020000257." in cell.shown["text/plain"]
+    assert [row["name"] for row in listed if row["has_picture"]] == ["timeline", "file_groups"]
+    assert "There is no figure of" in shell.fails("%snapshot inspect cleans --picture")
 
 
 def test_timeline_passes_range_filters_and_measure_on(orders):

@@ -28,7 +28,7 @@ def _inspect(invocation: Invocation) -> Frame | Picture:
         if snapshot.version is not None:
             show_read_size(invocation, name, snapshot, None, ways="Add --yes to read them all")
     frame = table.inspect(system_table, ref)
-    return frame.picture() if invocation.arguments.get("picture") else frame
+    return frame.picture() if invocation.arguments.has("picture") else frame
 
 
 INSPECT = Command(
