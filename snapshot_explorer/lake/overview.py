@@ -78,7 +78,7 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         "recent_rows": changing["added_rows"].slice(max(0, len(changing) - RECENT)).to_pylist(),
     }
     recent = commits.filter(pc.greater_equal(commits["committed_at"], pa.scalar(request.since, frames.UTC_MILLIS)))
-    row |= _changes_since(table, commits, recent, is_complete=is_complete)
+    row |= _changes_since(table, commits, recent, versions[0] if is_complete else None)
     if request.health:
         row["health"] = _worst(table.health(versions[-1]).findings["state"].to_pylist())
     return row | {"state": _state(row)}
@@ -135,23 +135,28 @@ def _times(commits: pa.Table) -> list[datetime]:
     return times
 
 
-def _changes_since(table: Table, commits: pa.Table, recent: pa.Table, *, is_complete: bool) -> dict[str, object]:
-    """Return what recent commits changed; null where it is not known."""
+def _changes_since(table: Table, commits: pa.Table, recent: pa.Table, first: int | None) -> dict[str, object]:
+    """Return what recent commits changed; null where it is not known.
+
+    Args:
+        first: The first version of the table; None if not all recent commits were read.
+    """
     unreadable = pc.sum(pc.equal(commits["readable"], "no")).as_py()
     versions = recent["version"].to_pylist()
     row: dict[str, object] = {"unreadable": unreadable or None, "anomalies": list(_anomalies(table, commits, versions))}
-    if not is_complete:
+    if first is None:
         return row | {"note": f"More than {len(commits):,} commits since then: their numbers are not added up."}
     row["commits"] = len(recent)
     changing = _changing(recent)
     for name in _SUMS:
         row[name] = pc.sum(changing[name], skip_nulls=False, min_count=0).as_py() if len(changing) else 0
-    row["schema_changes"] = _schema_changes(table, commits, versions)
+    row["schema_changes"] = _schema_changes(table, commits, versions, first)
     return row
 
 
-def _schema_changes(table: Table, commits: pa.Table, versions: Sequence[int]) -> int | None:
-    if not versions or versions[0] == commits["version"][0].as_py() == table.bound.listing(0).versions[0]:
+def _schema_changes(table: Table, commits: pa.Table, versions: Sequence[int], first: int) -> int | None:
+    """Return how many commits of these versions changed the schema; `first` is the first version of the table."""
+    if versions and commits["version"][0].as_py() == versions[0] == first:
         versions = versions[1:]  # the first version creates the schema
     if not versions:
         return 0
@@ -161,10 +166,10 @@ def _schema_changes(table: Table, commits: pa.Table, versions: Sequence[int]) ->
         return sum(bool(is_changed) and version in versions for version, is_changed in zip(known, changed, strict=True))
     before = [version for version in known if version < versions[0]]
     try:
-        first, last = table.bound.schemas([before[-1] if before else versions[0], versions[-1]])
+        earlier, later = table.bound.schemas([before[-1] if before else versions[0], versions[-1]])
     except SnapshotExplorerError:
         return None
-    return int(first.columns != last.columns)
+    return int(earlier.columns != later.columns)
 
 
 def _anomalies(table: Table, commits: pa.Table, versions: Sequence[int]) -> Iterator[str]:

@@ -83,7 +83,7 @@ HISTORIES = QUIET | INCIDENTS
 
 def incident_of(row):
     """Return the incident that a row of LAKE_OVERVIEW reports; None for a quiet table."""
-    if row["problem"] is not None:
+    if row.get("problem") is not None:
         return "broken"
     marks = row["anomalies"] or []
     if row["rhythm"] == "late":

@@ -58,6 +58,8 @@ def test_no_result_calls_a_version_readable_whose_files_nobody_looked_for(scenar
 NO_RESULTS = {
     *(
         "Lake",
+        "LakeSnapshot",
+        "check_lines",
         "Limits",
         "load_ipython_extension",
         "samples",

@@ -104,7 +104,7 @@ def jumps(
         columns: By column its numbers: version, committed_at, null_rate, min and max. All ascending by version.
         gaps: The gaps between the versions. The rule of a jump over one names it.
     """
-    parts: list[pa.Table] = [frames.ANOMALIES.empty_table()]
+    parts: list[pa.Table] = [frames.no_rows(frames.ANOMALIES)]
     with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite, and the distance of the largest is
         for some in _batches(_every_series(totals, columns, rules), _AT_ONCE // rules.window):
             parts += _marked(some, rules)
