@@ -23,7 +23,7 @@ from snapshot_explorer.render.figures import (
 from snapshot_explorer.render.palette import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import plotly.graph_objects as go
 
@@ -31,6 +31,8 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MOST_RANGES = 6
 """The most columns whose range has a separate panel."""
+_SMALLEST_RATE = 0.05
+"""The smallest end of the axis of null rates."""
 _MOST_RATES = 12
 """The most columns whose null rate is drawn: those with the greatest."""
 
@@ -49,7 +51,7 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
     x, counted = places(versions)
     panels = _panels(columns)
     figure = go.Figure()
-    axes = {}
+    axes, is_unnamed = {}, True
     height = 1 / max(1, len(panels))
     for number, (name, lines) in enumerate(panels):
         suffix = panel_suffix(number)
@@ -64,15 +66,16 @@ def profile_figure(columns: Mapping[str, pa.Table], anomalies: pa.Table, *, titl
                     dash=_DASHES[index // len(_COLOURS) % len(_DASHES)],
                 )
             )
-            figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}"))
+            figure.add_traces(_marks(anomalies, key, versions, x, y, f"y{suffix}", is_first=is_unnamed))
+            is_unnamed = is_unnamed and figure.data[-1].name != "jump"
         top = 1 - number * height
-        axes[f"yaxis{suffix}"] = axis(plain(name, 30), domain=[top - height * 0.8, top])
+        axes[f"yaxis{suffix}"] = axis(plain(name, 30), domain=[top - height * 0.8, top], **_scale(lines))
     figure.update_layout(
         layout(
             plain(title),
             height=120 + 150 * len(panels),
             hovermode="closest",
-            showlegend=False,
+            legend={"font": {"size": 11}, "tracegroupgap": 0},
             xaxis=version_axis(counted) | {"anchor": f"y{len(panels)}" if len(panels) > 1 else "y"},
             **axes,
         )
@@ -103,6 +106,24 @@ def _panels(columns: Mapping[str, pa.Table]) -> list[tuple[str, list[_Line]]]:
     return panels
 
 
+def _scale(lines: Sequence[_Line]) -> dict[str, object]:
+    """Return the scale of a panel: from 0 for rows and null rates; with space around values that never change."""
+    (measure, _), values = lines[0][1], np.concatenate([y for _, _, y in lines])
+    if measure == "rows":
+        return {"rangemode": "tozero"}
+    if measure == "null_rate":
+        return {"range": [0, max(_SMALLEST_RATE, 1.05 * float(np.nanmax(values)))], "tickformat": ".0%"}
+    if values.dtype.kind == "M":
+        known = values[~np.isnat(values)]
+        space: object = np.timedelta64(1, "D")
+    else:
+        known = values[np.isfinite(values)]
+        space = max(1.0, abs(float(known[0])) / 10) if len(known) else 1.0
+    if len(known) and (known == known[0]).all():
+        return {"range": [known[0] - space, known[0] + space], "tickvals": [known[0]]}
+    return {}
+
+
 def _has_axis(dtype: pa.DataType) -> bool:
     is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     return bool(is_number or pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
@@ -122,7 +143,14 @@ def _floats(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def _marks(
-    anomalies: pa.Table, key: tuple[str, str | None], versions: np.ndarray, x: np.ndarray, y: np.ndarray, panel: str
+    anomalies: pa.Table,
+    key: tuple[str, str | None],
+    versions: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    panel: str,
+    *,
+    is_first: bool,
 ) -> list[go.Scatter]:
     """Return the marks of the versions where a measure jumps; none or one."""
     import plotly.graph_objects as go
@@ -142,6 +170,8 @@ def _marks(
             mode="markers",
             marker={"color": VERMILLION, "symbol": "diamond", "size": 9},
             name="jump",
+            legendgroup="jump",
+            showlegend=is_first,
             customdata=[plain(rule, 300) for rule in chosen["rule"].to_pylist()],
             hovertemplate="%{customdata}<extra></extra>",
         )

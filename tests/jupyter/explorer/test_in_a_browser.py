@@ -275,6 +275,11 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     keys.press("Space")
     notebook.says("orders.blame(")
     everything_is_legible(page)
+    for button, name, begin in (("Save SVG", "orders.svg", b"<svg "), ("Save PNG", "orders.png", b"\x89PNG")):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=button).first.click()
+        assert saved.value.suggested_filename == name
+        assert Path(saved.value.path()).read_bytes().startswith(begin)
     notebook.shot(f"rows_{theme}".lower())
 
     commit_is_found_in_two_clicks(notebook)

@@ -58,6 +58,32 @@ function save(name, buffers) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
+/** Save a drawing of the page as an SVG file: with the styles that the page gives it, on the page's paper. */
+function saveSvg(drawn, name) {
+  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  drawn.querySelectorAll("*").forEach((part, i) => {
+    const style = getComputedStyle(part);
+    for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
+  });
+  box.setAttribute("width", "100%");
+  box.setAttribute("height", "100%");
+  box.setAttribute("fill", getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor);
+  copied.prepend(box);
+  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
+}
+
+/** Save the chart as a PNG file, on the page's paper. */
+function savePng(drawn, name) {
+  const copied = document.createElement("canvas"), pen = copied.getContext("2d");
+  copied.width = drawn.width;
+  copied.height = drawn.height;
+  pen.fillStyle = getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor;
+  pen.fillRect(0, 0, copied.width, copied.height);
+  pen.drawImage(drawn, 0, 0);
+  copied.toBlob((blob) => save(`${name}.png`, [blob]));
+}
+
 // Controls
 
 const Button = ({ label, title, act, css = "sx-btn", ...more }) =>
@@ -226,6 +252,8 @@ function Bar({ app }) {
     <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "doctor" })} />
     <${Button} label=${state.playing ? "Pause" : "Play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
     <${Copy} text=${page.code} label="Copy history" title=${page.code} />
+    <${Button} label="Save PNG" title="Save the chart as a picture"
+      act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} />
     ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((one) => [one, one])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
@@ -354,7 +382,8 @@ function Tracks({ app, tracks: { count, ticks, note, groups, tracks } }) {
       ${marks.map((one) => mark(one, row))}</g>`)}
     ${ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 26) && html`<text class="sx-tick" x=${at(place)} y=${bottom + 12} text-anchor="middle">${text}</text>`)}</svg>
     <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
-      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" ? "none" : colour} stroke=${colour} stroke-width=${shape === "x" ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}</p></div>`;
+      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" ? "none" : colour} stroke=${colour} stroke-width=${shape === "x" ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}
+      <${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} /></p></div>`;
 }
 
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;
