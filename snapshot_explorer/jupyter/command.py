@@ -72,6 +72,11 @@ class Option:
         return self.flags[-1].lstrip("-")
 
     @property
+    def is_variable(self) -> bool:
+        """Whether its value names variables, which a terminal does not have."""
+        return (self.metavar or "").startswith("VARIABLE")
+
+    @property
     def usage(self) -> str:
         """The option as the usage line shows it."""
         return f"{self.flags[0]} {self.metavar}" if self.metavar else self.flags[0]

@@ -112,4 +112,4 @@ def command_help(command: Command, *, in_terminal: str | None = None, examples: 
 def _options(command: Command, in_terminal: str | None) -> Sequence[Option]:
     if in_terminal is None:
         return (*command.options, *COMMON_OPTIONS)
-    return (*(item for item in command.options if item != TABLE and not item.is_secret), HELP_OPTION)
+    return (*(item for item in command.options if item != TABLE and not item.is_variable), HELP_OPTION)

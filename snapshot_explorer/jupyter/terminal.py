@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.checks import CheckResult
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Command, Invocation, Settings, find_command
@@ -29,7 +29,7 @@ from snapshot_explorer.jupyter.spellings import with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
 from snapshot_explorer.jupyter.tokens import Token
 from snapshot_explorer.jupyter.usage_error import UsageError
-from snapshot_explorer.lake import Lake
+from snapshot_explorer.lake import Lake, open_lake
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.render import DRAWN_ROWS, Code, Drawing, Line, Pairs, Part, text
 from snapshot_explorer.retention import Verification
@@ -50,7 +50,7 @@ _NOTEBOOK_OPTIONS = ("out", "debug")
 _CONDITIONS = ("condition", "query")
 _DRAWN = 200
 """Rows of a table that are printed."""
-_SUGGESTED = re.compile(r"%snapshot (\w+)(?: -t \w+)?")
+_SUGGESTED = re.compile(r"%snapshot (\w+)(?: -t \w+)?( (?=[^\s(]))?")
 _ASSIGNED = re.compile(r"(?:\w+ = )?%snapshot (\w+) ?(.*)", re.DOTALL)
 _ERROR = 2
 """The exit status of a command that could not be run."""
@@ -161,8 +161,14 @@ def _result(command: Command, path: str | None, words: Sequence[str]) -> object:
         )
     if not command.accepts_path:
         branch, table_format = opening.get("--branch"), opening.get("--format")
-        table = open_table(path, branch=branch, format=table_format, storage_options=options)
-        tables.add(table.name if table.name.isidentifier() else "orders", table)
+        try:
+            table = open_table(path, branch=branch, format=table_format, storage_options=options)
+            tables.add(table.name if table.name.isidentifier() else "orders", table)
+        except TableNotFoundError:
+            if command.name != "report":
+                raise
+            variables["lake"] = open_lake(path, storage_options=options)
+            arguments = replace(arguments, values={**arguments.values, "of": "lake"})
     invocation = Invocation(
         arguments=arguments,
         commands=COMMANDS,
@@ -201,7 +207,8 @@ def _help(command: Command) -> str:
 def _shell_line(command: Command, example: str) -> str | None:
     """Return an example as a line for a shell; None for one that only a notebook has."""
     match = _ASSIGNED.fullmatch(example)
-    if match is None or match[1] != command.name:
+    flags = [flag for item in command.options if item.is_variable and not item.is_secret for flag in item.flags]
+    if match is None or match[1] != command.name or any(f"{flag} " in match[2] for flag in flags):
         return None
     rest = re.sub(r"--options (\w+)", r"--storage-options \1.json", match[2])
     if command.accepts_path:
@@ -222,7 +229,10 @@ def _for_terminals(message: str, path: str | None) -> str:
     where = shlex.quote(path) if path else "PATH"
 
     def command(match: re.Match[str]) -> str:
-        return f"python -m snapshot_explorer {match[1]} {where}" if match[1] in names() else match[0]
+        if match[1] not in names():
+            return match[0]
+        has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(match[2])
+        return f"python -m snapshot_explorer {match[1]}{match[2] if has_path else f' {where}{match[2]}'}"
 
     return _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
 

@@ -127,3 +127,15 @@ def test_the_terminal_writes_a_report(orders, tmp_path, capsys):
     assert "<h1>The night</h1>" in file.read_text("utf-8")
     assert main(["report", orders.path, str(file)]) == 2
     assert "--overwrite" in capsys.readouterr().err
+
+
+def test_the_terminal_reports_on_all_tables_below_a_folder(orders, tmp_path, capsys):
+    folder = orders.path.rpartition("/")[0]
+
+    assert main(["report", folder, str(tmp_path / "r.html")]) == 0
+    assert f"<h1>Lake {folder}</h1>" in (tmp_path / "r.html").read_text("utf-8")
+    capsys.readouterr()
+    assert main(["report", folder, str(tmp_path / "s.html"), INCIDENT]) == 2
+    assert capsys.readouterr().err == "A..B is for a report on one table. Leave it out.\n"
+    assert main(["log", folder]) == 2
+    assert capsys.readouterr().err.endswith(f"Tables are below it: python -m snapshot_explorer tables {folder}.\n")

@@ -19,6 +19,10 @@ def _report(invocation: Invocation) -> HelpText:
         between, where = arguments.get("a..b"), arguments.get("where")
         target = table.report(file, between, where=where, title=title, overwrite=overwrite)
     else:
+        alone = next((name for name in ("a..b", "where") if arguments.get(name) is not None), None)
+        if alone is not None:
+            shown = "A..B" if alone == "a..b" else f"--{alone}"
+            raise UsageError(f"{shown} is for a report on one table. Leave it out.")
         results = [_result(invocation, name.strip()) for name in names.split(",")]
         target = report(file, *results, title=title, overwrite=overwrite)
     return HelpText(f"Wrote {target}, {Path(target).stat().st_size / 1000:,.0f} kB.")
@@ -46,7 +50,7 @@ REPORT = Command(
     ),
     options=(
         WHERE,
-        Option(flags=("--of",), metavar="A,B", meaning="the results in these variables, instead of the table"),
+        Option(flags=("--of",), metavar="VARIABLES", meaning="the results in these variables, instead of the table"),
         Option(flags=("--title",), metavar="TEXT", meaning="the heading; by default that of the first part"),
         Option(flags=("--overwrite",), meaning="replace the file if it exists"),
         TABLE,
