@@ -60,6 +60,7 @@ from snapshot_explorer.retention import (
     Orphans,
     Retention,
     Verification,
+    VerifiedFiles,
     find_orphans,
     readability_frame,
     retention_of,
@@ -165,6 +166,7 @@ class Table:
         self._commits = frames.no_rows(frames.COMMITS)
         self._lifetimes: FileLifetimes | None = None
         self._readability = KnownReadability()
+        self._verified: VerifiedFiles = {}
         self._has_note = False
         self.path = path
         """The location of the table, without secrets."""
@@ -691,14 +693,15 @@ class Table:
         self._readability.rows = frame.to_arrow()
         return frame
 
-    def verify(self, level: Level = "existence", *, resume: Verification | None = None) -> Verification:
+    def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:
         """Return whether the data files of all versions of all branches are there, and are what the metadata records.
 
         Args:
             level: `existence`: each file exists and has the recorded size; costs what `readability` costs. `footers`:
                 also the footer of each Parquet and ORC file is read, and has the recorded number of rows. `bytes`: also
                 each file is read as a whole, once, with the checksums of its pages if it has any.
-            resume: An earlier result: files that it found in order at this level are not opened again.
+            resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
+                True for all earlier calls on this table, also one that was interrupted.
 
         Raises:
             InvalidArgumentError: There is no such level.
@@ -709,7 +712,9 @@ class Table:
         for name in (own, *(branch for branch in self.branch_names() if branch != own)):
             table = self if name is None else self.on_branch(name)
             histories[name] = (table.bound, table.lifetimes())
-        return verify(histories, name=self.name, level=level, resume=resume, now=datetime.now(UTC))
+        return verify(
+            histories, name=self.name, level=level, resume=resume, opened=self._verified, now=datetime.now(UTC)
+        )
 
     def orphans(self, older_than: str | timedelta = "3d") -> Orphans:
         """Return the files below the table's folder that no version, tag or branch names. Deletes nothing.

@@ -3,7 +3,7 @@
 from snapshot_explorer.retention.orphans import Orphans, find_orphans
 from snapshot_explorer.retention.readability import KnownReadability, readability_frame, with_readability
 from snapshot_explorer.retention.report import Retention, retention_of
-from snapshot_explorer.retention.verification import LEVELS, Level, Verification, verify
+from snapshot_explorer.retention.verification import LEVELS, Level, Verification, VerifiedFiles, verify
 
 __all__ = [
     "LEVELS",
@@ -12,6 +12,7 @@ __all__ = [
     "Orphans",
     "Retention",
     "Verification",
+    "VerifiedFiles",
     "find_orphans",
     "readability_frame",
     "retention_of",

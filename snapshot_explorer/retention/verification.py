@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Level = Literal["existence", "footers", "bytes"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """What is looked at, each level with those before it."""
+VerifiedFiles = dict[tuple[str, int | None], int]
+"""By path and recorded size, the index of the level at which a file was in order."""
 _THREADS = 8
 _REMOTE_THREADS = 32
 _BATCH_ROWS = 65_536
@@ -110,13 +112,15 @@ def verify(
     *,
     name: str,
     level: str,
-    resume: Verification | None,
+    resume: Verification | bool | None,
+    opened: VerifiedFiles,
     now: datetime,
 ) -> Verification:
     """Return whether the files of all versions of histories are there; see `Table.verify`.
 
     Args:
         histories: By branch, None in a format without branches.
+        opened: The files that earlier verifications of the table found in order, to which those of this one are added.
         now: The time of the result.
     """
     if level not in LEVELS:
@@ -143,9 +147,10 @@ def verify(
     left = [file for path, file in files.items() if states[path] == _STATES[0]]
     storage = next((table_format.storage for table_format, _ in histories.values()), None)
     if chosen != "existence" and storage is not None:
-        known = _known(resume, chosen)
-        left = [file for file in left if known.get(file.path) != file.size_bytes or file.path not in known]
-        states |= _opened(storage, left, is_whole=chosen == "bytes")
+        known = opened if resume is True else _known(resume or None)
+        needed = LEVELS.index(chosen)
+        left = [file for file in left if known.get((file.path, file.size_bytes), 0) < needed]
+        states |= _opened(storage, left, chosen, opened)
     order = sorted(files, key=lambda path: (states[path][0] == "ok", states[path][0] is None, path))
     table = pa.table(
         [
@@ -168,25 +173,31 @@ _STATES: tuple[tuple[str | None, str | None], ...] = (
 )
 
 
-def _known(resume: Verification | None, level: Level) -> dict[str, int | None]:
-    """Return the sizes of the files that an earlier verification of at least the same level found in order."""
-    if resume is None or LEVELS.index(resume.level) < LEVELS.index(level):
-        return {}
-    rows = resume.files.to_arrow().to_pylist()
-    return {row["path"]: row["size_bytes"] for row in rows if row["state"] == "ok"}
+def _known(resume: Verification | None) -> VerifiedFiles:
+    """Return the files that an earlier verification found in order, with its level."""
+    rows = [] if resume is None else resume.files.to_arrow().to_pylist()
+    level = 0 if resume is None else LEVELS.index(resume.level)
+    return {(row["path"], row["size_bytes"]): level for row in rows if row["state"] == "ok"}
 
 
 def _opened(
-    storage: Storage, files: Sequence[_DataFile], *, is_whole: bool
+    storage: Storage, files: Sequence[_DataFile], level: Level, opened: VerifiedFiles
 ) -> dict[str, tuple[str | None, str | None]]:
-    found: dict[str, tuple[str | None, str | None]] = {}
+    states: dict[str, tuple[str | None, str | None]] = {}
     at_once = _THREADS if storage.is_local else _REMOTE_THREADS
-    with step("Verifying files", total=len(files)) as verifying, ThreadPoolExecutor(at_once) as pool:
-        results = pool.map(lambda file: _state_of(storage, file, is_whole=is_whole), files)
-        for file, state in zip(files, results, strict=True):
-            found[file.path] = state
-            verifying.advance()
-    return found
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        with step("Verifying files", total=len(files)) as verifying:
+            results = pool.map(lambda file: _state_of(storage, file, is_whole=level == "bytes"), files)
+            for file, state in zip(files, results, strict=True):
+                states[file.path] = state
+                if state[0] == "ok":
+                    key = file.path, file.size_bytes
+                    opened[key] = max(LEVELS.index(level), opened.get(key, 0))
+                verifying.advance()
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt only files that are being read are waited for
+    return states
 
 
 def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:

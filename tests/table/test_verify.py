@@ -7,6 +7,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.retention import verification
 from tests.support.delta.table_builder import DeltaTable, add, remove
 
 DATA = Path(__file__).parents[1] / "data"
@@ -127,3 +128,21 @@ def test_a_table_without_versions_has_nothing_to_verify():
 
     assert verification.files.to_arrow().num_rows == 0
     assert isinstance(verification.files.to_arrow(), pa.Table)
+
+
+def test_an_interrupted_verification_goes_on_where_it_stopped(table, monkeypatch):
+    opened, read, state_of = open_table(table.root), [], verification._state_of
+
+    def state_until_the_second(storage, file, **level):
+        read.append(file.path)
+        if len(read) == 2:
+            raise KeyboardInterrupt
+        return state_of(storage, file, **level)
+
+    monkeypatch.setattr(verification, "_THREADS", 1)
+    monkeypatch.setattr(verification, "_state_of", state_until_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        opened.verify("bytes")
+
+    assert opened.verify("bytes", resume=True).is_ok
+    assert read == ["a.parquet", "b.parquet", "b.parquet"]

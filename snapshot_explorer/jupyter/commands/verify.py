@@ -11,7 +11,7 @@ def _verify(invocation: Invocation) -> Verification:
     chosen = [level for level in LEVELS if invocation.arguments.has(level)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other. --bytes includes the others.")
-    return table.verify(chosen[0] if chosen else "existence")
+    return table.verify(chosen[0] if chosen else "existence", resume=invocation.arguments.has("resume"))
 
 
 VERIFY = Command(
@@ -24,6 +24,10 @@ VERIFY = Command(
         Option(flags=("--existence",), meaning="only whether files exist with the recorded sizes; the default"),
         Option(flags=("--footers",), meaning="also read the footers of Parquet and ORC files, and compare their rows"),
         Option(flags=("--bytes",), meaning="also read each file as a whole, with the checksums of its pages"),
+        Option(
+            flags=("--resume",),
+            meaning="do not open files again that an earlier call found in order, also one that was interrupted",
+        ),
         TABLE,
     ),
     notes="Covers the files of every version of every branch, each once. v.files lists them, those with problems "
