@@ -171,6 +171,17 @@ def test_a_checksum_file_is_as_the_file_that_it_is_of(tmp_path):
     assert list(rows_of(open_table(str(root)).orphans())) == [".lost.parquet.crc"]
 
 
+def test_a_staged_commit_that_may_count_leaves_it_unknown_and_a_published_one_does_not(tmp_path):
+    root = copied("delta/checkpoint_parts", tmp_path)
+    plant(root, "lost.parquet", "_delta_log/_staged_commits/00000000000000000008.aa.json")
+    assert rows_of(open_table(str(root)).orphans())["lost.parquet"]["is_orphan"]
+
+    plant(root, "_delta_log/_staged_commits/00000000000000000009.bb.json")
+    orphans = open_table(str(root)).orphans()
+    assert rows_of(orphans)["lost.parquet"]["is_orphan"] is None
+    assert "is a staged commit of version 9: a catalog decides whether it counts." in orphans.unread[0]
+
+
 def test_files_of_all_branches_and_tags_are_named(tmp_path):
     root = copied("iceberg/branches_tags", tmp_path)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
-from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files
+from snapshot_explorer.formats.delta.metadata.layout import HINT, LOG, SIDECARS, STAGED, log_files, staged_version
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.log_segment import LogListing, earliest
 from snapshot_explorer.formats.named_files import NamedFiles, below_root
@@ -18,6 +18,7 @@ from snapshot_explorer.storage import Entry, Storage
 
 _LAST_VACUUM = f"{LOG}/_last_vacuum_info"
 """What a VACUUM of the last kind, by the log alone, left for the next one."""
+_STAGED = tuple(f"{LOG}/{name}/" for name in STAGED)
 _AT_ONCE = 2_000
 """The number of commits whose actions are in memory at the same time."""
 
@@ -29,7 +30,7 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
     """
     listing = log.refresh()
     parts: list[Sequence[str | None]] = [_log_paths(listed)]
-    unread = list(_unread(listing))
+    unread = list(_unread(listing, listed))
     versions = list(listing.commits())
     for begin in range(0, len(versions), _AT_ONCE):
         try:
@@ -53,20 +54,19 @@ def named_files(storage: Storage, log: DeltaLog, listed: pa.Array) -> NamedFiles
     )
 
 
-def _unread(listing: LogListing) -> Iterator[str]:
+def _unread(listing: LogListing, listed: pa.Array) -> Iterator[str]:
     """Yield which versions are missing, from the earliest on that can be loaded: they may name any file."""
-    first, newest = earliest(listing), listing.versions()[-1] if listing.versions() else None
+    first = earliest(listing)
     if first is None:
         yield "The log has no version that can be loaded."
         return
     versions = tuple(version for version in listing.versions() if version >= first)
     gaps = Listing(versions=versions, identity=()).gaps(versions)
     yield from gaps_note(gaps, "files that only they name are unknown")
-    if listing.staged:
-        yield (
-            f"The log has staged commits in {', '.join(listing.staged)}: whether versions after {newest} are committed "
-            "is decided by a catalog."
-        )
+    for path in listed.to_pylist():
+        staged = staged_version(path.rpartition("/")[2]) if path.startswith(_STAGED) else None
+        if staged is not None and staged > listing.versions()[-1]:
+            yield f"{path} is a staged commit of version {staged}: a catalog decides whether it counts."
 
 
 def _starts(listing: LogListing) -> list[int]:
@@ -103,8 +103,7 @@ def _log_paths(listed: pa.Array) -> list[str]:
     in_log = [path for path in listed.to_pylist() if path.startswith(f"{LOG}/")]
     names = [path.removeprefix(f"{LOG}/") for path in in_log]
     entries = (Entry(name=name, is_folder=False, size_bytes=None, modified=None) for name in names if "/" not in name)
-    folders = (*(f"{LOG}/{name}/" for name in STAGED), f"{SIDECARS}/")
     return [
         *(file.path for file in log_files(entries)),
-        *(path for path in in_log if path in (HINT, _LAST_VACUUM) or path.startswith(folders)),
+        *(path for path in in_log if path in (HINT, _LAST_VACUUM) or path.startswith((*_STAGED, f"{SIDECARS}/"))),
     ]
