@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, SnapshotNotFoundError, StorageError
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    LimitError,
+    MissingFileError,
+    SnapshotNotFoundError,
+    StorageError,
+)
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, parse_commit, read_raw
@@ -170,7 +176,7 @@ class HudiSource:
                 if isinstance(write, ArchivedInstant):
                     raw = write.raw(shapes, limits)
                 else:
-                    raw = read_raw(next(contents), write.path, shapes, limits)
+                    raw = self._read_commit(next(contents), write.path)
                     if not raw:
                         self._check_begun(write)
                 instant = write.instant if isinstance(write, ArchivedInstant) else write
@@ -181,6 +187,17 @@ class HudiSource:
                     self._check_instants(commit, instant)
                     self.reader.commits[instant.path, instant.text] = commit
                 yield raw
+
+    def _read_commit(self, content: bytes, path: str) -> Mapping[str, Any]:
+        """Return everything in the file of a commit. One that is too large is measured once."""
+        refused = self.reader.refused
+        if path in refused:
+            raise LimitError(refused[path])
+        try:
+            return read_raw(content, path, self.reader.shapes, self.storage.limits)
+        except LimitError as error:
+            refused[path] = str(error)
+            raise
 
     def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
         try:
@@ -376,6 +393,8 @@ class HudiCommitReader:
         self.archive = Archive(storage)
         self.shapes: dict[bytes, Shape] = {}
         self.commits: dict[tuple[str, str], CommitMetadata] = {}
+        self.refused: dict[str, str] = {}
+        """The error of each file that is too large."""
         self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
         """The first known commit and the actions that had removed files, when the partitions were listed; the files."""
 
