@@ -234,6 +234,12 @@ def test_only_files_that_a_clone_does_not_share_are_read(tmp_path):
     assert (plan.shared_files, plan.a.files, plan.b.files) == (1, 0, 1)
 
 
+def test_numbers_of_rows_that_differ_are_proven_whatever_the_columns_are_called_in_files():
+    a, b = (open_table(samples.path("payments")) for _ in range(2))
+
+    assert sx.diff(a.at(21), b.at(19), preview=True).proof == "The rows differ: A has 12 rows more."
+
+
 def test_a_file_with_columns_of_other_names_or_types_is_read(tmp_path):
     delta(tmp_path / "orders", ROWS)
     file = tmp_path / "orders" / "a.parquet"
