@@ -5,9 +5,9 @@
 
 Each benchmark has a process of its own, one after another. What others measure needs packages that pin older ones than
 ours: `--peers` names interpreters, and each peer (deltalake with polars, pypaimon, polars-avro, pyiceberg with
-sqlalchemy, hudi with pyspark) is taken from the first one that has it, or from this one. JARS is a folder with a
-connector's jars for the PySpark of its PYTHON, which also has this package's dependencies; the PySpark for Hudi's is
-that of its peer.
+sqlalchemy, hudi with pyspark, lake-sift with reladiff[duckdb]) is taken from the first one that has it, or from this
+one. JARS is a folder with a connector's jars for the PySpark of its PYTHON, which also has this package's dependencies;
+the PySpark for Hudi's is that of its peer.
 
 Benchmarks that fail, or whose peers are missing, are named at the end, and the page keeps their last results. The exit
 code is 1 if one failed. Measure on a machine with nothing else to do: rows measured beside other work are marked.
@@ -41,6 +41,7 @@ BENCHMARKS = (
     "lifetimes.py questions",
     "paimon_pypaimon.py --python {pypaimon}",
     "rows_diff.py",
+    "pairs.py --peers {lake_sift}",
     "rows.py --latency 0 --peers {deltalake}",
     "iceberg_metadata.py 2000 {pyiceberg}",
     "iceberg_rows.py 10000000 {pyiceberg} 4000",
@@ -64,6 +65,7 @@ PACKAGES = {
     "polars_avro": ("polars_avro",),
     "pyiceberg": ("pyiceberg", "sqlalchemy"),
     "hudi": ("hudi", "pyspark"),
+    "lake_sift": ("lake-sift", "reladiff"),
 }
 """The packages that a peer's environment needs, by its word in BENCHMARKS."""
 OWN = ("pyarrow", "duckdb")
