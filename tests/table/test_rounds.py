@@ -3,6 +3,7 @@
 import io
 import random
 from functools import partial
+from pathlib import Path
 
 import fsspec
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from tests.support.hudi.table_builder import HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.table_builder import PaimonTable
 
+DATA = Path(__file__).parents[1] / "data"
 FILES, ROWS = 6, 14_000
 _RANDOM = random.Random(1)
 TEXTS = [_RANDOM.randbytes(40).hex() for _ in range(ROWS)]
@@ -223,6 +225,49 @@ def test_a_call_waits_for_the_store_no_more_often_than_it_must(tables, register,
     cost = min(costs)
     assert cost[0] <= MOST[name][call][0], cost
     assert cost[1] <= MOST[name][call][1], cost
+
+
+KINDS = {
+    "delta/types": 3,
+    "delta/checkpoint_parts": 3,
+    "delta/checkpoint_v2_json": 3,
+    "delta/checkpoint_v2_parquet": 3,
+    "delta/compacted_log": 3,
+    "delta/cleaned_log": 3,
+    "iceberg/v1_upgraded_to_v3": 3,
+    "iceberg/v3_dv": 3,
+    "hudi/v9_mor_basic": 3,
+    "hudi/v6_cow_archived": 4,
+    "hudi/v9_cow_archived": 6,  # its archive is a tree: the list of its files, their manifest and the files
+    "paimon/aggregates": 2,
+}
+"""The most rounds in which a kind of table opens."""
+HINTS = {
+    "delta/checkpoint_parts": ("_delta_log/_last_checkpoint", (b'{"version":1,"size":1}', b'{"version":999,"size":1}')),
+    "paimon/aggregates": ("snapshot/LATEST", (b"1", b"999")),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_table_opens_in_a_few_rounds_also_without_a_right_hint(register, memory_root, name):
+    counted = register(filesystems.counting(in_rounds=True))
+    filesystem, root = memory_root
+    for file in (path for path in (DATA / name).rglob("*") if path.is_file()):
+        filesystem.pipe_file(f"{root}/{file.relative_to(DATA / name).as_posix()}", file.read_bytes())
+
+    def rounds(most):
+        costs = []
+        while len(costs) < 3 and (not costs or min(costs) > most):  # a busy machine splits rounds
+            counted.rounds = 0
+            open_table(f"counted://{root}")
+            costs.append(counted.rounds)
+        return min(costs)
+
+    assert rounds(KINDS[name]) <= KINDS[name]
+    path, hints = HINTS.get(name, ("", ()))
+    for hint in hints:
+        filesystem.pipe_file(f"{root}/{path}", hint)
+        assert rounds(4) <= 4
 
 
 def one_file_of(name, memory_root, rows):

@@ -94,7 +94,7 @@ class DeltaLog:
         self._unusable: set[str] = set()
         self._states: OrderedDict[int, DeltaState] = OrderedDict()
         self._tails: OrderedDict[int, _Tail] = OrderedDict()
-        self._kept_checkpoint: tuple[tuple[DeltaLogFile, ...], Checkpoint] | None = None
+        self._kept_checkpoint: tuple[tuple[DeltaLogFile, ...], bool, Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
         self.hint: CheckpointHint | None = None
         """The hint that was read last."""
@@ -339,7 +339,7 @@ class DeltaLog:
 
     def _tail_beside_checkpoint(self, segment: LogSegment) -> ReplayState:
         """Return the replayed commits after the checkpoint. On remote storage a small one is read at the same time."""
-        if self._storage.is_local or not segment.checkpoint or not _is_small(segment):
+        if self._storage.is_local or not segment.checkpoint or _size(segment) > _SMALL:
             return self._tail(segment)
 
         def read_ahead() -> None:
@@ -371,18 +371,18 @@ class DeltaLog:
         return replay_state
 
     def _checkpoint(self, segment: LogSegment, *, adds: bool) -> Checkpoint:
-        """Return a segment's checkpoint. A small one is read once, with its files."""
-        small = _is_small(segment)
+        """Return a segment's checkpoint. A small one is read once, with its files; of others the rest is kept."""
+        has_adds = adds or _is_small(segment)
         kept = self._kept_checkpoint
-        if kept is not None and kept[0] == segment.checkpoint:
-            return kept[1]
+        if kept is not None and kept[0] == segment.checkpoint and kept[1] >= has_adds:
+            return kept[2]
         try:
             self._check_size(segment.checkpoint)
-            result = read_checkpoint(self._storage, segment.checkpoint, adds=adds or small)
+            result = read_checkpoint(self._storage, segment.checkpoint, adds=has_adds)
         except CorruptTableError as error:
             raise _UnusableError(segment, error) from error
-        if small:
-            self._kept_checkpoint = segment.checkpoint, result
+        if _is_small(segment) or not has_adds:
+            self._kept_checkpoint = segment.checkpoint, has_adds, result
         return result
 
     def _check_size(self, checkpoint: Sequence[DeltaLogFile]) -> None:
@@ -486,8 +486,11 @@ def _is_cleaned_up(listing: LogListing, lost: Sequence[int]) -> bool:
 
 def _is_small(segment: LogSegment) -> bool:
     """Return whether a segment's checkpoint is read once, whole."""
-    size = sum(file.size_bytes or _SMALL for file in segment.checkpoint)
-    return size <= _SMALL and segment.checkpoint[0].form != "uuid"
+    return _size(segment) <= _SMALL and segment.checkpoint[0].form != "uuid"
+
+
+def _size(segment: LogSegment) -> int:
+    return sum(file.size_bytes or _SMALL for file in segment.checkpoint)
 
 
 def _described(segment: LogSegment) -> str:

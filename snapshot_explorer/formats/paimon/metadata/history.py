@@ -162,8 +162,6 @@ class PaimonHistory:
         paths = [self._path(asked_for) for asked_for in requested]
         content, *contents = self._storage.read_present([self._layout.hint("snapshot", "LATEST"), *paths])
         hint = parse_hint(content)
-        if content is not None and hint != version:
-            hint = self._hint()  # it may have been read before the listing, and a commit may have landed in between
         newest = reparse(self._storage, paths[:1], contents[:1])[0]
         if newest is not None:
             self._detect_rewrite(
@@ -225,7 +223,10 @@ class PaimonHistory:
         if not versions:
             self._check_empty(None)
             return None, None
-        return self._read_newest(versions)
+        newest, hint = self._read_newest(versions)
+        if hint not in (None, versions[-1]):
+            hint = self._hint()  # it may have been read before the listing, and a commit may have landed in between
+        return newest, hint
 
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
