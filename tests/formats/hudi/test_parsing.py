@@ -1,0 +1,99 @@
+"""Names, properties and log files of any content: what is intact is found, and nothing else is raised or read."""
+
+import string
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.hudi.metadata.archive import Archive
+from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
+from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
+from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
+from snapshot_explorer.storage import Entry, Storage
+from tests.support.hudi.table_builder import deletes, records
+
+CONFIGS = [TableConfig(values={}, version=6, layout=1), TableConfig(values={}, version=9, layout=2)]
+TIMES = st.integers(1, 10**17 - 1).map(lambda number: f"{number:017d}")
+ACTIONS = st.sampled_from(["commit", "deltacommit", "replacecommit", "clean", "compaction", "x", "inflight", ""])
+NAMES = st.one_of(
+    st.text(max_size=30),
+    st.tuples(TIMES, st.sampled_from(["", "_"]), st.one_of(st.just(""), TIMES), ACTIONS, ACTIONS).map(
+        lambda parts: f"{parts[0]}{parts[1]}{parts[2]}.{parts[3]}.{parts[4]}".rstrip(".")
+    ),
+)
+
+
+@given(st.lists(NAMES, max_size=12), st.sampled_from(CONFIGS))
+def test_any_names_are_a_timeline_whose_instants_are_among_them(names, config):
+    entries = [Entry(name=name, is_folder=False, size_bytes=0, modified=None) for name in names]
+    timeline = timeline_of(entries, config)
+
+    assert set(timeline.names) <= set(names)
+    assert list(timeline.writes) == sorted(timeline.writes)
+    assert all(instant.path.rpartition("/")[2] in names for instant in timeline.instants if "/" not in "".join(names))
+
+
+GOOD = [records(number, [(number, "a")]) for number in (2, 3)] + [deletes(4, [1])]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(st.sampled_from(GOOD), st.binary(min_size=1, max_size=60), st.just(MAGIC)), max_size=6))
+def test_intact_blocks_are_found_behind_any_other_bytes(parts):
+    content = b"".join(parts)
+    assume(content[: len(MAGIC)] == MAGIC)
+
+    found = [block.header[0] for block in blocks(content, "t.log")]
+
+    # Bytes right behind a block make it look cut short, as to Hudi.
+    sure = [
+        part
+        for index, part in enumerate(parts)
+        if part in GOOD and (index + 1 == len(parts) or parts[index + 1] in GOOD or parts[index + 1] == MAGIC)
+    ]
+    assert found == [block.header[0] for part in sure for block in blocks(part, "t.log")]
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(GOOD), st.integers(0, 10**4), st.integers(0, 7))
+def test_a_flipped_bit_leaves_a_block_that_is_read_or_skipped(block, place, bit):
+    changed = bytearray(block)
+    changed[place % len(block)] ^= 1 << bit
+    try:
+        found = list(blocks(bytes(changed), "t.log"))
+    except CorruptTableError:
+        return
+    assert len(found) <= 1
+
+
+KEYS = st.text(string.ascii_letters + string.digits + ".-_", min_size=1, max_size=12)
+
+
+@given(st.dictionaries(KEYS, st.text(string.printable + "äß漢", max_size=20).map(str.strip), max_size=6))
+def test_properties_that_java_would_write_are_read_as_they_were(values):
+    escapes = {
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\f": "\\f",
+        ":": "\\:",
+        "=": "\\=",
+        "\x0b": "\\u000b",
+    }
+    lines = [f"{key}={''.join(escapes.get(letter, letter) for letter in value)}" for key, value in values.items()]
+
+    assert dict(parse_properties("#comment\n" + "\n".join(lines) + "\n")) == values
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"[]", b'{"files": 3}', b'{"files": [{}]}', b'{"files": [{"fileName": "../x"}]}']
+)
+def test_a_manifest_of_the_archive_that_is_not_one_is_named(tmp_path, content):
+    folder = tmp_path / ".hoodie" / "timeline" / "history"
+    folder.mkdir(parents=True)
+    (folder / "manifest_1").write_bytes(content)
+
+    with pytest.raises(CorruptTableError, match=r"manifest_1"):
+        Archive(Storage(str(tmp_path))).list(CONFIGS[1])
