@@ -5,7 +5,7 @@ The file is decompressed by `container`, within its limits.
 
 import io
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -41,11 +41,20 @@ def records(container: Container) -> Iterator[Mapping[str, Any]]:
 
     Raises: one of FOREIGN_ERRORS where the file is damaged; so does each row.
     """
-    schema = _schema(container.schema_text)
-    for rows, block in container.blocks:
+    return _rows(container.blocks, _schema(container.schema_text))
+
+
+def _rows(blocks: Sequence[tuple[int, bytes]], schema: Any) -> Iterator[Mapping[str, Any]]:
+    for rows, block in blocks:
         content = io.BytesIO(block)
         for _ in range(rows):
-            yield cast("Mapping[str, Any]", fastavro.schemaless_reader(content, schema))
+            try:
+                row = fastavro.schemaless_reader(content, schema)
+            except StopIteration as error:  # of old versions of fastavro
+                raise EOFError("a row is cut short") from error
+            yield cast("Mapping[str, Any]", row)
+        if content.tell() != len(block):
+            raise ValueError(f"{len(block) - content.tell():,} bytes follow the last row of a block")
 
 
 @lru_cache(maxsize=32)

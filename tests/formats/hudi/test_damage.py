@@ -1,9 +1,11 @@
 """Damaged and copied files of a Hudi table's timeline are named, not read as commits that wrote nothing."""
 
+import io
 import itertools
 import shutil
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from snapshot_explorer import open_table, samples
@@ -183,3 +185,23 @@ def test_a_table_whose_folder_is_shown_empty_is_refused():
 
         with pytest.raises(StorageError, match="is empty, although its folder .hoodie exists"):
             table.current.to_arrow()
+
+
+def test_a_commit_with_bytes_behind_its_record_is_refused(tmp_path):
+    shutil.copytree(DATA / "v9_cow_basic", tmp_path / "table")
+    path = min((tmp_path / "table" / ".hoodie" / "timeline").glob("*_*.commit"))
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        schema, record = reader.writer_schema, next(reader)
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, schema, record)
+    content = path.read_bytes()
+    sync = content[-16:]
+    header = content[: content.index(sync) + 16]
+    block = io.BytesIO()
+    fastavro.schemaless_writer(block, "long", 1)
+    fastavro.schemaless_writer(block, "bytes", body.getvalue() + b"\0\0")
+    path.write_bytes(header + block.getvalue() + sync)
+
+    with pytest.raises(CorruptTableError, match="2 bytes follow the last row of a block"):
+        open_table(tmp_path / "table").history()
