@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.render import Part
 
-_NOT_CHECKED = "Not checked: whether rows are doubled, and whether values are right; both need rows to be read."
+_NOT_CHECKED = (
+    "Not checked: whether rows are doubled (`%snapshot anomalies --key A,B`), and whether values are right; both need "
+    "rows to be read."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from snapshot_explorer.diagnosis import (
     readability_symptom,
     symptom_of,
 )
+from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
@@ -72,6 +73,7 @@ from snapshot_explorer.rows import (
     Blame,
     BlameRequest,
     DiffRequest,
+    DoubledKeys,
     Profile,
     Reading,
     RowDiff,
@@ -869,6 +871,7 @@ class Table:
         between: str | None = None,
         *,
         rules: AnomalyRules | None = None,
+        key: str | Sequence[str] | None = None,
     ) -> Frame:
         """Return the versions where a number jumps, newest first, with the rule and the numbers that mark each.
 
@@ -881,13 +884,24 @@ class Table:
             columns: A column or several; all without it, none for `[]`.
             between: Two refs `A..B`, both included: only marks of these versions, which are compared with older ones.
             rules: The thresholds.
+            key: The columns that identify a row: versions at which several rows begin to have the same key are marked
+                too. Reads these columns at every version. A null in a key of one column is not counted.
         """
         source, versions = self._versions_of(between)
         chosen = AnomalyRules.of(rules)
+        doubled = None if key is None else self._doubled_keys([key] if isinstance(key, str) else key, versions)
         names = [columns] if isinstance(columns, str) else columns
         with _naming_renamed_columns(source):
             profile = profile_over(source, names, None, exact=False, call="", rules=chosen)
-        return table_anomalies(source, profile, versions, chosen)
+        return table_anomalies(source, profile, versions, chosen, doubled)
+
+    def _doubled_keys(self, key: Sequence[str], versions: Sequence[int] | None) -> DoubledKeys:
+        """Return the versions where several rows begin to have the same key."""
+        names = [quoted(name) for name in key]
+        counts = (f"count({names[0]})", names[0]) if len(names) == 1 else ("count(*)", f"({', '.join(names)})")
+        first = min(versions) if versions else None
+        condition = f"{counts[0]} > count(distinct {counts[1]})"
+        return DoubledKeys(tuple(key), self.bisect(condition, first, every=True).changes)
 
     def blame(
         self,

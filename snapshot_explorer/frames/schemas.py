@@ -403,7 +403,7 @@ PROFILE = pa.schema(
 ANOMALIES = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at", "kind", "operation")),
-        _column("measure", pa.string(), "rows, files, size_bytes, null_rate, min or max"),
+        _column("measure", pa.string(), "rows, files, size_bytes, null_rate, min, max, or duplicates"),
         _column("column", pa.string(), "the column; null for numbers of the table"),
         _column("before", pa.string(), "the value at the version before"),
         _column("value", pa.string(), "the value at the version"),

@@ -12,7 +12,7 @@ from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
-from snapshot_explorer.rows.profiling.table_anomalies import table_anomalies
+from snapshot_explorer.rows.profiling.table_anomalies import DoubledKeys, table_anomalies
 from snapshot_explorer.rows.renamed_columns import naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.source import Source
 from snapshot_explorer.rows.trace import TracedHistory, trace_history
@@ -25,6 +25,7 @@ __all__ = [
     "BlameRequest",
     "ChangedSplits",
     "DiffRequest",
+    "DoubledKeys",
     "PairRequest",
     "PairSide",
     "Profile",

@@ -12,6 +12,7 @@ from snapshot_explorer import frames, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.rows import AnomalyRules
 from snapshot_explorer.rows.profiling.anomalies import jumps
+from tests.support.delta.table_builder import DeltaTable
 
 
 def totals(values):
@@ -160,3 +161,21 @@ def test_infinite_values_and_the_largest_ones_print_no_warning():
 
     # Warnings are errors in these tests.
     assert jumps({}, {"amount": column}).schema == frames.ANOMALIES
+
+
+def test_versions_where_rows_begin_to_have_the_same_key_are_marked(tmp_path):
+    table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("name", "string")])
+    for number in (1, 2, 2, 3):
+        table.append([(number, "Ada")])
+    opened = open_table(tmp_path)
+
+    found = opened.anomalies([], key="id")
+    before = opened.anomalies([], "1..2", key=["id", "name"])
+
+    marks = [row for row in found.to_dict() if row["measure"] == "duplicates"]
+    first = opened.bisect("count(id) > count(distinct id)").version
+    assert [(row["version"], row["column"], row["rule"]) for row in marks] == [
+        (first, "id", "several rows have the same id")
+    ]
+    assert "several rows have the same id" in repr(found)
+    assert "duplicates" not in before["measure"].to_pylist()

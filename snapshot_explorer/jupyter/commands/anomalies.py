@@ -2,7 +2,7 @@
 
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, columns_and_range, whole_number
+from snapshot_explorer.jupyter.commands.shared_arguments import RANGE, column_names, columns_and_range, whole_number
 from snapshot_explorer.rows import AnomalyRules
 
 
@@ -13,7 +13,9 @@ def _anomalies(invocation: Invocation) -> Frame:
     window = arguments.get("window")
     number = None if window is None else whole_number("--window", window, least=1)
     rules = AnomalyRules() if number is None else AnomalyRules(window=number, least=min(number, AnomalyRules().least))
-    return invocation.table()[1].anomalies(columns, between, rules=rules)
+    key = arguments.get("key")
+    keyed = None if key is None else column_names(key, "--key")
+    return invocation.table()[1].anomalies(columns, between, rules=rules, key=keyed)
 
 
 ANOMALIES = Command(
@@ -24,11 +26,18 @@ ANOMALIES = Command(
     examples=(
         "%snapshot anomalies",
         "%snapshot anomalies 10..latest --columns amount,buyer",
+        "%snapshot anomalies --key order_id",
         "a = %snapshot anomalies --window 20",
     ),
     arguments=(RANGE,),
     options=(
         Option(flags=("--columns",), metavar="A,B", value_type="columns", meaning="the columns; by default all"),
+        Option(
+            flags=("--key",),
+            metavar="A,B",
+            value_type="columns",
+            meaning="also mark versions where rows begin to have the same key; reads its columns at all versions",
+        ),
         Option(
             flags=("--window",),
             metavar="N",
@@ -39,5 +48,5 @@ ANOMALIES = Command(
     ),
     notes="A version is listed if its change is more than 5 times the usual change of the versions before it, and "
     "at least 20 % of rows, files or bytes, 5 points of a null rate, or half of a column's range. Metadata "
-    "only. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
+    "only, but for --key. In Python table.anomalies(rules=AnomalyRules(...)) has all thresholds.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.rows.profiling.anomalies import jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import rows_note, rows_over
 from snapshot_explorer.rows.profiling.profiles import unrecorded_columns
+from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +25,43 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.source import Source
 
 
-def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | None, rules: AnomalyRules) -> Frame:
+@dataclass(frozen=True, slots=True)
+class DoubledKeys:
+    """At which versions several rows have the same key."""
+
+    key: tuple[str, ...]
+    changes: Frame
+    """The versions where they begin or cease to have: BISECTED, ascending, with the first version that was read."""
+
+    def marked(self) -> pa.Table:
+        """Return ANOMALIES for the versions where they begin to have, ascending."""
+        names = ", ".join(map(visible, self.key))
+        changes = self.changes.to_arrow()
+        rule = f"several rows have the same {names}"
+        rules = [f"{rule}, already at the first version that was read", *[rule] * len(changes)][: len(changes)]
+        columns = {
+            "version": changes["version"],
+            "committed_at": changes["committed_at"],
+            "measure": "duplicates",
+            "column": names,
+            "value": "yes",
+            "rule": rules,
+        }
+        return frames.table_of(frames.ANOMALIES, columns).filter(changes["holds"])
+
+
+def table_anomalies(
+    source: Source,
+    profile: Profile,
+    between: Sequence[int] | None,
+    rules: AnomalyRules,
+    doubled: DoubledKeys | None = None,
+) -> Frame:
     """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
 
     Args:
         between: The versions to mark; None for all. The others are only compared with.
+        doubled: At which versions several rows have the same key; None if that was not read.
     """
     lifetimes = source.lifetimes()
     totals = lifetimes.totals()
@@ -36,6 +70,8 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
     of_table = {name: head.append_column("value", item) for name, item in values.items()}
     gaps = lifetimes.gaps
     marked = jumps(of_table, profile.columns, rules, gaps)
+    if doubled is not None:
+        marked = pa.concat_tables([marked, doubled.marked()]).sort_by([("version", "ascending")])
     if between is not None:
         marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
         gaps = tuple(gap for gap in gaps if gap.after in set(between))
@@ -51,7 +87,11 @@ def table_anomalies(source: Source, profile: Profile, between: Sequence[int] | N
         # The rule names the measure and the column.
         drawn=frames.non_empty_columns(rows, exclude=("operation", "measure", "column")),
         limit=len(rows),
-        notes=(*jump_notes(gaps), *rows_note(source.format, profile.versions)),
+        notes=(
+            *jump_notes(gaps),
+            *rows_note(source.format, profile.versions),
+            *(() if doubled is None else doubled.changes.notes),
+        ),
     )
 
 
