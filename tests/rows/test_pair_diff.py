@@ -12,7 +12,12 @@ import pytest
 
 import snapshot_explorer as sx
 from snapshot_explorer import open_table, samples
-from snapshot_explorer.errors import InvalidArgumentError, UnknownColumnError, UnsupportedFeatureError
+from snapshot_explorer.errors import (
+    CorruptTableError,
+    InvalidArgumentError,
+    UnknownColumnError,
+    UnsupportedFeatureError,
+)
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.pair_tables import _DOUBLE, _INT, _LONG, _STRING, Kind, _struct, write
@@ -326,6 +331,14 @@ def test_versions_of_one_table_share_files_that_no_other_reader_can_read(tmp_pat
 
 def test_rows_beyond_the_memory_limit_are_spilled(pair):
     assert sx.diff(*pair, key="id", memory_limit=0).counts == sx.diff(*pair, key="id").counts
+
+
+def test_a_version_whose_files_are_gone_is_named_and_is_neither_equal_nor_different(pair, tmp_path):
+    (tmp_path / "copy" / "a.parquet").unlink()
+
+    assert "Version 1 of copy cannot be read" in repr(sx.diff(*pair, key="id", preview=True)).replace("\n", " ")
+    with pytest.raises(CorruptTableError, match=r"a\.parquet"):
+        sx.diff(*pair, key="id")
 
 
 def test_only_snapshots_are_compared(pair):

@@ -51,7 +51,7 @@ class Side:
         try:
             check_files(self.version, self.splits)
         except (CorruptTableError, SnapshotNotFoundError) as error:
-            return f"Version {self.number} cannot be read: {error}"
+            return f"Version {self.label} cannot be read: {error}"
         return None
 
     @property
