@@ -88,14 +88,15 @@ def titles(last_word: str = "and") -> str:
     return f"{', '.join(names)} {last_word} {last}"
 
 
-def detect(storage: Storage, name: str | None = None) -> type[TableFormat]:
+def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str] | None = None) -> type[TableFormat]:
     """Return the format of the table at the storage's root.
 
     Args:
         name: The required format: only this one is looked for. So the metadata of Iceberg in a Paimon or Delta table,
             as their compatibility options write it, is found by `iceberg`.
+        folders: The folders in the root, where they are known.
     """
-    return _detect(storage, name, None)
+    return _detect(storage, name, folders)
 
 
 def others_in(storage: Storage, table_format: type[TableFormat], folders: Collection[str]) -> list[type[TableFormat]]:

@@ -11,6 +11,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.overview import last_part
 from snapshot_explorer.render.lake_timeline import lake_timeline
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class LakeChanges(Frame):
             [("committed_at", "descending"), ("table", "ascending"), ("version", "descending")]
         )
         span = f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"
-        title = f"Changes of {name}, {span}"
+        title = f"Changes of {last_part(name)}, {span}"
         depict = partial(lake_timeline, since=since, until=until, notes=tuple(notes))
         drawn = tuple(column for column in _DRAWN if not len(rows) or rows[column].null_count < len(rows))
         return cls(rows, title=title, noun="commits", drawn=drawn, notes=tuple(notes), depict=depict)

@@ -14,6 +14,7 @@ from snapshot_explorer.folder_hints import other_path
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
 from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
+from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, matches, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
@@ -101,6 +102,18 @@ class Lake:
         rows = [row for _, row in self.rows(request)]
         self._overview = LakeOverview(rows, name=self.name, request=request, search=self.note)
         return self._overview
+
+    def follow(self, *, requests_per_minute: int = 120) -> LakeFollower:
+        """Return what renews the overview table by table, with at most so many requests a minute.
+
+        `start()` begins; `snapshot_explorer.explore(lake)` is the widget of it. Reads the overview if there is none.
+
+        Raises:
+            InvalidArgumentError: The lake is viewed at an earlier time, or the number is not 1 or more.
+        """
+        if self.time is not None:
+            raise InvalidArgumentError(f"{self.name} is viewed at {self.time:%Y-%m-%d %H:%M} UTC: nothing follows.")
+        return LakeFollower(self.newest_overview, self.tables, requests_per_minute=requests_per_minute)
 
     def request(self, since: str | datetime = "1d", *, health: bool = False) -> OverviewRequest:
         """Return what an overview covers. Arguments and errors as `overview`."""

@@ -239,9 +239,17 @@ class LakeOverview(Frame):
     __slots__ = ("name", "request", "search")
 
     def __init__(
-        self, rows: Sequence[Mapping[str, object]], *, name: str, request: OverviewRequest, search: str
+        self,
+        rows: Sequence[Mapping[str, object]],
+        *,
+        name: str,
+        request: OverviewRequest,
+        search: str,
+        is_sorted: bool = False,
     ) -> None:
-        order = sorted(rows, key=lambda row: (_STATES.index(str(row["state"])), str(row["name"])))
+        """Create an overview of rows, sorted by urgency unless they are sorted otherwise."""
+        urgency = sorted(rows, key=lambda row: (_STATES.index(str(row["state"])), str(row["name"])))
+        order = rows if is_sorted else urgency
         table = pa.Table.from_pylist([dict(row) for row in order], schema=frames.LAKE_OVERVIEW)
         super().__init__(table, title=f"Lake {name}", noun="tables", limit=len(order))
         self.name = name

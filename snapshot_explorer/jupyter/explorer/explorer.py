@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import anywidget
 import ipywidgets as widgets
@@ -25,6 +25,7 @@ from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
 from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
+from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
 from snapshot_explorer.jupyter.explorer.page.files import FILE_FORMATS, file_bytes
 from snapshot_explorer.jupyter.explorer.page.scripts import script, text_of
@@ -60,6 +61,7 @@ from snapshot_explorer.jupyter.explorer.state import (
 )
 from snapshot_explorer.jupyter.explorer.views import Views
 from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.lake import Lake
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.commits import STYLES, with_totals
 from snapshot_explorer.render.palette import KIND_COLOURS
@@ -783,7 +785,11 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         return [*lines, "its files could not be counted"] if self._is_size_unknown else lines
 
 
-def explore(table: Table, *, name: str | None = None) -> Explorer:
+@overload
+def explore(table: Table, *, name: str | None = None) -> Explorer: ...
+@overload
+def explore(table: Lake, *, name: str | None = None) -> LakeView: ...
+def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeView:
     """Return the explorer of a table: a widget for its history. Reads the log, and what is shown, on other threads.
 
     Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets; it loads anywidget,
@@ -791,12 +797,15 @@ def explore(table: Table, *, name: str | None = None) -> Explorer:
     notebook, GitHub or nbconvert, a table and a picture are shown.
 
     Args:
-        table: The table.
+        table: The table; or a lake, for a widget of its overview, which can be filtered, sorted and followed, and
+            opens the explorer of a table.
         name: The variable that holds it, for the lines of code that are shown; found by itself in a notebook.
 
     Raises:
         InvalidArgumentError: It is not an open table.
     """
+    if isinstance(table, Lake):
+        return LakeView(table, lambda opened: explore(opened, name=opened.name))
     if not hasattr(table, "current"):
         what = type(table).__name__
         raise InvalidArgumentError(f"explore needs an open table, got {what}. Open it: explore(open_table(PATH)).")

@@ -1,0 +1,102 @@
+"""`LakeFollower`: the rows of an overview, renewed table by table within a number of requests a minute."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.lake.overview import LakeOverview, failed_row, overview_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from snapshot_explorer.lake.overview import OverviewRequest
+    from snapshot_explorer.lake.tables import LakeTable
+    from snapshot_explorer.render import Drawing
+
+_LOOKING, _READING = 8, 30
+"""The most requests of looking for a new version of a table, and of reading its row after one: a listing or a few
+small files, and 12 commits with the metadata that counts their rows. A longer history costs more, once."""
+
+
+class LakeFollower:
+    """Follows a lake: looks for new versions table by table, in turns, and reads the rows of tables that have any.
+
+    Looking costs up to 8 requests, and reading a row 30; these are counted. The pace is chosen so that their number in
+    a minute is at most the stated one. `start` follows in a thread; `step` looks at the next table.
+    """
+
+    def __init__(self, overview: LakeOverview, tables: tuple[LakeTable, ...], *, requests_per_minute: int) -> None:
+        if requests_per_minute < 1:
+            raise InvalidArgumentError(f"requests_per_minute must be 1 or more, got {requests_per_minute!r}.")
+        self.requests_per_minute = requests_per_minute
+        """The most requests a minute."""
+        self.on_change: Callable[[LakeFollower], object] | None = None
+        """Called in the following thread after a row changed."""
+        self._name, self._search, self._request = overview.name, overview.search, overview.request
+        self._span = overview.request.now - overview.request.since
+        self._rows = {str(row["name"]): row for row in overview.to_dict()}
+        self._tables = tables
+        self._next = 0
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def overview(self) -> LakeOverview:
+        """Return the overview as it is known now. No request."""
+        return LakeOverview([*self._rows.values()], name=self._name, request=self._now(), search=self._search)
+
+    def step(self) -> tuple[str, bool, int]:
+        """Look at the next table. Return its name, whether its row changed, and the requests that were counted."""
+        table = self._tables[self._next % len(self._tables)]
+        self._next += 1
+        known = self._rows[table.name]
+        try:
+            opened = table.open()
+            version = opened.update().version
+            if version == known["version"] and known["problem"] is None:
+                return table.name, False, _LOOKING
+            row = overview_row(opened, self._now())
+        except SnapshotExplorerError as error:
+            row = failed_row(error)
+        row = dict.fromkeys(known) | {"format": table.format, "path": table.path, **row, "name": table.name}
+        self._rows[table.name] = row
+        return table.name, row != known, _LOOKING + _READING
+
+    def start(self) -> LakeFollower:
+        """Follow in a thread, until `stop`. Returns itself."""
+        if self._thread is None or not self._thread.is_alive():
+            self._stopped.clear()
+            self._thread = threading.Thread(target=self._follow, name="snapshot-lake-follower", daemon=True)
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop following."""
+        self._stopped.set()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it follows."""
+        return self._thread is not None and self._thread.is_alive() and not self._stopped.is_set()
+
+    def drawing(self) -> Drawing:
+        """Return the overview as it is known now as a drawing."""
+        return self.overview.drawing()
+
+    def _now(self) -> OverviewRequest:
+        now = datetime.now(UTC)
+        return replace(self._request, now=now, since=now - self._span)
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            _, is_changed, requests = self.step()
+            if is_changed and self.on_change is not None:
+                self.on_change(self)
+            pause = 60 * requests / self.requests_per_minute - (time.monotonic() - began)
+            self._stopped.wait(max(0.0, pause))

@@ -1,0 +1,102 @@
+"""Follow a lake: new commits are found within a number of requests, and the widget shows them."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from fsspec.implementations.local import LocalFileSystem
+
+from snapshot_explorer import errors, explore, open_lake
+from tests.support.paimon.table_builder import PaimonTable
+
+
+@pytest.fixture
+def tables(tmp_path):
+    begin = datetime.now(UTC) - timedelta(hours=8)
+    tables = {}
+    for name in ("orders", "events"):
+        table = tables[name] = PaimonTable(LocalFileSystem(auto_mkdir=True), str(tmp_path / name))
+        for hour in range(7):
+            table.commit([(hour, "a")], millis=round((begin + timedelta(hours=hour)).timestamp() * 1000))
+    return tmp_path, tables
+
+
+def now():
+    return round(datetime.now(UTC).timestamp() * 1000)
+
+
+def test_a_new_commit_renews_the_row_of_its_table(tables):
+    root, by_name = tables
+    follower = open_lake(root).follow()
+    by_name["orders"].commit([(8, "b"), (9, "b")], millis=now())
+
+    steps = [follower.step() for _ in range(2)]
+
+    assert sorted((name, changed) for name, changed, _ in steps) == [("events", False), ("orders", True)]
+    rows = {row["name"]: row for row in follower.overview.to_dict()}
+    assert (rows["orders"]["version"], rows["events"]["version"]) == (8, 7)
+    assert rows["orders"]["recent_rows"][-1] == 2
+
+
+def test_the_pace_keeps_the_number_of_requests(tables):
+    root, _ = tables
+    follower = open_lake(root).follow(requests_per_minute=8 * 60)  # a look a second
+    looks = []
+    step = follower.step
+    follower.step = lambda: (looks.append(time.monotonic()), step())[1]
+
+    follower.start()
+    time.sleep(2.5)
+    follower.stop()
+
+    assert 2 <= len(looks) <= 3
+    assert all(later - earlier > 0.9 for earlier, later in pairwise(looks))
+    assert not follower.is_running
+
+
+def test_an_error_is_a_row_until_the_table_is_readable_again(tables):
+    root, _ = tables
+    lake = open_lake(root, pattern="orders")
+    follower = lake.follow()
+    (root / "orders/snapshot/snapshot-7").rename(root / "kept")
+    (root / "orders/snapshot/snapshot-7").write_text("{")
+    (root / "orders/snapshot/snapshot-8").write_text("{")
+
+    follower.step()
+    broken = follower.overview.to_dict()[0]
+    (root / "orders/snapshot/snapshot-8").unlink()
+    (root / "kept").rename(root / "orders/snapshot/snapshot-7")
+    follower.step()
+
+    assert broken["problem"]
+    assert broken["state"] == "act"
+    assert follower.overview.to_dict()[0]["problem"] is None
+
+
+def test_what_cannot_be_followed_is_refused(tables):
+    root, _ = tables
+
+    with pytest.raises(errors.InvalidArgumentError, match="nothing follows"):
+        open_lake(root, at="1h").follow()
+    with pytest.raises(errors.InvalidArgumentError, match="requests_per_minute must be 1 or more"):
+        open_lake(root).follow(requests_per_minute=0)
+
+
+def test_the_widget_filters_sorts_and_opens_a_table(tables):
+    root, _ = tables
+    view = explore(open_lake(root))
+
+    view.filter.value = "ord"
+    names = view.overview["name"].to_pylist()
+    view.filter.value = ""
+    view.order.value = "name"
+    in_order = view.overview["name"].to_pylist()
+    view.table.value = "orders"
+    view.open_button.click()
+
+    assert names == ["orders"]
+    assert in_order == ["events", "orders"]
+    assert view.children[-1] is view.explorer
+    assert "orders" in view._repr_mimebundle_()["text/html"]
+    view.close()
