@@ -184,7 +184,7 @@ MOST = {
     "hudi": {
         "open": (3, 7),
         "update": (1, 3),
-        "history": (2, 15),
+        "history": (3, 13),
         "files": (1, 6),
         "rows": (3, 18),
         "one column": (3, 18),

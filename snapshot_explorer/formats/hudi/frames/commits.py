@@ -41,9 +41,8 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     Counts of rows are null where log files are concerned: their records are changes. All counts of a commit whose file
     is empty are null.
     """
-    recorded, state = source.storage.together(
-        lambda: [details(raw) for raw in source.raws(versions)], lambda: source.state
-    )
+    recorded = [details(raw) for raw in source.raws(versions)]
+    state = source.state
     commits = source.commits(versions)
     totals = _totals(state.files, source.versions)
     is_known = not state.lost
