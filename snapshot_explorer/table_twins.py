@@ -168,7 +168,8 @@ class Twins:
             notes.append("No file is in both: files count as the same by their path below the folder, and their size.")
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *map(Line, notes), *self.versions.drawing().parts]
         if not self.is_in_step:
-            parts += [Line("Which rows differ:"), Code("twins.diff(key=...)")]
+            paths = dict.fromkeys(repr(table.path) for table in (self.a, self.b))
+            parts += [Line("Which rows differ:"), Code(f"twins({', '.join(paths)}).diff()")]
         return Drawing(title=f"Twins: {self._names[0]} and {self._names[1]}", parts=tuple(parts))
 
     def __repr__(self) -> str:

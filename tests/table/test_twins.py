@@ -33,6 +33,7 @@ def test_iceberg_metadata_that_paimon_no_longer_writes_is_behind():
     paimon = open_table(APPENDED)
     third, fourth, fifth = paimon.committed_at([3, 4, 5])
     assert (result.since, result.lag) == (fourth, fifth - third)
+    assert f"twins({APPENDED!r}).diff()" in repr(result)
     assert result.verdict.startswith("Iceberg is 2 versions")
     assert result.verdict.endswith("Version 3 of Paimon and version 3 of Iceberg name the same data files.")
 
