@@ -442,6 +442,13 @@ class TableVersion(ABC):
         """
         return pa.schema([])
 
+    def fills_missing_columns(self, names: Collection[str]) -> bool:
+        """Return whether rows have values other than null in some of these columns where their file lacks it.
+
+        Such values are in no statistics of files, and change when the schema does. Reads the schema.
+        """
+        return False
+
     def validate(self) -> Validation:
         """Read enough metadata to prove that the version can be displayed.
 

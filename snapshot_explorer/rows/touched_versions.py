@@ -67,9 +67,14 @@ def touched_versions(
     if last is not None:
         count = int(np.searchsorted(np.asarray(lifetimes.versions), last, side="right"))
     rows = lifetimes.intervals.rows
-    admits = np.ones(len(rows), np.bool_) if part is None else _admits(table_format, part, known, version)
+    has_defaults = part is not None and version.fills_missing_columns(part.columns)
+    is_ruled = part is not None and not has_defaults
+    admits = _admits(table_format, part, known, version) if part and is_ruled else np.ones(len(rows), np.bool_)
     first, end = (rows.column(name).to_numpy()[admits] for name in ("first", "last"))
-    indices = np.unique(np.concatenate([[0], first, end]))
+    # Where the schema changes, files that lack a column may get a default.
+    starts = [start for start, _ in known.schemas] if has_defaults else []
+    schemas = np.searchsorted(np.asarray(lifetimes.versions, np.int64), np.asarray(starts, np.int64))
+    indices = np.unique(np.concatenate([[0], first, end, schemas]))
     if _every_version_counts(table_format, lifetimes):
         indices = np.arange(count)
     deletes = table_format.delete_manifests(lifetimes.versions[:count])

@@ -11,6 +11,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from tests.support.delta.table_builder import DeltaTable, remove
+from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
 
 DATA = Path(__file__).parents[1] / "data"
 KINDS = ("delta", "iceberg", "paimon", "hudi")
@@ -207,3 +208,22 @@ def test_the_condition_is_escaped(table):
 
     assert pages[0].count("<script>") == pages[1].count("<script>")
     assert "&lt;script&gt;" in pages[1]
+
+
+def test_rows_that_a_default_gives_to_files_without_the_column_are_found(memory_root):
+    filesystem, root = memory_root
+    table = IcebergTable(filesystem, root, version=3)
+    added = {"id": 3, "name": "x", "required": False, "type": "int", "initial-default": 7}
+    for number, (rows, removed) in enumerate([([(1, "a")], ()), ([(2, "b")], ()), ([], ["data-1.parquet"])]):
+        if number:
+            fields = [*SCHEMA["fields"], added]
+            table.metadata |= {"schemas": [SCHEMA, SCHEMA | {"schema-id": 1, "fields": fields}], "current-schema-id": 1}
+        table.commit(rows, removed=removed)
+        table.metadata["snapshots"][-1]["schema-id"] = min(number, 1)
+    table.write_metadata()
+    opened = open_table(f"memory://{root}")
+    trace = opened.trace("x = 7")
+
+    counts = [row["rows"] for row in trace.versions.to_arrow().to_pylist()]
+    assert counts == [live_rows(opened, version, "x", 7) or 0 for version in opened.versions()] == [0, 2, 1]
+    assert trace.verdict.startswith("Versions 2 and 3 return matching rows.")

@@ -1,6 +1,6 @@
 """`IcebergVersion`: one version of an Iceberg table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -34,7 +34,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, SnapshotLog, Snapshots
-from snapshot_explorer.formats.iceberg.metadata.types import field_ids
+from snapshot_explorer.formats.iceberg.metadata.types import field_ids, walk
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
 from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, files_by_names, native_files
@@ -88,6 +88,10 @@ class IcebergVersion(TableVersion):
     @cached_property
     def _schema(self) -> IcebergSchema:
         return parse_schema(self._source.metadata.schema_of(self._snapshot))
+
+    def fills_missing_columns(self, names: Collection[str]) -> bool:
+        fields = tuple(field for field in self._schema.fields if field.name in names)
+        return any(field.initial_default is not None for field in walk(fields))
 
     @cached_property
     def schema(self) -> TableSchema:
