@@ -13,6 +13,14 @@ CONFIG = {"defaults": {}, "overrides": {}}
 FILE = "v23.gz.metadata.json"
 """A metadata file of the sample, which has newer ones."""
 
+LISTINGS = {
+    "/namespaces/shop/tables": {"identifiers": [{"namespace": ["shop"], "name": "shipments"}]},
+    "/v1/namespaces": {"namespaces": [["shop"]]},
+    "/databases/shop/tables": {"tables": ["orders"]},
+    "/databases": {"databases": ["shop"]},
+}
+"""What a catalog answers that is asked for its namespaces and tables."""
+
 
 def loaded(location, *, config=None, properties=None, credentials=()):
     """What a catalog answers that has the sample `shipments` at the location of a metadata file."""
@@ -53,6 +61,8 @@ def served(table, config=CONFIG, token=None):
             requests.append((self.path, self.headers["Authorization"]))
             if path.endswith(("/namespaces/shop/tables/shipments", "/databases/shop/tables/orders")):
                 self.answer(table)
+            elif (listing := next((LISTINGS[end] for end in LISTINGS if path.endswith(end)), None)) is not None:
+                self.answer(listing)
             elif path == "/v1/config":
                 self.answer(config)
             else:
