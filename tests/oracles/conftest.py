@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.oracles import delta_chosen
+from tests.support.oracles.lakes import INNER
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = "SNAPSHOT_EXPLORER_ORACLES"
@@ -56,6 +58,18 @@ def oracle(environment, tmp_path_factory, request):
 def delta_written(oracle):
     """The folder with the tables that Delta's connector wrote and vacuumed: one Spark for all."""
     return oracle("delta_tables.py", delta_chosen.SEED, *delta_chosen.NAMES)
+
+
+@pytest.fixture(scope="session")
+def repaired(oracle):
+    """Return the folder in which a format's connector ran repairs and wrote tables to compare: one Spark for all."""
+
+    def folder(name):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PLANNER", sys.executable)
+            return oracle("repair_tables.py", name, delta_chosen.SEED, inner=INNER.get(name, ""))
+
+    return folder
 
 
 def failure(python, script, *arguments):

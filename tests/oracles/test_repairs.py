@@ -1,21 +1,19 @@
-"""Delta's and Iceberg's connectors run the statements of repairs: the rows afterwards are those to expect."""
+"""The connectors of all formats run the statements of repairs: the rows afterwards are those to expect."""
 
 import json
-import sys
 
 import pytest
-
-from tests.support.oracles.delta_chosen import SEED
 
 pytestmark = pytest.mark.oracle
 
 
-@pytest.fixture(scope="session", params=["delta", "iceberg"])
-def outcomes(request, oracle):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLANNER", sys.executable)
-        folder = oracle("repair_tables.py", request.param, SEED)
-    return json.loads((folder / "outcomes.json").read_text())
+@pytest.fixture(scope="session", params=["delta", "iceberg", "paimon"])
+def outcomes(request, repaired):
+    return json.loads((repaired(request.param) / "outcomes.json").read_text())
+
+
+def test_the_engine_runs_every_statement(outcomes):
+    assert [(outcome["statements"], outcome["failed"]) for outcome in outcomes if "failed" in outcome] == []
 
 
 @pytest.fixture
@@ -51,3 +49,19 @@ def test_many_keys_are_merged_by_the_condition(done):
     merges = [text for outcome in done for text in outcome["statements"] if text.startswith("MERGE")]
 
     assert any("WHEN MATCHED AND" in text for text in merges)
+
+
+def test_hudi_restores_a_savepoint_and_nothing_else_is_written_for_it(repaired):
+    outcomes = json.loads((repaired("hudi") / "outcomes.json").read_text())
+    refused = [outcome["refused"] for outcome in outcomes if "refused" in outcome]
+    done = [outcome for outcome in outcomes if "refused" not in outcome]
+
+    assert {text.split(".")[0].split(" has ")[-1] for text in refused} == {
+        "No statements on rows are written for Hudi tables",
+        "no savepoint, and Hudi restores only to savepoints",
+    }
+    assert len(done) == len(refused) / 2
+    for outcome in done:
+        counts = outcome["counts"]
+        assert outcome["rows"] == outcome["expected"], outcome["statements"]
+        assert outcome["changes"] == [counts["inserted"] + counts["updated"], counts["deleted"] + counts["updated"]]

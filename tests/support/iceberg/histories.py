@@ -24,7 +24,7 @@ import pyarrow as pa
 from tests.support.canonical import canonical_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -56,13 +56,17 @@ _SETTINGS = {
 }
 
 
-def session(jars: Iterable[Path], warehouse: Path) -> Any:
-    """Return a local Spark session with the catalog `lake` over a folder, everything in UTC. One per process."""
+def session(jars: Iterable[Path], warehouse: Path, settings: Mapping[str, str] | None = None) -> Any:
+    """Return a local Spark session with the catalog `lake` over a folder, everything in UTC. One per process.
+
+    Args:
+        settings: More settings, in place of those with the same names.
+    """
     before = dict(os.environ)
     os.environ.update({"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"})
     builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[2]")
     more = {"spark.jars": ",".join(map(str, jars)), "spark.sql.catalog.lake.warehouse": warehouse.as_uri()}
-    for key, value in (_SETTINGS | more).items():
+    for key, value in (_SETTINGS | more | (settings or {})).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     os.environ.clear()
