@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.checks import check_settings
+from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.folder_hints import other_path
 from snapshot_explorer.lake.changes import LakeChanges, read_changes
@@ -18,6 +19,7 @@ from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, matches, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
+from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
@@ -85,7 +87,14 @@ class Lake:
         """
         return concurrently(self.tables, work, what=what)
 
-    def overview(self, since: str | datetime = "1d", *, health: bool = False) -> LakeOverview:
+    def overview(
+        self,
+        since: str | datetime = "1d",
+        *,
+        health: bool = False,
+        engine: str = "local",
+        spark: SparkSession | None = None,
+    ) -> LakeOverview:
         """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and what changed.
 
         Of each table, the newest 12 commits are read, and more where these do not reach back to `since`, or where the
@@ -94,12 +103,18 @@ class Lake:
         Args:
             since: The time from which commits, rows and bytes are counted, such as `1d`, `yesterday` or a datetime.
             health: Whether to read the health of each newest version too: its list of files and manifests.
+            engine: `local`, or `spark`: executors read the tables below a folder, 20 to a task.
+            spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `since` is not a time.
+            InvalidArgumentError: `since` is not a time, or the engine is unknown.
+            UnsupportedFeatureError: The tables are in a catalog, and the engine is Spark.
         """
         request = self.request(since, health=health)
-        rows = [row for _, row in self.rows(request)]
+        if is_spark(engine):
+            rows = rows_on_spark(self.tables, request, spark)
+        else:
+            rows = [row for _, row in self.rows(request)]
         self._overview = LakeOverview(rows, name=self.name, request=request, search=self.note)
         return self._overview
 

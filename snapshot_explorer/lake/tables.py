@@ -18,15 +18,26 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from snapshot_explorer.storage import Storage
     from snapshot_explorer.table import Table
 
 
 class LakeTable:
     """A table of a lake. It is opened at the first use of `table` or `error`. Safe to use from several threads."""
 
-    def __init__(self, name: str, *, path: str | None, table_format: str | None, opened: Callable[[], Table]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        path: str | None,
+        table_format: str | None,
+        opened: Callable[[], Table],
+        folder: tuple[Storage, str] | None = None,
+    ) -> None:
         self.name = name
         """Its path below the lake's folder, or its name in the catalog."""
+        self.folder = folder
+        """The storage of its folder, and the format that was found there; None for a table in a catalog."""
         self._path = path
         self._format = table_format
         self._opened = opened
@@ -90,7 +101,8 @@ def tables_below(
                 raise StorageError(problem)
             return open_found(search.root.below(name), table_format)
 
-        return LakeTable(title, path=joined(root, name), table_format=table_format, opened=opened)
+        folder = None if table_format is None else (search.root.below(name), table_format)
+        return LakeTable(title, path=joined(root, name), table_format=table_format, opened=opened, folder=folder)
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note
