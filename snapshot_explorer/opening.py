@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_explorer import catalogs
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder, other_path
-from snapshot_explorer.formats import FORMATS_BY_NAME, bind, first_files, split_metadata_path
+from snapshot_explorer.formats import bind, first_files, formats_by_name, split_metadata_path
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.table import Table
@@ -107,7 +107,7 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
 def open_found(storage: Storage, table_format: str) -> Table:
     """Return the table in a folder where `find_tables` found one of a format. Errors as `open_table`."""
     with storage.reading_ahead(first_files(table_format)):
-        bound = FORMATS_BY_NAME[table_format](storage)
+        bound = formats_by_name()[table_format](storage)
         return Table(storage.root, bound, branch=None, staleness_limit=timedelta(0), storage=storage)
 
 

@@ -16,7 +16,10 @@ from snapshot_explorer.storage.location import parse_location
 FORMATS: tuple[type[TableFormat], ...] = (Paimon, Delta, Iceberg, Hudi)
 """The formats, in the order in which they are looked for: Paimon and Delta tables may contain metadata of Iceberg."""
 
-FORMATS_BY_NAME: Mapping[str, type[TableFormat]] = {table_format.name: table_format for table_format in FORMATS}
+
+def formats_by_name() -> Mapping[str, type[TableFormat]]:
+    """Return the formats by their names."""
+    return {table_format.name: table_format for table_format in FORMATS}
 
 
 def metadata_folders() -> frozenset[str]:
@@ -115,7 +118,7 @@ def others_in(storage: Storage, table_format: type[TableFormat], folders: Collec
 
 
 def _detect(storage: Storage, name: str | None, folders: Collection[str] | None) -> type[TableFormat]:
-    known = FORMATS_BY_NAME
+    known = formats_by_name()
     if name is not None and name not in list(known):
         raise InvalidArgumentError(f"No format is called {name!r}. Formats: {', '.join(known)}.")
     folders = frozenset(storage.folders("")) if folders is None else folders

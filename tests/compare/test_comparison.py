@@ -537,8 +537,9 @@ def test_entries_of_delta_commits_and_checkpoints_are_reported(tmp_path):
         "change",
         "path",
         "rows",
-        "size_bytes",
-        "data_change",
+        "size",
+        "data",
+        "change",
     ]
 
 

@@ -252,7 +252,7 @@ def test_an_interrupt_ends_the_threads():
 
     with pytest.raises(KeyboardInterrupt):
         read(table_format, splits(500))
-    assert len(table_format.reads) < 50
+    assert len(table_format.reads) < 100  # 64 of a store are read at the same time
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("snapshot-rows")]
 
 

@@ -102,10 +102,10 @@ def test_the_display_limit_is_what_is_drawn_and_what_log_reads(orders, written):
     cell = orders.ok("%snapshot log")
 
     assert cell.result.num_rows == 2
-    assert cell.shown["text/plain"].endswith("2 of 8 versions")
+    assert "\n2 of 8 versions\n" in cell.shown["text/plain"]
     assert "2 of 8 versions" in cell.shown["text/html"]
-    assert orders.ok("orders.history()").shown["text/plain"].endswith("2 of 8 versions")
-    assert orders.ok("%snapshot log -n 4").shown["text/plain"].endswith("4 of 8 versions")
+    assert "\n2 of 8 versions\n" in orders.ok("orders.history()").shown["text/plain"]
+    assert "\n4 of 8 versions\n" in orders.ok("%snapshot log -n 4").shown["text/plain"]
 
 
 def test_the_engine_setting_is_what_load_returns(orders):

@@ -42,7 +42,7 @@ def test_the_commit_that_broke_the_amounts_is_found_in_two_commands_though_it_wa
 
     assert journey.commands == 2
     assert found.to_arrow()["version"].to_pylist()[0] == 8
-    assert "2026-11-06 03:00:00.444Z" in journey.page
+    assert "2026-11-06 03:00:00" in journey.page
 
 
 def test_the_rows_before_it_are_floats_of_pandas_in_two_commands(journey):

@@ -101,7 +101,7 @@ def test_a_table_stays_open_when_its_variable_is_used_for_rows(orders):
     [
         (
             "%snapshot lgo",
-            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, log, timeline, explore, ",
+            "%snapshot has no command lgo. Did you mean log? Commands: open, status, tables, lake, log, timeline, ",
         ),
         ("%snapshot optimize", "%snapshot is read-only and cannot optimize. "),
         ("%snapshot orders", "orders is a table, not a command. Try %snapshot status orders or %snapshot log orders."),

@@ -208,7 +208,7 @@ def test_of_a_table_without_partitions_no_empty_partitions_are_drawn():
 
     lifetimes = FileLifetimes().with_state(0, at(0), files(*rows))
 
-    assert repr(lifetimes).splitlines()[1].split() == ["path", "rows", "size_bytes"]
+    assert repr(lifetimes).splitlines()[1].split() == ["path", "rows", "size"]
     assert "partition" in repr(FileLifetimes().with_state(0, at(0), files(file("a"))))
 
 

@@ -72,15 +72,24 @@ def repaired(oracle):
     return folder
 
 
+def without_spark():
+    """Return this process's environment without the Spark that tests on Spark name in it."""
+    others = ("SPARK_", "PYSPARK_", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(others)}
+
+
 def failure(python, script, *arguments):
     """Run a script of this folder; return what it printed if it failed, and nothing else."""
     command = [str(python), "-m", f"tests.oracles.{Path(script).stem}", *map(str, arguments)]
-    # Tests on Spark name another Spark in this process's environment.
-    others = ("SPARK_", "PYSPARK_", "PYTHONPATH")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, env=env, cwd=ROOT
+            command,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+            env=without_spark(),
+            cwd=ROOT,
         )
     except subprocess.TimeoutExpired as error:
         return f"{script} ran for more than {TIMEOUT_SECONDS} seconds:\n{error.stdout}\n{error.stderr}"

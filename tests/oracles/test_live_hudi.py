@@ -11,6 +11,7 @@ import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError, StorageError, TableNotFoundError
+from tests.oracles.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.oracle
@@ -22,7 +23,7 @@ def writer(environment, tmp_path):
     """Return the folder of a table that a process is writing, and the process."""
     command = [str(environment / "hudi/bin/python"), "-m", "tests.oracles.live_hudi", str(tmp_path), str(SECONDS)]
     with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=without_spark())
         yield tmp_path, process
         process.kill()
         process.wait()

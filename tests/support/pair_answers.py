@@ -119,7 +119,7 @@ def _closeness(field, key, rules):
     number = float if pa.types.is_floating(field.type) else lambda text: Decimal(str(text))
 
     def is_close(old, new):
-        if old == new or not is_number or field.name in key or None in (old, new):
+        if old == new or not (is_number and (absolute or relative)) or field.name in key or None in (old, new):
             return old == new
         old, new = number(old), number(new)
         return abs(old - new) <= max(number(absolute), number(relative) * max(abs(old), abs(new))) < float("inf")

@@ -51,7 +51,7 @@ def lake_of(invocation: Invocation, path: str) -> Lake:
 
 LAKE = Command(
     name="lake",
-    summary="All tables below a folder: which are late, and what changed",
+    summary="All tables below a folder, and which of them are late",
     run=_lake,
     python='snapshot_explorer.open_lake("PATH").overview(since="1d")',
     examples=(

@@ -67,7 +67,7 @@ def column(contents, *, rows):
         data_file(f"{place}.blob", len(values), first_row_id=first, size=len(store.files[f"{place}.blob"]))
         for place, (first, values) in enumerate(contents)
     ]
-    return blobs.column(store, files, first_row_id=100, rows=rows, kind=pa.large_binary()).to_pylist()
+    return blobs.column(store, files, first_row_id=100, rows=rows, dtype=pa.large_binary()).to_pylist()
 
 
 values = st.lists(st.none() | st.binary(max_size=300), max_size=30)
