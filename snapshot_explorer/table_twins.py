@@ -246,7 +246,7 @@ class _Side:
         self.notes = [f"{title}: {note}" for note in gaps_note(lifetimes.gaps, "their files are unknown")]
         first, removed = ranges(self._rows)
         self._ranges = list(zip(first.tolist(), removed.tolist(), strict=True))
-        self.counts = self._summed([1] * len(self._ranges), lambda one, two: one + two, lambda one, two: one - two)
+        self.counts = self._summed([1] * len(self._ranges), lambda left, two: left + two, lambda left, two: left - two)
 
     def file(self, path: str, size_bytes: int | None, *, by_path: bool) -> File:
         """Return what identifies a file."""
@@ -317,10 +317,10 @@ def _pairs(a: Mapping[int, int], b: Mapping[int, int]) -> list[tuple[int, int]]:
 
 
 def _by_print(prints: Mapping[int, int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = defaultdict(list)
+    versions: dict[int, list[int]] = defaultdict(list)
     for version, value in prints.items():
-        found[value].append(version)
-    return found
+        versions[value].append(version)
+    return versions
 
 
 def twins(

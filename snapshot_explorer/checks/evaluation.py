@@ -173,8 +173,8 @@ class _Judged:
         lost = [row for row in rows if row["readable"] in ("no", "metadata")]
         unknown = [row for row in rows if row["readable"] is None]
         if lost or unknown:
-            found = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
-            return _Finding(is_ok=False if lost else None, found=found, version=_first(lost or unknown))
+            outcome = _named([f"Version {row['version']}: {row['reason']}" for row in lost or unknown], "version")
+            return _Finding(is_ok=False if lost else None, found=outcome, version=_first(lost or unknown))
         return _Finding(is_ok=True, found=f"All files of {counted(len(judged), 'version')} exist.")
 
     def _duplicates(self) -> _Finding:
@@ -190,8 +190,8 @@ class _Judged:
         notes = rows_note(self._source.format, [self._newest_version]) if counts and len(self._newest) else ()
         if unknown:
             return _Finding(is_ok=None, found=f"Unknown: {', '.join(unknown)}.")
-        found = " ".join([_sentence(shown), *notes])
-        return _Finding(is_ok=not rule.holds(numbers), found=found, version=self._newest_version)
+        outcome = " ".join([_sentence(shown), *notes])
+        return _Finding(is_ok=not rule.holds(numbers), found=outcome, version=self._newest_version)
 
     def _numbers(self, names: Sequence[str]) -> Mapping[str, float | None]:
         """Return the numbers that a condition names."""

@@ -154,8 +154,8 @@ class CheckResult:
                 case = ET.SubElement(suite, "testcase", name=_xml(line.rule), classname=_xml(table), time="0")
                 if line.state != "passed":
                     tag = "failure" if line.state == "failed" else "error"
-                    found = _xml(line.found)
-                    ET.SubElement(case, tag, type=_WORDS[line.state], message=found).text = found
+                    outcome = _xml(line.found)
+                    ET.SubElement(case, tag, type=_WORDS[line.state], message=outcome).text = outcome
             for tag in ("system-out", "system-err"):
                 ET.SubElement(suite, tag)
         ET.indent(root)

@@ -41,7 +41,7 @@ class CheckSettings:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Return whether the name of a table, or its last part, matches a pattern such as `shop/*`."""
+    """Return whether the name of a table, or its last part, matches a pattern such as `shop/*` or `shop.*`."""
     return fnmatchcase(name, pattern) or fnmatchcase(name.rpartition("/")[2].rpartition(".")[2], pattern)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from snapshot_explorer.checks import check_settings
+from snapshot_explorer.checks import check_settings, matches
 from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.folder_hints import other_path
@@ -17,7 +17,7 @@ from snapshot_explorer.lake.checks import check_lake
 from snapshot_explorer.lake.comparison import diff_frame, diff_row
 from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
-from snapshot_explorer.lake.names import find_by_name, matches, nearest
+from snapshot_explorer.lake.names import find_by_name, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
@@ -215,8 +215,10 @@ class Lake:
         else:
             a, b = self.at(other), own
         named = sorted({table.name for side in (a, b) for table in side.tables})
-        asked = dict(rows) if isinstance(rows, Mapping) else dict.fromkeys(rows)
-        keys = {find_by_name(name, {known: known for known in named}, self.name): key for name, key in asked.items()}
+        requested = dict(rows) if isinstance(rows, Mapping) else dict.fromkeys(rows)
+        keys = {
+            find_by_name(name, {known: known for known in named}, self.name): key for name, key in requested.items()
+        }
         return diff_frame(concurrently(named, lambda name: diff_row(name, a, b, keys), what="Comparing tables"), a, b)
 
     def check(

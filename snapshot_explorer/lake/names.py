@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
 from snapshot_explorer.errors import TableNotFoundError
@@ -57,8 +56,3 @@ def listed(names: Collection[str]) -> str:
     """Return the first names, and how many more there are."""
     first = ", ".join([*names][:_NAMED])
     return f"{first} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else first
-
-
-def matches(name: str, pattern: str) -> bool:
-    """Return whether a name, or its last part, matches a pattern such as `shop.*`."""
-    return fnmatchcase(name, pattern) or fnmatchcase(last_part(name), pattern)

@@ -33,13 +33,13 @@ def rows_on_spark(
     from snapshot_explorer.engines.spark.sessions import session  # noqa: PLC0415 - the same
     from snapshot_explorer.engines.spark.tasks import collected, on_executors  # noqa: PLC0415 - the same
 
-    found = [(table.name, *table.folder) for table in tables if table.folder is not None]
-    if len(found) < len(tables):
+    locations = [(table.name, *table.folder) for table in tables if table.folder is not None]
+    if len(locations) < len(tables):
         raise UnsupportedFeatureError(
             "engine='spark' reads tables below a folder. Leave it out for tables in a catalog, and for folders that "
             "could not be listed."
         )
-    tasks = [tuple(found[start : start + _TABLES_PER_TASK]) for start in range(0, len(found), _TABLES_PER_TASK)]
+    tasks = [tuple(locations[start : start + _TABLES_PER_TASK]) for start in range(0, len(locations), _TABLES_PER_TASK)]
     used = session(spark)
     schema = spark_schema(pa.schema([pa.field("row", pa.string())]))
     rows = [

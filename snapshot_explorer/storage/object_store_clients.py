@@ -211,18 +211,18 @@ def _azure(root: Location, options: Mapping[str, Any]) -> Settings | None:
         or (at and dot + domain not in _AZURE_HOSTS)
     ):
         return None
-    given = dict(options)
-    if text := given.pop("connection_string", None):
+    keys = dict(options)
+    if text := keys.pop("connection_string", None):
         parts = _connection_parts(text)
-        if parts is None or given.keys() - {"account_name", "account_key", "sas_token"}:
+        if parts is None or keys.keys() - {"account_name", "account_key", "sas_token"}:
             return None
-        given = parts
-    account = given.get("account_name") or account
-    key, token = given.get("account_key"), str(given.get("sas_token") or "").removeprefix("?")
-    if not account or (at and account != host.partition(".")[0]) or bool(key or token) == (given.get("anon") is True):
+        keys = parts
+    account = keys.get("account_name") or account
+    key, token = keys.get("account_key"), str(keys.get("sas_token") or "").removeprefix("?")
+    if not account or (at and account != host.partition(".")[0]) or bool(key or token) == (keys.get("anon") is True):
         return None
     credentials = {"access_key": str(key)} if key else {"sas_token": token} if token else None
-    endpoint = str(given.get("endpoint") or f"https://{account}.blob.core.windows.net").rstrip("/")
+    endpoint = str(keys.get("endpoint") or f"https://{account}.blob.core.windows.net").rstrip("/")
     if urlsplit(endpoint).query or "@" in endpoint:
         return None
     fixed = {"account_name": str(account), "endpoint": endpoint, "use_emulator": False}

@@ -92,10 +92,10 @@ def _paths(storage: Storage, actions: pa.Table) -> Iterator[str | None]:
 
 def _vector_path(storage: Storage, vector: Mapping[str, object], path: str) -> str | None:
     try:
-        found = vector_of(vector, storage, path)
+        vector_file = vector_of(vector, storage, path)
     except (UnsupportedFeatureError, CorruptTableError):
         return None  # on another storage
-    return None if found is None else found.path
+    return None if vector_file is None else vector_file.path
 
 
 def _log_paths(listed: pa.Array) -> list[str]:

@@ -63,7 +63,9 @@ def named_files(source: HudiSource, listed: pa.Array) -> NamedFiles:
 
 def _undone_files(source: HudiSource) -> Iterator[str]:
     """Yield the names of log files in the metadata of rollbacks and restores: readers need what these wrote."""
-    records = [source.record(one) for one in source.timeline.of_action(*_UNDONE) if one.state == "completed"]
+    records = [
+        source.record(instant) for instant in source.timeline.of_action(*_UNDONE) if instant.state == "completed"
+    ]
     records += [
         archived.raw(source.reader.shapes, source.storage.limits)
         for (_, action), archived in source.archived.items()

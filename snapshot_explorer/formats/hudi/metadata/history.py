@@ -335,7 +335,7 @@ class HudiSource:
         Lists all partitions, unless an earlier listing of the timeline led to that: since then only the actions that
         remove files can have changed which ones there are.
         """
-        removals = tuple((one.text, one.state) for one in self.timeline.of_action(*_REMOVING))
+        removals = tuple((instant.text, instant.state) for instant in self.timeline.of_action(*_REMOVING))
         known = self.reader.listed
         if known is None or known[:2] != (start, removals):
             files, has_empty_folders = self._list_before(start)

@@ -202,9 +202,9 @@ class SliceMerge:
             if not len(hits):
                 yield batch
                 continue
-            found = indices.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
-            is_matched[found] = True
-            yield from self._updated(batch, hits, [entries[index] for index in found.tolist()])
+            matched = indices.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
+            is_matched[matched] = True
+            yield from self._updated(batch, hits, [entries[index] for index in matched.tolist()])
         inserted = [entry for index, entry in enumerate(entries) if not is_matched[index] and not entry.is_delete]
         if inserted:
             yield self._taken([self._columns_of(entry) for entry in inserted], None)
