@@ -43,7 +43,7 @@ _SERVICES = {"COMPACT": "compaction", "LOG_COMPACT": "logcompaction", "CLUSTER":
 _WRITES_OF_SERVICES = frozenset((*WRITES, *_SERVICES.values()))
 _TIMELINE = pa.schema(
     [
-        ("requested", pa.string()),
+        pa.field("requested", pa.string(), metadata={"whole": "yes"}),
         ("action", pa.string()),
         ("service", pa.string()),
         ("state", pa.string()),
