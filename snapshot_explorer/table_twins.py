@@ -160,7 +160,10 @@ class Twins:
             what = "no version" if newest is None else f"version {newest:,}"
             facts.append((title, f"{what}{'' if time is None else f' of {moment(time)}'}, {table.path}"))
         facts += [
-            ("newest versions", f"{self.shared:,} data files in both, {self.only_a:,} and {self.only_b:,} in one only"),
+            (
+                "newest versions",
+                f"{counted(self.shared, 'data file')} in both, {self.only_a:,} and {self.only_b:,} in one only",
+            ),
             ("deletes", "not checked" if self.deletes is None else self.deletes),
         ]
         notes = [note for side in self._sides for note in side.notes]
