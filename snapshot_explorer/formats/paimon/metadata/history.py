@@ -138,7 +138,7 @@ class PaimonHistory:
             if not versions:
                 self._check_empty(hint)
                 return Listing(versions=(), identity=())
-            newest, hint = self._read_newest(versions)
+            newest, hint = self._read_newest(versions, {})
             if newest is not None:
                 notes = self._hint_notes(hint, newest.id)
                 return Listing(
@@ -149,24 +149,27 @@ class PaimonHistory:
                 )
         raise self._unstable_error()
 
-    def _read_newest(self, versions: Sequence[int]) -> tuple[PaimonSnapshot | None, int | None]:
+    def _read_newest(
+        self, versions: Sequence[int], contents: Mapping[str, bytes | None]
+    ) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint.
 
         Detects a rewritten history.
 
         Args:
             versions: The snapshots listed, ascending.
+            contents: Files that were read beside the listing; the others are read here.
         """
-        before, version = self._newest, versions[-1]
-        requested = [version] + ([before.id] if before is not None and before.id != version else [])
-        paths = [self._path(asked_for) for asked_for in requested]
-        content, *contents = self._storage.read_present([self._layout.hint("snapshot", "LATEST"), *paths])
-        hint = parse_hint(content)
-        newest = reparse(self._storage, paths[:1], contents[:1])[0]
+        before, hint_path = self._newest, self._layout.hint("snapshot", "LATEST")
+        newest_path = self._path(versions[-1])
+        paths = [hint_path, newest_path] + ([] if before is None else [self._path(before.id)])
+        rest = [path for path in dict.fromkeys(paths) if path not in contents]
+        contents = {**contents, **dict(zip(rest, self._storage.read_present(rest), strict=True))}
+        hint = parse_hint(contents[hint_path])
+        newest = reparse(self._storage, [newest_path], [contents[newest_path]])[0]
         if newest is not None:
-            self._detect_rewrite(
-                newest, before, contents[1] if len(contents) > 1 else None, hint=hint, versions=versions
-            )
+            changed = before is not None and before.id != newest.id
+            self._detect_rewrite(newest, before, contents[paths[-1]] if changed else None, hint=hint, versions=versions)
         return newest, hint
 
     def all_from(self, start: int) -> Listing:
@@ -194,13 +197,15 @@ class PaimonHistory:
         likely = [] if before is None else [self._layout.hint("snapshot", "LATEST"), self._path(before.id)]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
-            with self._storage.reading_ahead(likely):
-                listings = self._storage.list_many([self._layout.folder(kind) for kind in kinds])
-                snapshots = self._numbers(listings[0], "snapshot")
-                (tags, damaged), (newest, hint) = self._storage.together(
-                    partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
-                    partial(self._newest_listed, snapshots),
-                )
+            listings, contents = self._storage.together(
+                partial(self._storage.list_many, [self._layout.folder(kind) for kind in kinds]),
+                partial(self._storage.read_present, likely),
+            )
+            snapshots = self._numbers(listings[0], "snapshot")
+            (tags, damaged), (newest, hint) = self._storage.together(
+                partial(self._read_tags, [entry.name for entry in listings[1] if not entry.is_folder]),
+                partial(self._newest_listed, snapshots, dict(zip(likely, contents, strict=True))),
+            )
             if snapshots and newest is None:
                 continue
             if not snapshots:
@@ -218,12 +223,14 @@ class PaimonHistory:
             )
         raise self._unstable_error()
 
-    def _newest_listed(self, versions: Sequence[int]) -> tuple[PaimonSnapshot | None, int | None]:
+    def _newest_listed(
+        self, versions: Sequence[int], contents: Mapping[str, bytes | None]
+    ) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint."""
         if not versions:
             self._check_empty(None)
             return None, None
-        newest, hint = self._read_newest(versions)
+        newest, hint = self._read_newest(versions, contents)
         if hint not in (None, versions[-1]):
             hint = self._hint()  # it may have been read before the listing, and a commit may have landed in between
         return newest, hint
