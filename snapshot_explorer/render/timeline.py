@@ -60,6 +60,8 @@ _DATES = 7
 _THOUSAND = 1_000
 _EXACT_FLOATS = 2**24
 """Floats of 32 bits have all whole numbers up to here."""
+_LONG_BOTTOM = 150
+"""Pixels below a long history: the dates, the range slider and two lines of the legend."""
 _JUMP_HEIGHT = 0.32
 """The height of marks of jumps: between the bars and the line of totals."""
 
@@ -191,6 +193,7 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
     figure = go.Figure()
     figure.add_traces(list(_traces(history)) if count else [])
     over_all = {"overlaying": "y", "showgrid": False, "domain": [0, 1]}
+    fixed = {"automargin": not history.is_long}
     figure.update_layout(
         layout(
             heading,
@@ -200,13 +203,20 @@ def _figure(history: History, title: str, total: int | None, notes: Sequence[str
             hovermode="closest" if history.is_long else "x",
             hoverdistance=30 if history.is_long else -1,
             # The title is above the plot, the legend below it: however many lines either has, they do not meet.
-            margin={"l": 70, "r": 30, "t": 30 + 22 * len(lines), "b": 50},
+            # Plotly draws a figure again once it has found its margins, which a long history has fixed instead.
+            margin={
+                "l": 70,
+                "r": 30,
+                "t": 30 + 22 * len(lines),
+                "b": _LONG_BOTTOM if history.is_long else 50,
+                "autoexpand": not history.is_long,
+            },
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
             annotations=list(_cut_marks(history)) if count else [],
-            xaxis=version_axis(history.counted, has_slider=False) | {"anchor": "y", "title": {"text": ""}},
-            xaxis2=_date_axis(history),
-            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history)),
-            yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero"),
+            xaxis=version_axis(history.counted, has_slider=False) | {"anchor": "y", "title": {"text": ""}} | fixed,
+            xaxis2=_date_axis(history) | fixed,
+            yaxis=axis(f"{history.y} added, removed", domain=[0.36, 1], **_range(history), **fixed),
+            yaxis2=axis(total_line(history)[1], domain=[0, 0.28], zeroline=False, rangemode="tozero", **fixed),
             yaxis3={"range": [0, 1], "fixedrange": True, "visible": False, **over_all},
         )
     )
