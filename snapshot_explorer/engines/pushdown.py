@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import condition
+from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ _LIMITS = ("LIMIT", "STREAMING_LIMIT")
 _OPTIONAL = "optional:"
 """How filters begin that a scan may ignore. DuckDB before 2.0 applies filters in scans of Arrow data."""
 _NAME = re.compile(r"plan__(\d+)__(?:\d+|rows)")
-_TOKEN = re.compile(
-    r"""(?P<column>plan__\d+__\d+)
-    |CAST\('(?:[^']|'')*'\ AS\ (?:DATE|TIMESTAMP)\)
-    |'(?:[^']|'')*'(?:::(?:DATE|TIMESTAMP)\b)?
-    |-?\d+(?:\.\d+)?
-    |\b(?:AND|OR|NOT|IS|NULL|BETWEEN|IN|DISTINCT|FROM)\b
-    |!=|<>|<=|>=|[=<>(),]
-    |\s+""",
-    re.VERBOSE,
-)
-"""The tokens of a filter that can be pushed down: comparisons of columns with constants, without computation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,49 +108,42 @@ def condition_of(scans: Sequence[Scan], names: Mapping[str, str], schema: pa.Sch
         names: Column names by their names in the plan.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
-    pushed = [_pushed(scan.condition, planned) for scan in scans]
+    pushed = [_pushed(scan.condition, planned, names) for scan in scans]
     sides = [side for side in dict.fromkeys(pushed) if side is not None]
-    if not sides or None in pushed:
-        return None
-    return _renamed(" OR ".join(f"({side})" for side in sides), names)
+    return " OR ".join(f"({side})" for side in sides) if sides and None not in pushed else None
 
 
-def _pushed(text: str | None, planned: pa.Schema) -> str | None:
-    """Return the parts of a filter that mean the same outside the query, with the plan's names."""
+def _pushed(text: str | None, planned: pa.Schema, names: Mapping[str, str]) -> str | None:
+    """Return the parts of a filter that mean the same outside the query."""
     if text is None or not _NAME.search(text):
         return None
     try:
         parts = condition(text, planned).parts
     except (InvalidArgumentError, UnsupportedFeatureError):  # depends on more than the values of a row, or a collation
         return None
-    safe = [
-        part.text
-        for part in parts
-        if part.columns and _is_equivalent(part.form) and _has_plain_tokens(part.text, planned)
-    ]
-    return " AND ".join(f"({part})" for part in safe) or None
+    exact = [part.form for part in parts if all(_is_exact(planned.field(name).type) for name in part.columns)]
+    return " AND ".join(f"({sql})" for form in exact if (sql := _to_sql(form, names))) or None
 
 
-def _is_equivalent(form: data_skipping.Form) -> bool:
+def _to_sql(form: data_skipping.Form, names: Mapping[str, str]) -> str | None:
+    """Return a form as SQL over the relation's columns; None if it is more than comparisons with constants."""
     match form:
         case data_skipping.And(parts) | data_skipping.Or(parts):
-            return all(_is_equivalent(part) for part in parts)
+            sides = [_to_sql(part, names) for part in parts]
+            word = " AND " if isinstance(form, data_skipping.And) else " OR "
+            return None if None in sides else word.join(f"({side})" for side in sides)
         case data_skipping.Not(part):
-            return _is_equivalent(part)
-        case data_skipping.Unsupported() | data_skipping.StartsWith():
-            return False
+            side = _to_sql(part, names)
+            return None if side is None else f"NOT ({side})"
+        case data_skipping.IsNull(column):
+            return f"{quoted(names[column])} IS NULL"
+        case data_skipping.Inequality(column, operator, limit):
+            return f"{quoted(names[column])} {operator} {limit.text}"
+        case data_skipping.Between(column, low, high):
+            name = quoted(names[column])
+            return f"{name} = {low.text}" if low is high else f"{name} BETWEEN {low.text} AND {high.text}"
         case _:
-            return True
-
-
-def _has_plain_tokens(text: str, planned: pa.Schema) -> bool:
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or (match["column"] and not _is_exact(planned.field(match["column"]).type)):
-            return False
-        at = match.end()
-    return True
+            return None
 
 
 def _is_exact(dtype: pa.DataType) -> bool:
@@ -168,13 +151,3 @@ def _is_exact(dtype: pa.DataType) -> bool:
     is_number = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
     is_time = pa.types.is_date32(dtype) or (pa.types.is_timestamp(dtype) and dtype.tz is None and dtype.unit == "us")
     return bool(is_number or is_time or pa.types.is_string(dtype))
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return the text with quoted column names in place of the plan's. Strings are unchanged."""
-
-    def own(match: re.Match[str]) -> str:
-        column = match["column"]
-        return '"' + names[column].replace('"', '""') + '"' if column else match.group()
-
-    return _TOKEN.sub(own, text)

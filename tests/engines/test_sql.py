@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import os
-import re
 import signal
 import time
 from decimal import Decimal
@@ -78,12 +77,12 @@ def ran(query, rows=ROWS, **options):
         ("select 1 from t", ["count"]),
         pytest.param(
             "select sum(i) from t where d = '2026-01-01'",
-            [(["i", "d"], "(((\"d\" = '2026-01-01'::DATE)))")],
+            [(["i", "d"], "((\"d\" = (CAST('2026-01-01' AS DATE))))")],
             marks=OTHER_FILTERS,
         ),
         pytest.param(
             "select s from t where s = 'it''s' and length(s) > 1",
-            [(["s"], "(((\"s\" = 'it''s')))")],
+            [(["s"], "((\"s\" = ('it''s')))")],
             marks=OTHER_FILTERS,
         ),
         ("select s from t where f > 1", [(["s", "f"], None)]),
@@ -91,12 +90,12 @@ def ran(query, rows=ROWS, **options):
         ("select i from t where random() < 2", [(["i"], None)]),
         pytest.param(
             "select a.s from t a join t b on a.i = b.i where a.i = 7",
-            [(["i", "s"], '((("i" = 7)))')],
+            [(["i", "s"], '(("i" = (7)))')],
             marks=OTHER_FILTERS,
         ),
         pytest.param(
             "select i from t where i = 1 union all select i from t where i = 2",
-            [(["i"], '((("i" = 1))) OR ((("i" = 2)))')],
+            [(["i"], '(("i" = (1))) OR (("i" = (2)))')],
             marks=OTHER_FILTERS,
         ),
         ("select i from t where i = 1 union all select i from t", [(["i"], None)]),
@@ -158,7 +157,7 @@ def test_what_is_going_to_be_read_is_reported_before_and_may_be_refused():
 
     (required,) = (rows for each in reported for rows in each.values())
     assert required.columns == ("i", "s")
-    assert re.search(r'"i" ?= ?7', required.where)
+    assert '"i" = (7)' in required.where
     assert read.asked == []
 
 
