@@ -36,7 +36,6 @@ PLOTLY = "application/vnd.plotly.v1+json"
 INK = "#7b7b7b"
 """The colour of text and lines: 4.2 times as dark as white, 4.5 times as light as JupyterLab's dark page."""
 GRID = "rgba(128,128,128,0.25)"
-SHADE = "rgba(128,128,128,0.35)"
 _LONGEST = 120
 _TITLE = {"pad": {"t": 14}, "font": {"size": 14}}
 _MAX_SVG_POINTS = 1_000
@@ -235,6 +234,39 @@ def stepped_line(
         name=name,
         hovertemplate=f"version %{{x}}<br>{name} %{{y{number_format}}}<extra></extra>",
     )
+
+
+def shades(first: np.ndarray, last: np.ndarray, *, name: str, colour: str, pattern: str, panel: str) -> go.Scatter:
+    """Return areas from bottom to top behind versions, as one shape.
+
+    Args:
+        first: The position of the first version of each area.
+        last: That of the last one.
+        name: Their name in the legend.
+        panel: The y axis, which goes from 0 to 1.
+    """
+    import plotly.graph_objects as go
+
+    edges = np.stack([first - 0.5, first - 0.5, last + 0.5, last + 0.5], 1)
+    return go.Scatter(
+        x=edges.ravel(),
+        y=np.tile(np.array([0, 1, 1, 0], np.int8), len(first)),
+        yaxis=panel,
+        mode="lines",
+        line={"width": 0, "color": colour},
+        fill="tozeroy",
+        fillcolor=_faded(colour, 0.2 if pattern else 0.35),
+        fillpattern={"shape": pattern, "fgcolor": colour, "bgcolor": _faded(colour, 0.2), "size": 8}
+        if pattern
+        else None,
+        name=name,
+        hoverinfo="skip",
+    )
+
+
+def _faded(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
 
 
 def panel_suffix(panel: int) -> str:

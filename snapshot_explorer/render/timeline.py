@@ -24,7 +24,6 @@ from snapshot_explorer.render.commits import (
 from snapshot_explorer.render.drawing import Drawing, Line
 from snapshot_explorer.render.figures import (
     INK,
-    SHADE,
     Picture,
     Style,
     axis,
@@ -35,6 +34,7 @@ from snapshot_explorer.render.figures import (
     numbers,
     places,
     plain,
+    shades,
     version_axis,
 )
 from snapshot_explorer.render.flags import FlagLayer, below, draw, placed
@@ -411,8 +411,6 @@ def _total(history: History) -> go.Scatter:
 
 def _shades(history: History) -> Iterator[go.Scatter]:
     """Yield a grey area behind versions that can no longer be loaded, as one shape."""
-    import plotly.graph_objects as go
-
     readable = history.rows["readable"].to_numpy()
     for word, name, pattern in UNREADABLE:
         gone = history.x[readable == word]
@@ -420,21 +418,7 @@ def _shades(history: History) -> Iterator[go.Scatter]:
             continue
         cuts = np.flatnonzero(np.diff(gone) != 1) + 1
         first, last = gone[np.concatenate([[0], cuts])], gone[np.concatenate([cuts - 1, [-1]])]
-        edges = np.stack([first - 0.5, first - 0.5, last + 0.5, last + 0.5], 1)
-        yield go.Scatter(
-            x=edges.ravel(),
-            y=np.tile(np.array([0, 1, 1, 0], np.int8), len(first)),
-            yaxis="y3",
-            mode="lines",
-            line={"width": 0, "color": INK},
-            fill="tozeroy",
-            fillcolor=SHADE if word == "no" else "rgba(128,128,128,0.18)",
-            fillpattern={"shape": pattern, "fgcolor": INK, "bgcolor": "rgba(128,128,128,0.18)", "size": 8}
-            if pattern
-            else None,
-            name=name,
-            hoverinfo="skip",
-        )
+        yield shades(first, last, name=name, colour=INK, pattern=pattern, panel="y3")
 
 
 def _schema_changes(history: History) -> Iterator[go.Scatter]:

@@ -1,55 +1,69 @@
-"""Tracks: lines over versions with marks on them, such as the life of a row or of a file, as data and as a figure."""
+"""Tracks: lines with marks on them, over versions or over time, such as the life of a row; as data and as a figure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from snapshot_explorer.render.figures import INK, Style, axis, layout, plain
-from snapshot_explorer.render.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION
+from snapshot_explorer.render.commits import OTHER, STYLES
+from snapshot_explorer.render.figures import GRID, INK, Style, axis, layout, plain, shades
+from snapshot_explorer.render.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import plotly.graph_objects as go
 
 MOST_TRACKS = 60
-_TRACK_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 17, 110
+_TRACK_PIXELS, _TIMED_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 26, 17, 110
 _TICKS = 12
 _LONGEST_LABEL = 40
+_WIDTH, _THIN = 9, 3
+"""The width of a line, and that of a branch."""
 
 GROUPS = {
     "does not hold": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
     "holds": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
-    "could not be read": Style(colour=GREY, pattern="", symbol="circle-open", sign="?"),
+    "could not be read": Style(colour=GREY, pattern="", symbol="circle-open", sign=""),
     "between": Style(colour=GREY, pattern="", symbol="circle", sign=""),
     "first": Style(colour=VERMILLION, pattern="", symbol="circle-open", sign=""),
     "present": Style(colour=GREY, pattern="", symbol="circle", sign=""),
-    "inserted": Style(colour=GREEN, pattern="", symbol="circle", sign="+"),
-    "updated": Style(colour=PURPLE, pattern="", symbol="diamond", sign="~"),
-    "deleted": Style(colour=VERMILLION, pattern="", symbol="x", sign="-"),
+    "inserted": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
+    "updated": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
+    "deleted": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
     "live": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
+    "live, missing": Style(colour=VERMILLION, pattern="", symbol="x", sign=""),
     "removed": Style(colour=GREY, pattern="", symbol="x", sign=""),
+    "removed, missing": Style(colour=ORANGE, pattern="", symbol="x", sign=""),
     "replaced": Style(colour=GREY, pattern="", symbol="circle", sign=""),
     "base file": Style(colour=BLUE, pattern="", symbol="circle", sign=""),
     "log file": Style(colour=PURPLE, pattern="", symbol="diamond", sign=""),
-    "compacted": Style(colour=BLUE, pattern="", symbol="diamond", sign=""),
+    "branch": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "compaction": Style(colour=SKY, pattern="/", symbol="diamond", sign=""),
+    "only metadata is left": Style(colour=GREY, pattern="", symbol="circle", sign=""),
+    "cannot be loaded": Style(colour=GREY, pattern="\\", symbol="circle", sign=""),
+    "completed": Style(colour=GREEN, pattern="", symbol="circle", sign=""),
+    "inflight": Style(colour=ORANGE, pattern="/", symbol="triangle-right", sign="…"),
+    "requested": Style(colour=SKY, pattern="", symbol="circle-open", sign="…"),
+    "rolled back": Style(colour=VERMILLION, pattern="\\", symbol="x", sign="x"),
+    **STYLES,
 }
-"""How each group of lines and marks looks: by colour and by shape."""
+"""How each group of lines and marks looks, by colour and by shape: among others the kinds of commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """A line on a track."""
 
-    first: int
-    """The place of the version where it begins."""
-    last: int
-    """The place of the version where it ends."""
+    first: int | datetime
+    """Where it begins: the place of a version, or a time."""
+    last: int | datetime
+    """Where it ends: the place of a version, or a time."""
     group: str
-    """A key of `GROUPS`."""
+    """A key of `GROUPS`; others are grey."""
     hover: str = ""
 
 
@@ -57,13 +71,17 @@ class Span:
 class Mark:
     """A mark on a track."""
 
-    place: int
-    """The place of its version."""
+    place: int | datetime
+    """The place of its version, or its time."""
     group: str
-    """A key of `GROUPS`."""
+    """A key of `GROUPS`; others are grey."""
     text: str = ""
     """What stands above it; empty for nothing."""
     hover: str = ""
+    size: float = 11
+    """Its size in pixels."""
+    opens: int | None = None
+    """The version that a click opens, on a page that supports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,23 +89,52 @@ class Track:
     """A track; its first marks are behind the others."""
 
     label: str
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...] = ()
     marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stripe:
+    """Versions that are marked behind all tracks."""
+
+    first: int
+    """The place of the first one."""
+    last: int
+    """The place of the last one."""
+    group: str
+    """A key of `GROUPS`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A line from one track to another."""
+
+    begin: tuple[int, int]
+    """The place where it begins, and the index of the track."""
+    end: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracks:
-    """Tracks over versions."""
+    """Tracks over versions, or over time."""
 
     title: str
-    versions: tuple[int, ...]
-    """All versions, ascending; places count from the first."""
+    versions: tuple[int, ...] = ()
+    """All versions, in order; places count from the first. Empty for tracks over time."""
     tracks: tuple[Track, ...]
     """The first ones, from top to bottom."""
     total: int
     """The number of all tracks."""
     noun: str
     """The plural noun for tracks."""
+    notes: tuple[str, ...] = ()
+    """What is not drawn, or not known; a sentence each."""
+    stripes: tuple[Stripe, ...] = ()
+    links: tuple[Link, ...] = ()
+    clock: str = ""
+    """Whose time it is, for tracks over time."""
+    period: tuple[datetime, datetime] | None = None
+    """The time that is drawn; None for that of the marks."""
 
     @property
     def note(self) -> str:
@@ -99,7 +146,8 @@ class Tracks:
         """Return the groups that occur, in the order of `GROUPS`."""
         present = {span.group for track in self.tracks for span in track.spans}
         present |= {mark.group for track in self.tracks for mark in track.marks}
-        return tuple(group for group in GROUPS if group in present)
+        present |= {stripe.group for stripe in self.stripes}
+        return (*(group for group in GROUPS if group in present), *sorted(present - GROUPS.keys()))
 
     @property
     def has_texts(self) -> bool:
@@ -108,25 +156,35 @@ class Tracks:
 
     def ticks(self) -> list[int]:
         """Return some places for the axis: those of marks, where they are few, or evenly spread ones."""
-        marked = sorted({mark.place for track in self.tracks for mark in track.marks})
+        marked = sorted({mark.place for track in self.tracks for mark in track.marks if isinstance(mark.place, int)})
         if 0 < len(marked) <= _TICKS:
             return marked
         even = np.linspace(0, max(0, len(self.versions) - 1), min(_TICKS, len(self.versions)))
         return [*dict.fromkeys(even.astype(int).tolist())]
 
 
+def style_of(group: str) -> Style:
+    """Return how a group looks."""
+    return GROUPS.get(group, OTHER)
+
+
 def tracks_content(tracks: Tracks) -> dict[str, Any]:
-    """Return tracks as plain data for the page; versions are text, since browsers cannot hold each 64-bit number."""
+    """Return tracks over versions as plain data for the page; versions are text: browsers cannot hold each number."""
     return {
         "count": len(tracks.versions),
         "ticks": [[index, str(tracks.versions[index])] for index in tracks.ticks()],
-        "note": tracks.note,
-        "groups": {group: [GROUPS[group].colour, GROUPS[group].symbol] for group in tracks.groups},
+        "note": ". ".join(filter(None, (tracks.note, *tracks.notes))),
+        "groups": {group: [style_of(group).colour, style_of(group).symbol] for group in tracks.groups},
+        "stripes": [[stripe.first, stripe.last, stripe.group] for stripe in tracks.stripes],
+        "links": [[*link.begin, *link.end] for link in tracks.links],
         "tracks": [
             {
                 "label": track.label,
                 "spans": [[span.first, span.last, span.group, span.hover] for span in track.spans],
-                "marks": [[mark.place, mark.group, mark.text, mark.hover] for mark in track.marks],
+                "marks": [
+                    [mark.place, mark.group, mark.text, mark.hover, *([] if mark.opens is None else [str(mark.opens)])]
+                    for mark in track.marks
+                ],
             }
             for track in tracks.tracks
         ],
@@ -137,37 +195,89 @@ def tracks_figure(tracks: Tracks) -> go.Figure:
     """Return tracks as a figure, the first one at the top."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    figure = go.Figure([*_stripes(tracks), *_links(tracks)])
     for group in tracks.groups:
         figure.add_traces([*_lines(tracks.tracks, group), *_marks(tracks.tracks, group, len(tracks.versions))])
-    ticks, count = tracks.ticks(), len(tracks.tracks)
-    lines = [plain(tracks.title), *([tracks.note] if tracks.note else [])]
+    count = len(tracks.tracks)
+    lines = [plain(line) for line in (tracks.title, *tracks.notes, tracks.note) if line]
     top = 40 + 22 * len(lines)
+    pixels = _TRACK_PIXELS if tracks.has_texts else _TIMED_PIXELS if tracks.clock else _THIN_PIXELS
     figure.update_layout(
         layout(
             "<br>".join(lines),
-            height=top + 90 + max(_FEWEST_PIXELS, (_TRACK_PIXELS if tracks.has_texts else _THIN_PIXELS) * count),
+            height=top + 90 + max(_FEWEST_PIXELS, pixels * count),
             hovermode="closest",
             margin={"l": 20, "r": 40, "t": top, "b": 70},
             legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-            xaxis=axis(
-                "version",
-                tickvals=ticks,
-                ticktext=[str(tracks.versions[index]) for index in ticks],
-                showgrid=False,
-                zeroline=False,
-                range=[-0.5, max(1, len(tracks.versions)) - 0.5],
-            ),
+            xaxis=_axis(tracks),
             yaxis=axis(
                 tickvals=list(range(count)),
                 ticktext=[plain(track.label, _LONGEST_LABEL) for track in tracks.tracks],
                 range=[count - 0.3, -0.9],
-                showgrid=False,
+                gridcolor=GRID,
+                showgrid=bool(tracks.clock),
                 zeroline=False,
             ),
+            yaxis2={"range": [0, 1], "fixedrange": True, "visible": False, "overlaying": "y"},
         )
     )
+    if not count:
+        figure.add_annotation(text=f"no {tracks.noun}", showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
     return figure
+
+
+def _axis(tracks: Tracks) -> dict[str, object]:
+    if tracks.clock:
+        period = {} if tracks.period is None else {"range": [_shown(time) for time in tracks.period]}
+        return axis(tracks.clock, type="date", zeroline=False, **period)
+    ticks = tracks.ticks()
+    return axis(
+        "version",
+        tickvals=ticks,
+        ticktext=[str(tracks.versions[index]) for index in ticks],
+        showgrid=False,
+        zeroline=False,
+        range=[-0.5, max(1, len(tracks.versions)) - 0.5],
+    )
+
+
+def _shown(place: int | datetime) -> int | datetime:
+    """Return a place as plotly accepts it: times without their zone, since it shows all in that of the browser."""
+    return place.replace(tzinfo=None) if isinstance(place, datetime) else place
+
+
+def _stripes(tracks: Tracks) -> Iterator[go.Scatter]:
+    for group in tracks.groups:
+        stripes = [stripe for stripe in tracks.stripes if stripe.group == group]
+        if stripes:
+            first, last = (np.array([getattr(stripe, end) for stripe in stripes]) for end in ("first", "last"))
+            style = GROUPS[group]
+            yield shades(first, last, name=group, colour=style.colour, pattern=style.pattern, panel="y2")
+
+
+def _links(tracks: Tracks) -> list[go.Scatter]:
+    import plotly.graph_objects as go
+
+    if not tracks.links:
+        return []
+    return [
+        go.Scatter(
+            x=[x for link in tracks.links for x in (link.begin[0], link.end[0], None)],
+            y=[y for link in tracks.links for y in (link.begin[1], link.end[1], None)],
+            mode="lines",
+            line={"color": GREY, "width": _THIN},
+            opacity=0.45,
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    ]
+
+
+def _ends(span: Span) -> tuple[object, object, None]:
+    """Return the ends of a line; one of a single version has a length too."""
+    if isinstance(span.first, datetime) or isinstance(span.last, datetime):
+        return _shown(span.first), _shown(span.last), None
+    return span.first - 0.3, span.last + 0.3, None
 
 
 def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
@@ -177,15 +287,13 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
     spans = [(index, span) for index, track in enumerate(tracks) for span in track.spans if span.group == group]
     if not spans:
         return []
-    # A line of a single version is drawn too.
-    x = [end for _, span in spans for end in (span.first - 0.3, span.last + 0.3, None)]
     return [
         go.Scatter(
-            x=x,
+            x=[end for _, span in spans for end in _ends(span)],
             y=[end for index, _ in spans for end in (index, index, None)],
             text=[text for _, span in spans for text in (plain(span.hover),) * 2 + ("",)],
             mode="lines",
-            line={"color": GROUPS[group].colour, "width": 9},
+            line={"color": style_of(group).colour, "width": _THIN if group == "branch" else _WIDTH},
             opacity=0.45,
             name=group,
             legendgroup=group,
@@ -197,9 +305,10 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
 
 def _text_position(mark: Mark, count: int) -> str:
     """Return where the text of a mark stands: inside of the figure, and beside the end of a line."""
+    is_begin = isinstance(mark.place, int) and 2 * mark.place < count
     if mark.group == "deleted":
-        return "middle right" if 2 * mark.place < count else "top left"
-    return "top right" if 2 * mark.place < count else "top left"
+        return "middle right" if is_begin else "top left"
+    return "top right" if is_begin else "top left"
 
 
 def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
@@ -208,24 +317,24 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
     marks = [(index, mark) for index, track in enumerate(tracks) for mark in track.marks if mark.group == group]
     if not marks:
         return []
-    style, is_ring = GROUPS[group], group == "first"
+    style, is_ring = style_of(group), group == "first"
     return [
         go.Scatter(
-            x=[mark.place for _, mark in marks],
+            x=[_shown(mark.place) for _, mark in marks],
             y=[index for index, _ in marks],
-            mode="markers+text",
+            mode="markers+text" if any(mark.text for _, mark in marks) else "markers",
             text=[plain(mark.text, _LONGEST_LABEL) for _, mark in marks],
             textposition=[_text_position(mark, count) for _, mark in marks],
             textfont={"color": style.colour if is_ring else INK, "size": 11},
-            hovertext=[plain(mark.hover) for _, mark in marks],
+            hovertext=["<br>".join(map(plain, mark.hover.split("\n"))) for _, mark in marks],
             hoverinfo="text",
             marker={
                 "symbol": style.symbol,
-                "size": 22 if is_ring else 11,
+                "size": 22 if is_ring else [mark.size for _, mark in marks],
                 "color": style.colour,
                 "line": {"width": 2 if is_ring or "open" in style.symbol else 0, "color": style.colour},
             },
-            name=group,
+            name=plain(f"{style.sign} {group}".strip() if group in STYLES else group),
             legendgroup=group,
             # The line of the group is in the legend.
             showlegend=not any(span.group == group for track in tracks for span in track.spans) and not is_ring,

@@ -1,10 +1,9 @@
 // The explorer's page: draws the traits of one model, and sends what a user does. Every text is set as text.
 
-import preact from "./preact.js";
+import { Button, Heat, Tracks, draw, html, save, savePng, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./pictures.js";
 import { Timeline, local, short } from "./timeline.js";
 import { Rows } from "./grid.js";
 
-const { html, render: draw, useEffect, useLayoutEffect, useReducer, useRef, useState } = preact;
 const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
 const TYPED = 350;  // milliseconds after which what is typed counts
@@ -50,44 +49,7 @@ async function insert(text) {
   shell.currentWidget.content.activeCell.model.sharedModel.setSource(text);
 }
 
-function save(name, buffers) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(buffers));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-}
-
-/** Save a drawing of the page as an SVG file: with the styles that the page gives it, on the page's paper. */
-function saveSvg(drawn, name) {
-  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  drawn.querySelectorAll("*").forEach((part, i) => {
-    const style = getComputedStyle(part);
-    for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
-  });
-  box.setAttribute("width", "100%");
-  box.setAttribute("height", "100%");
-  box.setAttribute("fill", getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor);
-  copied.prepend(box);
-  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
-}
-
-/** Save the chart as a PNG file, on the page's paper. */
-function savePng(drawn, name) {
-  const copied = document.createElement("canvas"), pen = copied.getContext("2d");
-  copied.width = drawn.width;
-  copied.height = drawn.height;
-  pen.fillStyle = getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor;
-  pen.fillRect(0, 0, copied.width, copied.height);
-  pen.drawImage(drawn, 0, 0);
-  copied.toBlob((blob) => save(`${name}.png`, [blob]));
-}
-
 // Controls
-
-const Button = ({ label, title, act, css = "sx-btn", ...more }) =>
-  html`<button type="button" class=${css} title=${title} aria-label=${more.name ?? label} onClick=${act} disabled=${more.disabled}>${label}</button>`;
 
 function Copy({ text, label = "Copy", title }) {
   const [isDone, setDone] = useState(false);
@@ -352,38 +314,6 @@ function Tiles({ tiles }) {
   return html`<div class="sx-tiles">${shown.map(one)}</div>
     <p class="sx-faint sx-row"><span>Changed rows in <i class="sx-key sx-of-a"></i> A and <i class="sx-key sx-of-b"></i> B</span>
       ${tiles.length > 4 && html`<button type="button" class="sx-btn" aria-expanded=${String(isAll)} onClick=${() => setAll(!isAll)}>${isAll ? "Fewer columns" : `All ${tiles.length} columns`}</button>`}</p>`;
-}
-
-const SHAPES = {
-  "circle": (x, y) => `M${x - 5},${y}a5,5 0 1,0 10,0a5,5 0 1,0 -10,0`,
-  "circle-open": (x, y) => `M${x - 10},${y}a10,10 0 1,0 20,0a10,10 0 1,0 -20,0`,
-  "diamond": (x, y) => `M${x},${y - 6}l6,6l-6,6l-6,-6z`,
-  "x": (x, y) => `M${x - 5},${y - 5}l10,10m0,-10l-10,10`,
-};
-
-/** Lines over versions with marks on them: a strip of versions, the lives of rows or of files. */
-function Tracks({ app, tracks: { count, ticks, note, groups, tracks } }) {
-  const box = useRef(), [width, setWidth] = useState(700);
-  useLayoutEffect(() => {
-    const watch = new ResizeObserver(([{ contentRect }]) => setWidth(Math.max(300, contentRect.width)));
-    watch.observe(box.current);
-    return () => watch.disconnect();
-  }, []);
-  const left = Math.min(180, 12 + 7 * Math.max(...tracks.map(({ label }) => Math.min(24, label.length)))), high = tracks.length > 12 ? 16 : 32;
-  const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), y = (row) => 20 + row * high, bottom = y(tracks.length - 1) + 22;
-  const mark = ([place, group, text, hover], row) => {
-    const [colour, shape] = groups[group], isOpen = shape === "circle-open" || shape === "x", isEnd = 2 * place > count;
-    return html`<g><title>${hover}</title><path d=${SHAPES[shape]?.(at(place), y(row))} fill=${isOpen ? "none" : colour} stroke=${colour} stroke-width=${isOpen ? 2.5 : 0} />
-      ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) - 11} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
-  };
-  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks over ${count} versions`}>
-    ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${label.length > 24 ? `${label.slice(0, 23)}\u2026` : label}</text>
-      ${spans.map(([first, last, group, hover]) => html`<line x1=${at(first - 0.3)} x2=${at(last + 0.3)} y1=${y(row)} y2=${y(row)} stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
-      ${marks.map((one) => mark(one, row))}</g>`)}
-    ${ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 26) && html`<text class="sx-tick" x=${at(place)} y=${bottom + 12} text-anchor="middle">${text}</text>`)}</svg>
-    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
-      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" ? "none" : colour} stroke=${colour} stroke-width=${shape === "x" ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}
-      <${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} /></p></div>`;
 }
 
 const Busy = ({ text, cancel }) => html`<span class="sx-busy" role="status"><i></i>${text} <${Button} label="Cancel" title="Stop reading; keep the current view" act=${cancel} /></span>`;

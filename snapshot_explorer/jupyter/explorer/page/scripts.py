@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-_MODULES = ("timeline.js", "grid.js", "page.js")
+_MODULES = ("pictures.js", "timeline.js", "grid.js", "page.js")
 """The modules of the page; each may import those before it."""
 
 

@@ -1,0 +1,116 @@
+// Pictures: lines over versions with marks on them, and maps of what changed, drawn as SVG that can be saved.
+
+import preact from "./preact.js";
+
+export const { html, render: draw, useEffect, useLayoutEffect, useReducer, useRef, useState } = preact;
+
+export function save(name, buffers) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(buffers));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+/** Save a drawing of the page as an SVG file: with the styles that the page gives it, on the page's paper. */
+export function saveSvg(drawn, name) {
+  const copied = drawn.cloneNode(true), parts = copied.querySelectorAll("*"), box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  drawn.querySelectorAll("*").forEach((part, i) => {
+    const style = getComputedStyle(part);
+    for (const key of ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight"]) parts[i].style.setProperty(key, style.getPropertyValue(key));
+  });
+  box.setAttribute("width", "100%");
+  box.setAttribute("height", "100%");
+  box.setAttribute("fill", getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor);
+  copied.prepend(box);
+  copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  save(`${name}.svg`, [new XMLSerializer().serializeToString(copied)]);
+}
+
+/** Save the chart as a PNG file, on the page's paper. */
+export function savePng(drawn, name) {
+  const copied = document.createElement("canvas"), pen = copied.getContext("2d");
+  copied.width = drawn.width;
+  copied.height = drawn.height;
+  pen.fillStyle = getComputedStyle(drawn.closest(".sx-explorer")).backgroundColor;
+  pen.fillRect(0, 0, copied.width, copied.height);
+  pen.drawImage(drawn, 0, 0);
+  copied.toBlob((blob) => save(`${name}.png`, [blob]));
+}
+
+export const Button = ({ label, title, act, css = "sx-btn", ...more }) =>
+  html`<button type="button" class=${css} title=${title} aria-label=${more.name ?? label} onClick=${act} disabled=${more.disabled}>${label}</button>`;
+
+const ring = (x, y, size) => `M${x - size},${y}a${size},${size} 0 1,0 ${2 * size},0a${size},${size} 0 1,0 ${-2 * size},0`;
+const SHAPES = {
+  "circle": (x, y) => ring(x, y, 5),
+  "diamond": (x, y) => `M${x},${y - 6}l6,6l-6,6l-6,-6z`,
+  "x": (x, y) => `M${x - 5},${y - 5}l10,10m0,-10l-10,10`,
+  "square": (x, y) => `M${x - 5},${y - 5}h10v10h-10z`,
+  "triangle-up": (x, y) => `M${x},${y - 6}l6,11h-12z`,
+  "triangle-down": (x, y) => `M${x},${y + 6}l6,-11h-12z`,
+  "cross": (x, y) => `M${x - 2},${y - 6}h4v4h4v4h-4v4h-4v-4h-4v-4h4z`,
+  "hexagon": (x, y) => `M${x - 6},${y}l3,-5h6l3,5l-3,5h-6z`,
+};
+const LABEL = 24;  // characters of the label of a track
+
+const cutLabel = (label, most = LABEL) => label.length > most ? `${label.slice(0, most - 1)}\u2026` : label;
+
+/** Return the width that a picture has, and follow it. */
+function useWidth(box) {
+  const [width, setWidth] = useState(700);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(([{ contentRect }]) => setWidth(Math.max(300, contentRect.width)));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  return width;
+}
+
+const leftOf = (labels) => Math.min(180, 12 + 7 * Math.max(0, ...labels.map((label) => Math.min(LABEL, label.length))));
+
+const Ticks = ({ ticks, at, y }) => ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 9 + 7 * text.length)
+  && html`<text class="sx-tick" x=${at(place)} y=${y} text-anchor="middle">${text}</text>`);
+
+const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} />`;
+
+/** Lines over versions: a strip of versions, the lives of rows or of files, branches. A click on a commit sets B. */
+export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, links, tracks } }) {
+  const box = useRef(), width = useWidth(box), left = leftOf(tracks.map(({ label }) => label));
+  const high = tracks.length > 12 ? 16 : 32, top = tracks.length > 12 ? 12 : 20;
+  const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), y = (row) => top + row * high, bottom = y(tracks.length - 1) + 22;
+  const mark = ([place, group, text, hover, opens], row) => {
+    const [colour, shape] = groups[group], isOpen = shape.endsWith("-open") || shape === "x", isEnd = 2 * place > count;
+    const path = group === "first" ? (x, y) => ring(x, y, 10) : SHAPES[shape] ?? SHAPES.circle;
+    return html`<g class=${opens ? "sx-opens" : ""} onClick=${opens && (() => app.send({ click: opens }))}><title>${hover}</title>
+      <path d=${path(at(place), y(row))} fill=${isOpen ? "none" : colour} stroke=${colour} stroke-width=${isOpen ? 2.5 : 0} />
+      ${text && high > 20 && html`<text x=${at(place) + (isEnd ? 4 : -4)} y=${y(row) - 11} text-anchor=${isEnd ? "end" : "start"}>${text}</text>`}</g>`;
+  };
+  const link = ([begin, from, end, to]) => {
+    const x = at(begin), bend = at(end) - x;
+    return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="#8c8c8c" />`;
+  };
+  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks over ${count} versions`}>
+    ${stripes.map(([first, last, group]) => html`<rect class="sx-stripe" x=${at(first - 0.5)} width=${Math.max(2, at(last) - at(first - 1))} y="0" height=${bottom}
+      fill=${groups[group][0]}><title>${group}</title></rect>`)}${links.map(link)}
+    ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${cutLabel(label)}</text>
+      ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : ""} x1=${at(first - 0.3)} x2=${at(last + 0.3)} y1=${y(row)} y2=${y(row)}
+        stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
+      ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} /></svg>
+    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
+      <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" || shape.endsWith("-open") ? "none" : colour} stroke=${colour}
+        stroke-width=${shape === "x" || shape.endsWith("-open") ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
+}
+
+/** A map of numbers: a row for each label, a column for each version or run of versions; nothing is drawn for 0. */
+export function Heat({ app, heat: { count, labels, ticks, cells, note, what } }) {
+  const box = useRef(), width = useWidth(box), left = leftOf(labels), high = 18;
+  const at = (place) => left + ((place + 0.5) / count) * (width - left - 14), wide = Math.max(1, (width - left - 14) / count - 1), bottom = labels.length * high + 4;
+  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${what}: ${labels.length} partitions over ${count} columns of versions`}>
+    ${labels.map((label, row) => html`<text x="0" y=${row * high + 15}><title>${label}</title>${cutLabel(label)}</text>
+      <rect x=${left} width=${width - left - 14} y=${row * high + 2} height=${high - 2} class="sx-cold" />`)}
+    ${cells.map(([row, column, shade, text]) => html`<rect class="sx-warm" x=${at(column) - wide / 2} width=${wide} y=${row * high + 2} height=${high - 2} fill-opacity=${shade}><title>${text}</title></rect>`)}
+    <${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} /></svg>
+    <p class="sx-faint sx-row"><span>${what}: <svg width="80" height="12" aria-hidden="true">${[0.2, 0.4, 0.6, 0.8, 1].map((shade, i) => html`<rect class="sx-warm" x=${16 * i} width="15" height="12" fill-opacity=${shade} />`)}</svg> few to many</span>
+      ${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
+}
