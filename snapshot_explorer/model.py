@@ -69,7 +69,7 @@ class Commit:
     tags: tuple[str, ...]
     """Names of the tags on this version."""
     details: str | None
-    """Everything the format stored about the commit, as JSON text, unknown fields included."""
+    """What the format stored about the commit, except its files, as JSON text, unknown fields included."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())

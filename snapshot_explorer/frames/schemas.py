@@ -54,7 +54,7 @@ COMMITS = pa.schema(
         _column("total_rows", pa.int64(), "rows in all live files, less those deleted by vectors", "rows"),
         _column("watermark", UTC_MILLIS, "event-time watermark"),
         _column("tags", pa.list_(pa.string()), "tags on the version"),
-        _column("details", pa.string(), "everything that the format stored about the commit, as JSON"),
+        _column("details", pa.string(), "what the format stored about the commit, except its files, as JSON"),
     ]
 )
 """`readable` is null unless a needed file is known to be missing: data files are not looked for by default.

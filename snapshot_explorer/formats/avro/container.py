@@ -102,6 +102,8 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
 
     Source: Avro specification, "Primitive Types".
     """
+    if at < len(content) and (first := content[at]) < 0x80:  # noqa: PLR2004 - the continuation bit
+        return (first >> 1) ^ -(first & 1), at + 1
     number = shift = 0
     for byte in content[at : at + _LONGEST_VARINT]:
         number |= (byte & 0x7F) << shift

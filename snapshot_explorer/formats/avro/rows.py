@@ -60,14 +60,14 @@ def _rows(blocks: Sequence[tuple[int, bytes]], schema: Any) -> Iterator[Mapping[
 @lru_cache(maxsize=32)
 def _schema(text: bytes) -> Any:
     """Return a schema without logical types: fastavro converts times to datetime, slowly and not for every year."""
-    return fastavro.parse_schema(_bare(orjson.loads(text)))
+    return fastavro.parse_schema(bare(orjson.loads(text)))
 
 
-def _bare(node: Any) -> Any:
+def bare(node: Any) -> Any:
     """Return an Avro schema without logical types."""
     if isinstance(node, dict):
-        return {name: _bare(value) for name, value in node.items() if name != "logicalType"}
-    return [_bare(item) for item in node] if isinstance(node, list) else node
+        return {name: bare(value) for name, value in node.items() if name != "logicalType"}
+    return [bare(item) for item in node] if isinstance(node, list) else node
 
 
 def record_of(schema: Any) -> dict[str, Any]:

@@ -1,16 +1,22 @@
 """Names, properties and log files of any content: what is intact is found, and nothing else is raised or read."""
 
+import io
 import string
+from dataclasses import replace
+from pathlib import Path
 
+import fastavro
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.archive import Archive
+from snapshot_explorer.formats.hudi.metadata.commits import parse_commit, read_commit
 from snapshot_explorer.formats.hudi.metadata.log_format import MAGIC, blocks
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig, parse_properties
 from snapshot_explorer.formats.hudi.metadata.timeline import timeline_of
+from snapshot_explorer.limits import DEFAULT
 from snapshot_explorer.storage import Entry, Storage
 from tests.support.hudi.table_builder import deletes, records
 
@@ -65,6 +71,38 @@ def test_a_flipped_bit_leaves_a_block_that_is_read_or_skipped(block, place, bit)
     except CorruptTableError:
         return
     assert len(found) <= 1
+
+
+COMMIT = min((Path(__file__).parents[2] / "data/hudi/v9_cow_basic/.hoodie/timeline").glob("*_*.commit")).read_bytes()
+PATHS = st.just("p=x/a_1-0-1_7.parquet")
+TEXTS = st.one_of(st.none(), st.text(max_size=6), st.integers(1, 9000).map("x".__mul__), PATHS)
+COUNTS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-70, 70))
+STATS = st.fixed_dictionaries(
+    {"fileId": TEXTS, "path": TEXTS},
+    optional={
+        **dict.fromkeys(["prevCommit", "partitionPath", "tempPath"], TEXTS),
+        **dict.fromkeys(["numWrites", "numInserts", "fileSizeInBytes", "totalLogBlocks"], COUNTS),
+        "logFiles": st.lists(st.text(max_size=5), max_size=2),
+        "cdcStats": st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=2),
+    },
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), st.lists(STATS, max_size=3), max_size=3), st.integers(0, 10**6))
+def test_an_avro_commit_is_what_fastavro_reads_of_it_and_damaged_it_is_refused(stats, cut):
+    reader = fastavro.reader(io.BytesIO(COMMIT))
+    record = next(reader) | {"partitionToWriteStats": stats}
+    file = io.BytesIO()
+    fastavro.writer(file, reader.writer_schema, [record])
+    content = file.getvalue()
+
+    commit = read_commit(content, "t.commit", {}, DEFAULT)
+
+    parsed = parse_commit(record, "t.commit")
+    assert commit == replace(parsed, recorded=commit.recorded)
+    assert commit.recorded.items() <= record.items()
+    with pytest.raises(CorruptTableError, match="t.commit"):
+        read_commit(content[: 4 + cut % (len(content) - 20)], "t.commit", {}, DEFAULT)
 
 
 KEYS = st.text(string.ascii_letters + string.digits + ".-_", min_size=1, max_size=12)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, details
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, commit_details
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
 from snapshot_explorer.model import Kind
@@ -41,13 +41,12 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
     Counts of rows are null where log files are concerned: their records are changes. All counts of a commit whose file
     is empty are null.
     """
-    recorded = [details(raw) for raw in source.raws(versions)]
     state = source.state
     commits = source.commits(versions)
     totals = _totals(state.files, source.versions)
     is_known = not state.lost
     rows = []
-    for version, text, time in zip(versions, recorded, committed_at(source, versions), strict=True):
+    for version, time in zip(versions, committed_at(source, versions), strict=True):
         instant, commit = source.instant(version), commits[version]
         added, removed = state.added.get(version, ()), state.removed.get(version, ())
         rows.append(
@@ -60,7 +59,7 @@ def commits_frame(source: HudiSource, versions: Sequence[int], tags: Mapping[int
                 **(_UNKNOWN if commit.is_empty else _counts(added, removed)),
                 "total_rows": totals[version] if is_known else None,
                 "tags": list(tags.get(version, ())),
-                "details": text,
+                "details": commit_details(commit),
             }
         )
     return pa.Table.from_pylist(rows, frames.COMMITS)

@@ -16,9 +16,16 @@ def is_avro(content: bytes) -> bool:
 
 def read_record(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Mapping[str, Any]:
     """Return the only record of an Avro file."""
-    rows = read_records(read_container(content, path, shapes, limits=limits))
+    return only_record(read_container(content, path, shapes, limits=limits))
+
+
+def only_record(container: Container) -> Mapping[str, Any]:
+    """Return the only record of an Avro file."""
+    rows = read_records(container)
     if not rows:
-        raise CorruptTableError(f"{path} contains no record. It is damaged; compare it with a copy of the table.")
+        raise CorruptTableError(
+            f"{container.path} contains no record. It is damaged; compare it with a copy of the table."
+        )
     return rows[0]
 
 

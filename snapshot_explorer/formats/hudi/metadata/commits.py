@@ -4,22 +4,32 @@ Source: hudi HoodieCommitMetadata, HoodieReplaceCommitMetadata, HoodieWriteStat.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from snapshot_explorer.errors import CorruptTableError, LimitError
 from snapshot_explorer.formats import json_text
-from snapshot_explorer.formats.avro.container import Shape
-from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, read_record
+from snapshot_explorer.formats.avro.container import Shape, TruncatedError, read_container
+from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS
+from snapshot_explorer.formats.hudi.metadata.avro_commits import (
+    STATS,
+    LengthError,
+    StatReader,
+    number_of,
+    read_avro_commit,
+    text_of,
+)
+from snapshot_explorer.formats.hudi.metadata.avro_records import is_avro, only_record, read_record
 from snapshot_explorer.limits import Limits
 
 _SCALARS = frozenset((str, int, float, bool))
+_NO_FILES: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteStat:
+class WriteStat(NamedTuple):
     """A file that a commit wrote."""
 
     partition: str
@@ -65,6 +75,8 @@ class CommitMetadata:
     """Whether it compacted log files."""
     is_empty: bool
     """Whether nothing was recorded. Such a commit wrote no files, but what it was is unknown."""
+    recorded: Mapping[str, Any]
+    """Everything that was recorded but the write stats."""
 
     @property
     def schema(self) -> str | None:
@@ -81,8 +93,10 @@ def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limi
     """Return everything in a completed file of the timeline: JSON, Avro, or empty."""
     if not content.strip():
         return {}
-    if is_avro(content):
-        return read_record(content, path, shapes, limits)
+    return read_record(content, path, shapes, limits) if is_avro(content) else _document(content, path, limits)
+
+
+def _document(content: bytes, path: str, limits: Limits) -> Mapping[str, Any]:
     try:
         raw = json_text.document(content, path, limits)
     except LimitError:
@@ -94,36 +108,61 @@ def read_raw(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limi
     return raw
 
 
+def read_commit(content: bytes, path: str, shapes: dict[bytes, Shape], limits: Limits) -> CommitMetadata:
+    """Return the metadata of a commit from its file: JSON, Avro, or empty."""
+    if not is_avro(content):
+        return parse_commit(read_raw(content, path, shapes, limits), path)
+    container = read_container(content, path, shapes, limits=limits)
+    try:
+        read = read_avro_commit(container, _STATS)
+    except (*FOREIGN_ERRORS, TruncatedError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    if read is None:
+        return parse_commit(only_record(container), path)
+    with _translated(path):
+        return _commit(*read)
+
+
 def parse_commit(raw: Mapping[str, Any], path: str) -> CommitMetadata:
     """Return the metadata of a commit from its record."""
+    with _translated(path):
+        stats = [_stat(str(partition), stat) for partition, stats in (raw.get(STATS) or {}).items() for stat in stats]
+        return _commit(stats, {name: value for name, value in raw.items() if name != STATS}, is_empty=not raw)
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
     try:
-        operation = raw.get("operationType")
-        return CommitMetadata(
-            stats=tuple(_stats(raw)),
-            replaced={
-                str(partition): tuple(map(str, ids))
-                for partition, ids in (raw.get("partitionToReplaceFileIds") or {}).items()
-            },
-            operation=None if operation in (None, "", "UNKNOWN") else str(operation),
-            extra={str(name): str(value) for name, value in (raw.get("extraMetadata") or {}).items()},
-            is_compaction=raw.get("compacted") is True,
-            is_empty=not raw,
-        )
+        yield
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 
-def _stats(raw: Mapping[str, Any]) -> Iterator[WriteStat]:
-    for partition, stats in (raw.get("partitionToWriteStats") or {}).items():
-        for stat in stats:
-            path = stat.get("path")
-            if path:
-                yield _stat(str(partition), str(path), stat)
+def _commit(
+    stats: Sequence[WriteStat | None], recorded: Mapping[str, Any], *, is_empty: bool = False
+) -> CommitMetadata:
+    operation = recorded.get("operationType")
+    return CommitMetadata(
+        stats=tuple(stat for stat in stats if stat is not None),
+        replaced={
+            str(partition): tuple(map(str, ids))
+            for partition, ids in (recorded.get("partitionToReplaceFileIds") or {}).items()
+        },
+        operation=None if operation in (None, "", "UNKNOWN") else str(operation),
+        extra={str(name): str(value) for name, value in (recorded.get("extraMetadata") or {}).items()},
+        is_compaction=recorded.get("compacted") is True,
+        is_empty=is_empty,
+        recorded=recorded,
+    )
 
 
-def _stat(partition: str, path: str, stat: Mapping[str, Any]) -> WriteStat:
+def _stat(partition: str, stat: Mapping[str, Any]) -> WriteStat | None:
+    """Return a write stat from its record; None if it names no file."""
+    path = stat.get("path")
+    if not path:
+        return None
     # Old writers record absolute paths. The partition and the name are always right.
-    name = path.rpartition("/")[2]
+    name = str(path).rpartition("/")[2]
     previous = stat.get("prevCommit")
     size = stat.get("fileSizeInBytes")
     rows = stat.get("numWrites")
@@ -142,6 +181,47 @@ def _stat(partition: str, path: str, stat: Mapping[str, Any]) -> WriteStat:
     )
 
 
+def _encoded_stat(partition: str, values: tuple[bytes | None, ...]) -> WriteStat | None:
+    """Return a write stat from its encoded fields, as `_stat` does from a record."""
+    file_id, path, size, rows, inserts, updates, deletes, previous, _ = values
+    if path is None or file_id is None:
+        raise LengthError  # unexpected: `_stat` decides
+    name = text_of(path).rpartition("/")[2]
+    if not name:
+        raise LengthError
+    begun = None if previous is None else text_of(previous)
+    return WriteStat(
+        partition,
+        text_of(file_id),
+        f"{partition}/{name}" if partition else name,
+        (number_of(size) or None) if size is not None else None,
+        None if rows is None else number_of(rows),
+        0 if inserts is None else number_of(inserts),
+        0 if updates is None else number_of(updates),
+        0 if deletes is None else number_of(deletes),
+        None if begun in ("", "null") else begun,
+        ".log." in name,
+        _NO_FILES,
+    )
+
+
+_STATS = StatReader(
+    fields=(
+        "fileId",
+        "path",
+        "fileSizeInBytes",
+        "numWrites",
+        "numInserts",
+        "numUpdateWrites",
+        "numDeletes",
+        "prevCommit",
+        "cdcStats",
+    ),
+    of_values=_encoded_stat,
+    of_record=_stat,
+)
+
+
 def _count(stat: Mapping[str, Any], name: str) -> int:
     return int(stat.get(name) or 0)
 
@@ -156,6 +236,20 @@ def _damaged(path: str, what: str) -> CorruptTableError:
 def details(raw: Mapping[str, Any]) -> str | None:
     """Return everything that was recorded about an instant as JSON text; None if its file is empty."""
     return orjson.dumps(_jsonable(raw)).decode() if raw else None
+
+
+def commit_details(commit: CommitMetadata) -> str | None:
+    """Return what was recorded about a commit, and of its write stats the sums, as JSON text; None if it is empty."""
+    if commit.is_empty:
+        return None
+    stats = commit.stats
+    counted = {
+        "numWrites": sum(stat.rows or 0 for stat in stats),
+        "numInserts": sum(stat.inserts for stat in stats),
+        "numUpdateWrites": sum(stat.updates for stat in stats),
+        "numDeletes": sum(stat.deletes for stat in stats),
+    }
+    return details({"operationMetrics": counted, **commit.recorded} if stats else commit.recorded)
 
 
 def _jsonable(value: object) -> object:

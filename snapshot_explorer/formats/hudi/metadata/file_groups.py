@@ -8,8 +8,11 @@ Source: hudi HoodieFileGroup, AbstractTableFileSystemView; hudi specification, "
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from operator import itemgetter
+from typing import NamedTuple
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, WriteStat
@@ -21,8 +24,7 @@ FileGroup = tuple[str, str]
 """A file group: its partition and its id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A base file or log file, and the versions in which it is live."""
 
     path: str
@@ -88,20 +90,25 @@ class WriteHistory:
     has_completion_times: bool
     """Whether a log file belongs to the slice at the completion time of its commit, as from table version 8 on."""
 
+    def moves_rows(self, time: int) -> bool:
+        """Return whether the commit at a time only rearranged rows."""
+        commit = self.commits.get(time)
+        return commit is not None and commit.is_service
+
 
 @dataclass(slots=True)
 class _Log:
     name: LogName
     stat: WriteStat
     commits: list[int]
-    moves_rows: bool
 
 
 @dataclass(slots=True)
 class _Group:
-    bases: dict[int, tuple[WriteStat, bool]] = field(default_factory=dict)
-    logs: dict[str, _Log] = field(default_factory=dict)
-    pending: list[int] = field(default_factory=list)
+    bases: dict[int, WriteStat] = field(default_factory=dict)
+    logs: dict[str, _Log] | None = None
+    """None for no log files, as in most groups, of which there may be millions."""
+    pending: tuple[int, ...] = ()
     replaced: int = NEVER
 
 
@@ -112,12 +119,15 @@ def stored_files(history: WriteHistory) -> tuple[list[StoredFile], list[LostSlic
     lost: list[LostSlice] = []
     versions = sorted(history.commits)
     start = versions[0] if versions else NEVER
+    known = {*versions, NEVER}
     for (partition, file_id), group in groups.items():
         for file in _files_of(partition, file_id, group, history):
+            if (file.first in known or file.first < start) and file.removed in known:
+                files.append(file)
+                continue
             first, removed = _version_from(file.first, versions), _version_from(file.removed, versions)
             if first < removed:
-                changed = (first, removed) != (file.first, file.removed)
-                files.append(replace(file, first=first, removed=removed) if changed else file)
+                files.append(file._replace(first=first, removed=removed))
         missing = _lost(partition, file_id, group, start)
         if missing is not None and missing.removed > start:
             lost.append(missing)
@@ -139,17 +149,19 @@ def _groups(history: WriteHistory) -> dict[FileGroup, _Group]:
     groups: dict[FileGroup, _Group] = {}
     for listed in history.listed:
         group = groups.setdefault((listed.partition, listed.file_id), _Group())
-        _add(group, _listed_stat(listed), listed.instant, moves_rows=False)
+        _add(group, _listed_stat(listed), listed.instant)
     for time, commit in history.commits.items():
         for stat in commit.stats:
-            group = groups.setdefault((stat.partition, stat.file_id), _Group())
-            _add(group, stat, time, moves_rows=commit.is_service)
+            key = stat.partition, stat.file_id
+            if key not in groups:
+                groups[key] = _Group()
+            _add(groups[key], stat, time)
         for partition, ids in commit.replaced.items():
             for file_id in ids:
                 groups.setdefault((partition, file_id), _Group()).replaced = time  # the greatest counts
     for key, time in history.pending:
         if key in groups:
-            groups[key].pending.append(time)
+            groups[key].pending += (time,)
     return groups
 
 
@@ -169,9 +181,9 @@ def _listed_stat(listed: ListedFile) -> WriteStat:
     )
 
 
-def _add(group: _Group, stat: WriteStat, time: int, *, moves_rows: bool) -> None:
+def _add(group: _Group, stat: WriteStat, time: int) -> None:
     if not stat.is_log:
-        group.bases[time] = stat, moves_rows
+        group.bases[time] = stat
         return
     name = log_name(stat.name)
     if name is None:
@@ -179,19 +191,49 @@ def _add(group: _Group, stat: WriteStat, time: int, *, moves_rows: bool) -> None
             f"A commit at {time} wrote the log file {stat.path}, whose name is not that of a log file. The metadata of "
             "the commit may be damaged; compare it with a copy of the table."
         )
+    if group.logs is None:
+        group.logs = {}
     known = group.logs.get(stat.name)
     if known is None:
-        group.logs[stat.name] = _Log(name, stat, [time], moves_rows)
+        group.logs[stat.name] = _Log(name, stat, [time])
     else:
         known.stat = stat  # its size is that after the last append
         known.commits.append(time)
 
 
 def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
+    if group.logs:
+        return _files_with_logs(partition, file_id, group, history)
+    return _base_files(partition, file_id, group, history)
+
+
+def _base_files(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterator[StoredFile]:
+    """Yield the files of a group without log files, where each base file replaces the one before."""
+    times = sorted(group.bases)
+    for time, following in zip_longest(times, times[1:], fillvalue=NEVER):
+        stat = group.bases[time]
+        removed = min(group.replaced, following)
+        if time < removed:
+            yield StoredFile(
+                path=stat.path,
+                partition=partition,
+                file_id=file_id,
+                is_log=False,
+                slice=time,
+                commits=(time,),
+                first=time,
+                removed=removed,
+                rows=stat.rows,
+                size_bytes=stat.size_bytes,
+                moves_rows=history.moves_rows(time),
+            )
+
+
+def _files_with_logs(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
     times = sorted({*group.bases, *group.pending})
     own: set[int] = set()
     slices: list[tuple[_Log, int]] = []
-    for log in sorted(group.logs.values(), key=lambda item: item.name):
+    for log in sorted((group.logs or {}).values(), key=lambda item: item.name):
         time = _slice_of(log, times, history)
         if time not in times:
             insort(times, time)
@@ -216,9 +258,9 @@ def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory
             removed=removed(time),
             rows=stat.rows,
             size_bytes=stat.size_bytes,
-            moves_rows=moves,
+            moves_rows=history.moves_rows(time),
         )
-        for time, (stat, moves) in group.bases.items()
+        for time, stat in group.bases.items()
     ]
     files += [
         StoredFile(
@@ -232,7 +274,7 @@ def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory
             removed=removed(time),
             rows=None,
             size_bytes=log.stat.size_bytes,
-            moves_rows=log.moves_rows,
+            moves_rows=history.moves_rows(log.commits[0]),
         )
         for log, time in slices
     ]
@@ -253,11 +295,11 @@ def _slice_of(log: _Log, times: Sequence[int], history: WriteHistory) -> int:
 
 def _lost(partition: str, file_id: str, group: _Group, start: int) -> LostSlice | None:
     """Return the slice that the group's first known commit replaced or appended to, if its files are unknown."""
-    stats = [(time, stat) for time, (stat, _) in group.bases.items()]
-    stats += [(log.commits[0], log.stat) for log in group.logs.values()]
+    stats = list(group.bases.items())
+    stats += [(log.commits[0], log.stat) for log in (group.logs or {}).values()]
     if not stats:  # the group was replaced, and nothing else is known of it
         return LostSlice(partition=partition, file_id=file_id, instant=f"before {start}", removed=group.replaced)
-    time, stat = min(stats, key=lambda item: item[0])
+    time, stat = min(stats, key=itemgetter(0))
     previous = stat.previous
     if previous is None or not previous.isdigit() or int(previous) >= start:
         return None

@@ -17,7 +17,7 @@ from snapshot_explorer.errors import (
 )
 from snapshot_explorer.formats.hudi.metadata.archive import Archive, ArchivedInstant, ArchiveListing, archived_writes
 from snapshot_explorer.formats.hudi.metadata.avro_records import read_record
-from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, parse_commit, read_raw
+from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata, read_commit, read_raw
 from snapshot_explorer.formats.hudi.metadata.file_groups import (
     FileGroup,
     ListedFile,
@@ -101,14 +101,15 @@ class HudiSource:
         self,
         storage: Storage,
         config: TableConfig,
-        timeline: Timeline,
+        entries: Sequence[Entry],
         archived: ArchiveListing,
         reader: "HudiCommitReader",
     ) -> None:
         """Bind to a listing. Reads nothing."""
         self.storage = storage
         self.config = config
-        self.timeline = timeline
+        self.entries = entries
+        self.timeline: Timeline = timeline_of(entries, config)
         self.archive_listing = archived
         self.reader = reader
         self._lock = threading.RLock()
@@ -163,38 +164,40 @@ class HudiSource:
         """Return everything that the file of an instant contains. One request."""
         return read_raw(self.storage.read(instant.path), instant.path, self.reader.shapes, self.storage.limits)
 
-    def raws(self, versions: Sequence[int]) -> Iterator[Mapping[str, Any]]:
-        """Yield everything that was recorded about versions, in their order; keep what `commits` returns of it.
+    def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
+        """Return the metadata of versions. One request for each that is not archived and was not read before."""
+        with self._lock:
+            kept = self.reader.commits
+            new = [version for version in versions if self._key(version) not in kept]
+            empty: dict[int, CommitMetadata] = {}
+            for begin in range(0, len(new), _AT_ONCE):
+                for version, commit in self._read_commits(new[begin : begin + _AT_ONCE]):
+                    if commit.is_empty:  # the storage's answer may have been
+                        empty[version] = commit
+                    else:
+                        kept[self._key(version)] = commit
+            return {version: empty.get(version) or kept[self._key(version)] for version in versions}
 
-        One request for each that is not archived.
-        """
-        shapes, limits = self.reader.shapes, self.storage.limits
-        for begin in range(0, len(versions), _AT_ONCE):
-            writes = [self.writes[version] for version in versions[begin : begin + _AT_ONCE]]
-            contents = iter(self._contents([write for write in writes if isinstance(write, Instant)]))
-            for write in writes:
-                if isinstance(write, ArchivedInstant):
-                    raw = write.raw(shapes, limits)
-                else:
-                    raw = self._read_commit(next(contents), write.path)
-                    if not raw:
-                        self._check_begun(write)
-                instant = write.instant if isinstance(write, ArchivedInstant) else write
-                if (
-                    raw and (instant.path, instant.text) not in self.reader.commits
-                ):  # an empty answer may be the storage's
-                    commit = parse_commit(raw, instant.path)
-                    self._check_instants(commit, instant)
-                    self.reader.commits[instant.path, instant.text] = commit
-                yield raw
+    def _read_commits(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitMetadata]]:
+        writes = [self.writes[version] for version in versions]
+        contents = iter(self._contents([write for write in writes if isinstance(write, Instant)]))
+        for version, write in zip(versions, writes, strict=True):
+            if isinstance(write, ArchivedInstant):
+                commit, instant = write.commit(self.reader.shapes, self.storage.limits), write.instant
+            else:
+                commit, instant = self._read_commit(next(contents), write.path), write
+                if commit.is_empty:
+                    self._check_begun(write)
+            self._check_instants(commit, instant)
+            yield version, commit
 
-    def _read_commit(self, content: bytes, path: str) -> Mapping[str, Any]:
-        """Return everything in the file of a commit. One that is too large is measured once."""
+    def _read_commit(self, content: bytes, path: str) -> CommitMetadata:
+        """Return what the file of a commit contains. One that is too large is measured once."""
         refused = self.reader.refused
         if path in refused:
             raise LimitError(refused[path])
         try:
-            return read_raw(content, path, self.reader.shapes, self.storage.limits)
+            return read_commit(content, path, self.reader.shapes, self.storage.limits)
         except LimitError as error:
             refused[path] = str(error)
             raise
@@ -206,18 +209,6 @@ class HudiSource:
             raise StorageError(
                 f"{error} A writer archived or rolled back the commit since the timeline was listed. Try again."
             ) from error
-
-    def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
-        """Return the metadata of versions. One request for each that was not read before."""
-        with self._lock:
-            kept = self.reader.commits
-            new = [version for version in versions if self._key(version) not in kept]
-            emptied = {
-                version: parse_commit(raw, self.instant(version).path)
-                for version, raw in zip(new, self.raws(new), strict=True)
-                if not raw
-            }
-            return {version: emptied.get(version) or kept[self._key(version)] for version in versions}
 
     def _check_begun(self, instant: Instant) -> None:
         """Raise if a commit whose file is empty had begun to write. Reads what is left of its earlier states."""
@@ -231,7 +222,10 @@ class HudiSource:
 
     def _check_instants(self, commit: CommitMetadata, instant: Instant) -> None:
         """Raise if the names of the files that a commit wrote contain another instant: its file was copied."""
+        usual = f"_{instant.text}.parquet"
         for stat in commit.stats:
+            if stat.path.endswith(usual):
+                continue
             base = base_instant(stat.name)
             log = log_name(stat.name) if self.config.names_logs_by_commit else None
             written = base[1] if base else log.instant if log else instant.text
@@ -362,6 +356,9 @@ class HudiSource:
                         if not entry.name.startswith("."):
                             below.append(f"{folder}/{entry.name}" if folder else entry.name)
                         continue
+                    written = entry.name.rpartition("_")[2].partition(".")[0]
+                    if written.isdecimal() and int(written) >= start:
+                        continue  # most files of a table without an archive, found faster than by `_listed_file`
                     listed = _listed_file(folder, entry.name, entry.size_bytes)
                     if listed is not None and listed.instant < start:
                         files.append(listed)
@@ -451,7 +448,9 @@ class HudiHistory:
             )
             if config != known.config:
                 entries, archived = self._folders(config)
-        return HudiSource(self._storage, config, timeline_of(entries, config), archived, self._reader)
+        if known is not None and (config, entries, archived) == (known.config, known.entries, known.archive_listing):
+            return known
+        return HudiSource(self._storage, config, entries, archived, self._reader)
 
     def _folders(self, config: TableConfig) -> tuple[list[Entry], ArchiveListing]:
         return self._storage.together(
