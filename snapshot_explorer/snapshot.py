@@ -45,7 +45,10 @@ _INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", 
 
 
 class Snapshot:
-    """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it."""
+    """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it.
+
+    Methods raise the errors that `Table` describes; `SnapshotNotFoundError` if the version has expired.
+    """
 
     def __init__(
         self,
@@ -89,12 +92,7 @@ class Snapshot:
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once.
-
-        Raises:
-            CorruptTableError: The schema is missing or damaged; the message names the file.
-            UnsupportedFeatureError: The type of a column is not supported; the message names both.
-        """
+        """Return the schema of the version: columns, types, keys. Reads one small file, or Delta's checkpoint, once."""
         return self._cache.get("schema", lambda: self.resolved.schema)
 
     @property
@@ -128,11 +126,7 @@ class Snapshot:
 
     @property
     def committed_at(self) -> datetime:
-        """Return when the version was committed, aware, in UTC. Reads at most one small file.
-
-        Raises:
-            CorruptTableError: The file is damaged; the message names it.
-        """
+        """Return when the version was committed, aware, in UTC. Reads at most one small file."""
         return self._format.committed_at([self._existing()])[0]
 
     def manifests(self) -> Frame:
@@ -141,10 +135,6 @@ class Snapshot:
         Paimon: reads only the manifest lists. Delta: base contains the files of the checkpoint and delta the commits
         after it; reads both. Iceberg: base contains the manifests of earlier snapshots, delta those of this one and
         index those of delete files; reads the manifest list.
-
-        Raises:
-            SnapshotNotFoundError: The version has expired, and only its commit or changelog is left.
-            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         rows = self._cache.get("manifests", self.resolved.manifests)
         drawn = frames.non_empty_columns(rows, exclude=("version", "list_path"))
@@ -158,10 +148,6 @@ class Snapshot:
 
         Args:
             manifest: The path, as in `manifests`, the file name, or an unambiguous suffix.
-
-        Raises:
-            InvalidArgumentError: No manifest matches, several match, or it contains no data files.
-            CorruptTableError: The manifest is damaged; the message names it.
         """
         version, paths = self._existing(), self.manifests()["path"].to_pylist()
         return entries_of(self.resolved, find_manifest(str(manifest), paths, owner=f"version {version}"))
@@ -176,11 +162,6 @@ class Snapshot:
         Args:
             engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `Table.lifetimes`.
             spark: The session. By default the active one; if there is none, a local session is started.
-
-        Raises:
-            InvalidArgumentError: The engine is unknown.
-            SnapshotNotFoundError: The commit has expired.
-            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         if metadata.is_spark(engine):
             return metadata.changes(self._format, self._versions(), spark)
@@ -222,10 +203,7 @@ class Snapshot:
             spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `partition` names a column that is not a partition key, or the engine is unknown.
             UnsupportedFeatureError: Statistics are requested on Spark.
-            SnapshotNotFoundError: The version has expired, and only its commit or changelog is left.
-            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         self._check_partition({} if partition is None else partition)
         if metadata.is_spark(engine):
@@ -247,10 +225,6 @@ class Snapshot:
 
         Args:
             where: A condition in SQL; see `to_arrow`.
-
-        Raises:
-            UnsupportedFeatureError: The version needs a feature that is not supported.
-            InvalidArgumentError: The condition does not fit the schema.
         """
         rows = plan_rows(self.resolved.plan(self._scan(None, where).condition))
         empty = {name for name in ("partition",) if not self.schema.partition_keys}
@@ -274,9 +248,6 @@ class Snapshot:
         Raises:
             UnsupportedFeatureError: The version needs a feature that is not supported, or the condition reads a column
                 with a collation; raised before any row is read.
-            InvalidArgumentError: A column or the condition does not fit the schema.
-            SnapshotNotFoundError: The version has expired: a file that newer versions do not need was deleted.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         scan = self._scan(columns, where, limit)
         return local.to_arrow(self.resolved, self.resolved.plan(scan.condition).splits, scan)
@@ -299,12 +270,6 @@ class Snapshot:
             where: A condition in DuckDB's SQL. It may use `rowkind`. Files that cannot contain a matching row are not
                 opened.
             limit: Return at most the first rows, this many.
-
-        Raises:
-            InvalidArgumentError: The commit wrote no changelog, or a column or the condition does not fit the schema.
-            SnapshotNotFoundError: The changelog, or a file that the changes are derived from, has expired.
-            UnsupportedFeatureError: A file has a format that is not supported.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         self._existing()
         with naming_renamed_columns(self._format, lambda: self.resolved):

@@ -143,7 +143,10 @@ _INTERNAL = frozenset(
 class Table:
     """A table and its versions, bound to one branch. Created by `open_table`.
 
-    Safe to use from several threads.
+    Safe to use from several threads. Methods raise `InvalidArgumentError` for an argument that is not valid,
+    `SnapshotNotFoundError` for a version that does not exist or has expired, `UnsupportedFeatureError`, before any row
+    is read, for a feature that is not supported, and `CorruptTableError`, which names the file, if one is missing or
+    damaged. They list only what they raise beyond that.
     """
 
     def __init__(
@@ -220,10 +223,6 @@ class Table:
 
         Args:
             ref: A version, a ref such as `latest~2`, `tag:v1`, `branch:audit` or `@2026-11-01`, or a time.
-
-        Raises:
-            InvalidArgumentError: The text is not a valid ref.
-            SnapshotNotFoundError: No version matches.
         """
         table, own_ref = in_branch(self, ref)
         return table.at_each(own_ref)[0]
@@ -246,21 +245,11 @@ class Table:
         )
 
     def version_of(self, ref: int | str | datetime | Ref) -> int | None:
-        """Return the version of a ref in this table's own history; None if nothing has been committed. Cost as `at`.
-
-        Raises:
-            InvalidArgumentError: The text is not a valid ref.
-            SnapshotNotFoundError: No version matches, or only the history of another branch has it.
-        """
+        """Return the version of a ref in this table's own history; None if nothing has been committed. Cost as `at`."""
         return version_in_history(self, ref)
 
     def on_branch(self, name: str) -> Table:
-        """Return the table bound to a branch, which `main` may be: the same object at each call. One listing at first.
-
-        Raises:
-            InvalidArgumentError: The format has no branches.
-            SnapshotNotFoundError: There is no such branch; the message lists the existing ones.
-        """
+        """Return the table bound to a branch, also `main`: the same object at each call. One listing at first."""
         if name == branch_name(self):
             return self
         with self._branch_lock:
@@ -325,11 +314,6 @@ class Table:
                 rules. Reads what that reads.
             recorded_times: Return the times that Delta's writers recorded in place of those of the log's files, which
                 differ after a copy, and order by them. Refs by time use the times of the files.
-
-        Raises:
-            InvalidArgumentError: A ref, a time, a kind or the limit is not valid, or `recorded_times` is set for a
-                table that is not a Delta table.
-            SnapshotNotFoundError: A ref matches no version.
         """
         chosen = CommitFilter(kind=kind, operation=operation, user=user, text=text, maintenance=maintenance)
         check_limit(limit, "commits")
@@ -383,13 +367,7 @@ class Table:
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
-        """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing.
-
-        Raises:
-            InvalidArgumentError: `versions` is not a list of whole numbers.
-            SnapshotNotFoundError: A version does not exist.
-            CorruptTableError: A file is damaged; the message names it.
-        """
+        """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
         history = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
         rows = self._commits = self._readability.applied_to(history)
         return history_frame(
@@ -423,10 +401,7 @@ class Table:
             spark: The session. By default the active one; if there is none, a local session is started.
 
         Raises:
-            InvalidArgumentError: `cache_dir` is in the table or is used with Spark, or the engine is unknown.
             StorageError: `cache_dir` cannot be written.
-            CorruptTableError: A file of the log is missing or damaged; the message names it. On executors, the
-                message is inside Spark's own error.
         """
         if metadata.is_spark(engine):
             return metadata.lifetimes(self.bound, spark, cache_dir=cache_dir)
@@ -454,11 +429,6 @@ class Table:
             engine: `local` or `spark`. On Spark, a DataFrame of the same rows, in no order; see `lifetimes`. A
                 warning names missing versions, since it has no notes.
             spark: The session. By default the active one; if there is none, a local session is started.
-
-        Raises:
-            InvalidArgumentError: `between` is not a range, or the engine is unknown.
-            SnapshotNotFoundError: A ref matches no version, or a commit has expired.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         is_spark = metadata.is_spark(engine)
         source, resolver, bounds = self._history_of(between)
@@ -472,10 +442,6 @@ class Table:
         """Return the differences from version `a` to version `b`: manifests, files, schema, properties, partitions.
 
         Each part is read at its first use. Either version may be the newer one.
-
-        Raises:
-            InvalidArgumentError: A ref is not valid.
-            SnapshotNotFoundError: A ref matches no version.
         """
         sides = sides_of(self, a, b)
         readability, table_format = sides.b._readability, sides.b.bound  # noqa: SLF001 - of this class
@@ -496,11 +462,6 @@ class Table:
         A verdict, findings with thresholds and advice, and sizes by partition, bucket and level. Thresholds come from
         the settings of the table. Reads only metadata: that of `Snapshot.files` and `Snapshot.manifests`. Whether the
         files exist is not checked; what `readability` found is part of the result.
-
-        Raises:
-            InvalidArgumentError: The text is not a valid ref.
-            SnapshotNotFoundError: No version matches, or its list of files has expired.
-            CorruptTableError: A metadata file is missing or damaged; the message names it.
         """
         snapshot = self.at(ref)
         return read_health(snapshot.resolved, name=self.name, readability=snapshot.known_readability())
@@ -551,9 +512,6 @@ class Table:
             key: The columns that identify a row, for `duplicates`; by default the primary key, or all columns.
             config: A TOML file, or its content as a dict, with `fail-on`, `since`, `key`, thresholds in `[anomaly]`,
                 and the same in `[tables."PATTERN"]` for the tables whose names match.
-
-        Raises:
-            InvalidArgumentError: A rule, a time or the file is not valid.
         """
         settings = check_settings(fail_on, since=since, at=at, key=key, config=config).of_table(self.name)
         return CheckResult(
@@ -582,7 +540,6 @@ class Table:
             overwrite: Whether to replace an existing file.
 
         Raises:
-            InvalidArgumentError: The file exists or is in a table, or the range or condition is not valid.
             OSError: The file cannot be written.
         """
         target = report_target(path, overwrite=overwrite)
@@ -650,11 +607,6 @@ class Table:
         """Return HEALTH_HISTORY, newest first: the numbers of `health` at all versions, or those of a range `A..B`.
 
         Computed from `lifetimes`, with the newest settings for every version. Reads what `lifetimes` reads.
-
-        Raises:
-            InvalidArgumentError: The text is not a range.
-            SnapshotNotFoundError: A ref matches no version.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         source, versions = self._versions_of(between)
         return health_history(source.format, source.lifetimes(), versions, name=self.name)
@@ -673,9 +625,7 @@ class Table:
                 tables that are cleaned by file versions: so many slices of each file group.
 
         Raises:
-            InvalidArgumentError: The rule is not valid, or Delta would ignore it.
             UnsupportedFeatureError: The result cannot be determined exactly.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         return retention_of(self.bound, self.lifetimes(), keep=keep, keep_last=keep_last, name=self.name)
 
@@ -686,9 +636,6 @@ class Table:
         explorer, also use this result: a version that lacks files is not `yes` there. Call it again after files were
         removed or restored. Reads what `lifetimes` reads, the manifest lists of every version, and lists each folder of
         data files and of manifests. Opens no data file.
-
-        Raises:
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         lifetimes, listing = self.lifetimes(), self.bound.listing(0)
         frame = readability_frame(self.bound, lifetimes, listing, name=self.name)
@@ -704,10 +651,6 @@ class Table:
                 each file is read as a whole, once, with the checksums of its pages if it has any.
             resume: An earlier result: files that it found in order at this level or a higher one are not opened again.
                 True for all earlier calls on this table, also one that was interrupted.
-
-        Raises:
-            InvalidArgumentError: There is no such level.
-            CorruptTableError: A file of the log is missing or damaged; the message names it.
         """
         histories: dict[str | None, tuple[TableFormat, FileLifetimes]] = {}
         own = None if self.bound.main_branch is None else branch_name(self)
@@ -733,7 +676,6 @@ class Table:
             older_than: The minimum age, such as `3d` or `12h`. It must be longer than any commit takes.
 
         Raises:
-            InvalidArgumentError: The age is not valid.
             StorageError: A folder cannot be listed.
         """
         storage = self.bound.storage
@@ -744,11 +686,7 @@ class Table:
         return self.at(ref).schema
 
     def tags(self) -> Frame:
-        """Return the tags, sorted by name: tag, version, committed_at. Paimon: reads a small file per tag.
-
-        Raises:
-            CorruptTableError: A tag is damaged; the message names its file.
-        """
+        """Return the tags, sorted by name: tag, version, committed_at. Paimon: reads a small file per tag."""
         tags = self.tag_versions()
         return tags_frame(tags, self.committed_at(list(tags.values())), name=self.name)
 
@@ -785,12 +723,6 @@ class Table:
         Args:
             name: One of `inspections`.
             ref: The version, for tables that describe one version; by default the latest.
-
-        Raises:
-            InvalidArgumentError: The name is unknown, or a ref is used for a table that describes no single version.
-            SnapshotNotFoundError: No version matches the ref, or only its changelog is left.
-            UnsupportedFeatureError: The rows need a feature that is not supported; raised before any row is read.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         inspection = next((item for item in self.inspections if item.name == name), None)
         if inspection is None or not inspection.at_version:
@@ -850,12 +782,6 @@ class Table:
                 a row rewritten with its old values is returned, a row removed by a deletion vector alone is not.
                 Keeps both states of a bucket in memory. Iceberg: exactly the rows of `b` compared with those of `a`;
                 files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
-
-        Raises:
-            InvalidArgumentError: A ref or an argument is not valid, `b` is before `a`, or no changes were recorded.
-            SnapshotNotFoundError: A version between does not exist, or a file that the mode reads has expired.
-            UnsupportedFeatureError: The mode needs a feature that is not supported; raised before any row is read.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         table, (first, last) = one_history(self, a, b)
         start, end, settled = VersionResolver(table, table.bound).span(first, last, mode)
@@ -875,8 +801,8 @@ class Table:
     ) -> Frame:
         """Return the versions where a number jumps, newest first, with the rule and the numbers that mark each.
 
-        The ANOMALIES frame, from metadata alone: rows, files and bytes of the table, and null rate, least and greatest
-        value of columns. A version is marked if its change is more than `factor` times the usual change, the median of
+        The ANOMALIES frame, from metadata alone: rows, files and bytes of the table, and null rate, minimum and maximum
+        of columns. A version is marked if its change is more than `factor` times the usual change, the median of
         those of the `window` versions before that changed the number, and at least a share of what was there. Rows,
         files and bytes of commits that change no data, such as a compaction, are not marked.
 
@@ -930,12 +856,6 @@ class Table:
             columns: The columns to compare and to return, in addition to the key; by default all.
             between: Two refs `A..B`, both included; by default all versions. Rows of the first version that its commit
                 did not add are `present`, since then or earlier.
-
-        Raises:
-            InvalidArgumentError: The condition or a column does not fit, or the key has nulls or is not unique.
-            SnapshotNotFoundError: A ref names no version, or none can be read.
-            UnsupportedFeatureError: The values of a column cannot be compared over its types.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
         source, versions = self._versions_of(between)
         keyed = [key] if isinstance(key, str) else key
@@ -955,11 +875,6 @@ class Table:
 
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
-
-        Raises:
-            InvalidArgumentError: The condition does not fit.
-            SnapshotNotFoundError: No version can be read.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
         examined_at = datetime.now(UTC)
         own = None if self.bound.main_branch is None else branch_name(self)
@@ -1037,8 +952,6 @@ class Table:
                 opened, or for Delta its path.
 
         Raises:
-            InvalidArgumentError: An argument does not fit, or the key does not identify rows.
-            SnapshotNotFoundError: The version does not exist, or its files were deleted.
             UnsupportedFeatureError: No statement is certain to be exact; the message says why.
         """
         now, source = self.update(), self._source()
@@ -1114,7 +1027,6 @@ class Table:
         Raises:
             InvalidArgumentError: The condition does not fit, the function raises, `good` is not before `bad`, or the
                 condition does not hold at the given `bad`.
-            SnapshotNotFoundError: A ref names no version, or there is none.
         """
         table, refs = one_history(self, *(ref for ref in (good, bad) if ref is not None))
         versions = iter([table.at(ref).version for ref in refs])
@@ -1131,7 +1043,7 @@ class Table:
         exact: bool = False,
         rules: AnomalyRules | None = None,
     ) -> Profile:
-        """Return row count, nulls, least and greatest value of columns at every version, as lines and as a frame.
+        """Return row count, nulls, minimum and maximum of columns at every version, as lines and as a frame.
 
         From the statistics of files in the metadata, in one pass over the log; a number is null if a live file has no
         statistics of it. `bounds` says which numbers are bounds instead of exact, and why: text and times may be
@@ -1144,11 +1056,6 @@ class Table:
             between: Two refs `A..B`, both included; by default all versions.
             exact: Read the rows: each file once for all versions that contain it, and merged files once for each state.
             rules: The thresholds of jumps; see `anomalies`.
-
-        Raises:
-            InvalidArgumentError: A column does not exist, or `between` is not a range.
-            SnapshotNotFoundError: A ref names no version, or none can be read.
-            CorruptTableError: A file of the log is missing or damaged; it is named.
         """
         source, versions = self._versions_of(between)
         arguments = [repr(columns)] if columns is not None else []
@@ -1233,10 +1140,6 @@ class Table:
         Raises:
             InvalidArgumentError: A ref, a column or the condition is not valid, the versions have no common column, or
                 the key has nulls or is not unique.
-            SnapshotNotFoundError: No version matches a ref, or it has expired.
-            UnsupportedFeatureError: A version needs a feature that is not supported, or a column has types that cannot
-                be compared.
-            CorruptTableError: A file is missing or damaged; the message names it.
         """
         plan = self.diff_plan(a, b, key, columns, where)
         return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)
@@ -1288,13 +1191,7 @@ class Table:
         return self._branch_names
 
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return the commit time of each version, in their order, aware, in UTC. At most one small file per version.
-
-        Raises:
-            InvalidArgumentError: `versions` is not a list of whole numbers.
-            SnapshotNotFoundError: A version does not exist.
-            CorruptTableError: A file is damaged; the message names it.
-        """
+        """Return the commit time of each version, in their order, aware, in UTC. At most one small file per version."""
         return self.bound.committed_at(_checked_versions(versions))
 
     @property
