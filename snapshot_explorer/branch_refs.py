@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     AnyRef = int | str | datetime | Ref
 
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 """Branches that a message names."""
 
 
@@ -97,9 +97,9 @@ def format_on_branch(table: BranchTable, name: str) -> TableFormat:
     names = table.branch_names()
     if name not in names:
         near = difflib.get_close_matches(name, names, 1)
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
         raise SnapshotNotFoundError(
-            f"The table has no branch {name!r}. Branches: {', '.join(names[:_MOST_NAMED])}{more}."
+            f"The table has no branch {name!r}. Branches: {', '.join(names[:_MAX_NAMED])}{more}."
             + (f" Did you mean {OfBranch(name=near[0])}?" if near else "")
         )
     return table.bound.on_branch(name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CATALOG_NAME = re.compile(r"\w+(\.\w+){1,2}")
 _SHOWN = 3
 """Folders that the message of a missing one names, where none is similar."""
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 """Folders of one level that are searched for tables."""
 _LEVELS = 3
 """Levels of folders that are searched for tables, as many as `find_tables` searches by default."""
@@ -170,7 +170,7 @@ def _has_tables_below(root: str, storage_options: Mapping[str, Any] | None) -> b
         level = {"": storage.folders("")}
         for _ in range(_LEVELS):
             below = [_join(folder, name) for folder, names in level.items() for name in names if _may_be_table(name)]
-            some = below[:_MOST_LISTED]
+            some = below[:_MAX_LISTED]
             level = dict(zip(some, storage.together(*(partial(storage.folders, name) for name in some)), strict=True))
             for folder, names in level.items():
                 if metadata_folders().intersection(names) and _is_table(Storage(_join(root, folder), storage_options)):
@@ -209,7 +209,7 @@ def _did_you_mean(name: str, folders: Sequence[str], parent: str, storage_option
         if _is_table(Storage(path, storage_options)) or _has_tables_below(path, storage_options):
             more = len(folders) - 1
             return f"Did you mean {near}?" + (f" {parent} has {_folders(more)} more." if more else "")
-    some = folders[:_MOST_LISTED]
+    some = folders[:_MAX_LISTED]
     tables = [folder for folder in some if _is_table(Storage(_join(parent, folder), storage_options))][:_SHOWN]
     if tables:
         return f"{parent} has {_folders(len(folders))}, among them the tables {', '.join(tables)}."

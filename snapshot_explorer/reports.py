@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from os import PathLike
 
-_MOST_BYTES = 450_000
+_MAX_BYTES = 450_000
 """The size up to which a file has all rows that it may have."""
 _FEWEST_BARS = 3
 _ROWS = 200
@@ -98,7 +98,7 @@ def write_report(target: Path, sections: Sequence[Section], *, title: str | None
     """Write sections into an HTML file; see `report`."""
     limit = _ROWS
     page = _page(sections, title, limit)
-    while len(page.encode()) > _MOST_BYTES and limit > 1:
+    while len(page.encode()) > _MAX_BYTES and limit > 1:
         limit //= 2
         page = _page(sections, title, limit)
     target.write_text(page, encoding="utf-8")

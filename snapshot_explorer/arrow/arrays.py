@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_MOST = 1_000
+_MAX = 1_000
 """More values than this take longer here than pandas takes to import."""
 
 
 def array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     """Return an array of a list, as `pyarrow.array` does; texts, booleans and 64-bit integers without pandas."""
     make = _MAKERS.get(dtype.id)
-    if make is None or len(values) > _MOST or "pandas" in sys.modules:
+    if make is None or len(values) > _MAX or "pandas" in sys.modules:
         return pa.array(values, dtype)
     if not values:
         return pa.nulls(0, dtype)

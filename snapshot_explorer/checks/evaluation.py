@@ -134,7 +134,7 @@ class _Judged:
         if not self._window:
             return self._nothing_committed
         rules = self._settings.anomaly
-        needed, known = rules.least + 2, len(self._table.versions())
+        needed, known = rules.min_changes + 2, len(self._table.versions())
         if known < needed:
             return _Finding(
                 is_ok=None, found=f"{counted(known, 'version')}, but a jump needs {needed} to compare with."

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 log = logger_of(__name__)
 
-_FEW_FILES, _MOST_FILES = 32, 1_000
+_FEW_FILES, _MAX_FILES = 32, 1_000
 """Files whose footers are read, whatever their size, and if they are large."""
-_LEAST_BYTES = 2**20
+_MIN_BYTES = 2**20
 """Average size of files from which DuckDB's reader saves more than the second look at the footers costs."""
-_MOST_RUNS = 32
+_MAX_RUNS = 32
 """Queries that one scan is cut into."""
 _THREADS = 8
 _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
@@ -159,15 +159,15 @@ def proven(
         apply = pool.map if len(stored) > _FEW_FILES else map  # starting a thread costs as much as some footers
         files = list(apply(lambda item: _proven_file(item[0], item[1], schema, predicate), stored))
         result = [file for file in files if file is not None]
-        if len(result) < len(files) or len({_kind(file) for file in result}) > _MOST_RUNS:
+        if len(result) < len(files) or len({_kind(file) for file in result}) > _MAX_RUNS:
             return None
         return result if all(pool.map(_is_intact, [file for file in result if file.checksums])) else None
 
 
 def _is_worth(splits: Sequence[Split]) -> bool:
     files = sum(len(split.files) for split in splits)
-    are_large = sum(split.size_bytes for split in splits) >= files * _LEAST_BYTES
-    return files <= (_MOST_FILES if are_large else _FEW_FILES)
+    are_large = sum(split.size_bytes for split in splits) >= files * _MIN_BYTES
+    return files <= (_MAX_FILES if are_large else _FEW_FILES)
 
 
 def _is_plain(address: str | None) -> bool:

@@ -38,7 +38,7 @@ _BATCH_ROWS = 65_536
 """Rows of a batch of partition values. All batches of a split share them."""
 
 _SMALL_BYTES = 4 * 2**20
-_MOST_SMALL = 32
+_MAX_SMALL = 32
 """Total size and number of small splits that a thread reads one after another: handing each over costs as much as a
 fifth of reading it."""
 
@@ -341,7 +341,7 @@ def _in_order(
 
 def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
     """Return the splits in order, consecutive small ones together, in several groups for each thread."""
-    most = min(_MOST_SMALL, len(splits) // (8 * _THREADS))
+    most = min(_MAX_SMALL, len(splits) // (8 * _THREADS))
     groups: list[list[Split]] = []
     size = 0
     for split in splits:

@@ -22,7 +22,7 @@ WRITERS = re.compile(
     r"parquet-mr version (1\.1\d|[2-9])|parquet-mr compatible Photon|parquet-cpp-arrow|parquet-rs|DuckDB|Polars"
 )
 """Writers whose statistics order text by unsigned bytes. Older ones of Java did not (PARQUET-251, PARQUET-686)."""
-_LEAST_BYTES = 2**20
+_MIN_BYTES = 2**20
 """Size of a single row group from which its statistics are compared: comparing them takes about a millisecond."""
 _UTC = pa.timestamp("us", tz="UTC")
 _STORED = {
@@ -110,7 +110,7 @@ def matching(
 
 
 def _is_worth(metadata: "pq.FileMetaData") -> bool:
-    return bool(metadata.num_row_groups > 1 or metadata.row_group(0).total_byte_size >= _LEAST_BYTES)
+    return bool(metadata.num_row_groups > 1 or metadata.row_group(0).total_byte_size >= _MIN_BYTES)
 
 
 def _leaves(metadata: "pq.FileMetaData") -> dict[str, int]:

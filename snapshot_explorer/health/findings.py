@@ -21,7 +21,7 @@ _SMALL_GROUPS = (100, 0.5), (10_000, 0.5)
 _SKEW = 10
 _LARGE = 10
 """The size of the largest partition and bucket from which skew counts, as a number of files of the target size."""
-_MOST_DELETED = 0.5
+_MAX_DELETED = 0.5
 _DELETE_RECORDS = 0.2
 _MANIFESTS = 2, 10
 """Small manifests, as multiples of the engine's threshold."""
@@ -182,10 +182,10 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         value=ratio,
         is_large_enough=is_large_enough,
         watch_from=settings.deleted_ratio,
-        act_from=max(_MOST_DELETED, settings.deleted_ratio),
+        act_from=max(_MAX_DELETED, settings.deleted_ratio),
         found=description,
         threshold=f"{settings.deleted_ratio:.0%} ({settings.deleted_source}), "
-        f"act from {max(_MOST_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
+        f"act from {max(_MAX_DELETED, settings.deleted_ratio):.0%}, {size_condition}",
         meaning="Readers still read deleted rows, and the vectors to filter them out.",
         advice=settings.compact,
     )
@@ -198,9 +198,9 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
         value=ratio,
         is_large_enough=is_large_enough,
         watch_from=_DELETE_RECORDS,
-        act_from=_MOST_DELETED,
+        act_from=_MAX_DELETED,
         found="unknown: not in the manifests" if ratio is None else f"{ratio:.1%} of the rows in files",
-        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MOST_DELETED:.0%}, {size_condition}",
+        threshold=f"{_DELETE_RECORDS:.0%}, act from {_MAX_DELETED:.0%}, {size_condition}",
         meaning="Every reader merges them, until a full compaction drops them from the last level.",
         advice=settings.compact,
     )

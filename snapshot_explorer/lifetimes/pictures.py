@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Changed = Literal["rows", "size_bytes"]
 
-_MOST_PARTITIONS = 40
-_MOST_COLUMNS = 200
+_MAX_PARTITIONS = 40
+_MAX_COLUMNS = 200
 _LONGEST_LABEL = 28
 
 
@@ -59,13 +59,13 @@ def partition_figure(lifetimes: pa.Table, versions: Sequence[int], *, title: str
     names = [cell(value).text or "all rows" for value in partitions]
     labels, codes = np.unique(np.array(names, np.object_).astype(str), return_inverse=True)
     values = pc.fill_null(lifetimes[y].cast(pa.int64()), 0).to_numpy()
-    width = max(1, -(-len(known) // _MOST_COLUMNS))
+    width = max(1, -(-len(known) // _MAX_COLUMNS))
     changed = np.zeros((len(labels), -(-len(known) // width)), np.int64)
     for column in ("first_version", "removed_version"):
         is_known = lifetimes[column].is_valid().to_numpy()
         at = np.searchsorted(known, pc.drop_null(lifetimes[column]).to_numpy()) // width
         np.add.at(changed, (codes[is_known], at), values[is_known])
-    chosen = np.sort(np.argsort(-changed.sum(axis=1), kind="stable")[:_MOST_PARTITIONS])
+    chosen = np.sort(np.argsort(-changed.sum(axis=1), kind="stable")[:_MAX_PARTITIONS])
     starts = known[::width]
     note = (
         "" if len(chosen) == len(labels) else f"<br>the {len(chosen)} of {len(labels):,} partitions that changed most"

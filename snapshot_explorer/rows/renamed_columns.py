@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import FieldIds, Listing
 
-_MOST_PROBED = 5
+_MAX_PROBED = 5
 """Versions that are searched for the column: the first, the last, and some between."""
 
 
@@ -86,7 +86,7 @@ def _probes(versions: Sequence[int]) -> list[int]:
     """Return some versions: the first, the last, the one in the middle and those in the middle of the halves."""
     last = len(versions) - 1
     indices = dict.fromkeys([0, last, last // 2, last // 4, last * 3 // 4])
-    return [versions[index] for index in indices][:_MOST_PROBED]
+    return [versions[index] for index in indices][:_MAX_PROBED]
 
 
 def _sentence(names: _Names, column: str, versions: Sequence[int], listing: Listing, *, is_older: bool) -> str | None:

@@ -14,7 +14,7 @@ from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Trac
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-_MOST_LINES = 2_000
+_MAX_LINES = 2_000
 """Changes that are drawn."""
 _NAMED = 2
 """Columns that are named in the label of a row without a key."""
@@ -39,7 +39,7 @@ def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, 
     by_row: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     names = [field.name for field in lines.schema.field("before").type]
     places = np.searchsorted(known, lines["version"].to_numpy())
-    for index, row in enumerate(_records(lines.slice(0, _MOST_LINES), names)):
+    for index, row in enumerate(_records(lines.slice(0, _MAX_LINES), names)):
         identity = tuple(row["values"][name] for name in key or names)
         by_row.setdefault(identity, []).append({**row, "place": int(places[index])})
     rows = lines.schema.field("before").type

@@ -59,31 +59,31 @@ def test_thresholds_are_settings():
     assert marked(values) == []
     assert [row["version"] for row in marked(values, factor=4)] == [15]
     assert marked(values, factor=4, share=0.5) == []
-    with pytest.raises(InvalidArgumentError, match="least must be from 1 to window"):
-        AnomalyRules(window=2, least=3)
+    with pytest.raises(InvalidArgumentError, match="min_changes must be from 1 to window"):
+        AnomalyRules(window=2, min_changes=3)
     with pytest.raises(InvalidArgumentError, match="factor must be 0 or more"):
         AnomalyRules(factor=-1)
     with pytest.raises(InvalidArgumentError, match="share must be 0 or more, got nan"):
         AnomalyRules(share=float("nan"))
     with pytest.raises(InvalidArgumentError, match="window must be 1 to 1,000, got 1001"):
         AnomalyRules(window=1_001)
-    with pytest.raises(InvalidArgumentError, match="least must be a whole number, got 2.5"):
-        AnomalyRules(least=2.5)
+    with pytest.raises(InvalidArgumentError, match="min_changes must be a whole number, got 2.5"):
+        AnomalyRules(min_changes=2.5)
     with pytest.raises(InvalidArgumentError, match="factor must be a number, got '4'"):
         AnomalyRules(factor="4")
 
 
 @given(st.lists(st.none() | st.integers(0, 50), max_size=30))
 def test_marks_are_those_of_the_rule_applied_by_hand(values):
-    rules = AnomalyRules(window=4, least=2, factor=3.0, share=0.1)
+    rules = AnomalyRules(window=4, min_changes=2, factor=3.0, share=0.1)
     changes = [None if before is None or after is None else after - before for before, after in pairwise(values)]
     expected = []
     for place, change in enumerate(changes):
         known = [abs(one) for one in changes[max(0, place - 4) : place] if one is not None]
-        if change is None or len(known) < rules.least:
+        if change is None or len(known) < rules.min_changes:
             continue
         moved = [one for one in known if one]
-        usual = statistics.median(moved if len(moved) >= rules.least else known)
+        usual = statistics.median(moved if len(moved) >= rules.min_changes else known)
         if change and abs(change) > 3 * usual and abs(change) >= 0.1 * values[place]:
             expected.append(10 + place + 1)
 
@@ -101,7 +101,9 @@ def test_the_anomalies_of_a_table_name_the_commits_behind_them():
 
 
 def test_compactions_are_not_marked_for_fewer_files():
-    found = open_table(samples.path("orders")).anomalies([], rules=AnomalyRules(factor=1, share=0, window=3, least=1))
+    found = open_table(samples.path("orders")).anomalies(
+        [], rules=AnomalyRules(factor=1, share=0, window=3, min_changes=1)
+    )
 
     assert "compact" not in found["kind"].to_pylist()
     assert set(found["measure"].to_pylist()) <= {"rows", "files", "size_bytes"}

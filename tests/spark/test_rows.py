@@ -392,7 +392,7 @@ def test_rows_that_paimons_vectors_delete_are_left_out_at_each_version(spark, na
         assert canonical_rows(arrow_table(snapshot.to_spark(spark))) == canonical_rows(snapshot.to_arrow()), version
 
 
-@pytest.mark.parametrize("limit", ["_MOST_DELETED", "_MAX_BITMAP_BYTES"])
+@pytest.mark.parametrize("limit", ["_MAX_DELETED", "_MAX_BITMAP_BYTES"])
 def test_more_deleted_rows_than_can_be_held_are_left_to_the_formats_own_reader(spark, deleted, monkeypatch, limit):
     monkeypatch.setattr(native, limit, 154)
     snapshot = open_table(str(deleted)).current
@@ -421,7 +421,7 @@ def test_a_damaged_vector_is_reported_before_any_job(spark, deleted):
 
 
 def test_scans_past_the_most_are_left_to_the_formats_own_reader(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(native, "_MOST_GROUPS", 1)
+    monkeypatch.setattr(native, "_MAX_GROUPS", 1)
     table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("part", "date")], partition_by=("part",))
     for number in range(3):
         append(table, pa.table({"id": pa.array([number], pa.int64())}), partition={"part": f"2026-01-0{number + 1}"})

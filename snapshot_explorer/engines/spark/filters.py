@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COMPARED = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
 _SEARCHED = {"StringStartsWith": "starts_with", "StringEndsWith": "ends_with", "StringContains": "contains"}
-_MOST_VALUES = 1000
+_MAX_VALUES = 1000
 """The maximum number of values of an IN: more are slow to parse and rarely skip a file."""
 _DIGITS = 38
 """The maximum number of digits of DuckDB's decimals."""
@@ -65,8 +65,8 @@ def _on(filter_name: str, column: pa.Field, value: Any) -> str | None:
     if filter_name in ("IsNull", "IsNotNull") or (filter_name == "EqualNullSafe" and value is None):
         return f"({name} IS {'NOT ' if filter_name == 'IsNotNull' else ''}NULL)"
     if filter_name == "In":
-        values = [_literal(each, column.type) for each in value[: _MOST_VALUES + 1]]
-        is_whole = 0 < len(values) <= _MOST_VALUES and None not in values
+        values = [_literal(each, column.type) for each in value[: _MAX_VALUES + 1]]
+        is_whole = 0 < len(values) <= _MAX_VALUES and None not in values
         return f"({name} IN ({', '.join(map(str, values))}))" if is_whole else None
     literal = _literal(value, column.type)
     if literal is None:

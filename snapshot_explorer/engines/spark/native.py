@@ -56,14 +56,14 @@ log = logger_of(__name__)
 _FEW_FILES = 32
 """Files that Spark lists at once; for more it runs a job, with a task for each
 (spark.sql.sources.parallelPartitionDiscovery.threshold)."""
-_MOST_FILES = 20_000
+_MAX_FILES = 20_000
 """The maximum number of large files. Reading footers and Spark's listing take time for each file."""
 _LARGE_BYTES = 4 * 2**20
 """The average file size above which Spark's readers save more than its listing costs
 (spark.sql.files.openCostInBytes)."""
-_MOST_GROUPS = 32
+_MAX_GROUPS = 32
 """The maximum number of scans in a union. Spark plans each one."""
-_MOST_DELETED = 2**23
+_MAX_DELETED = 2**23
 """The maximum number of deleted rows that Spark leaves out. Their positions are decoded here, 8 bytes each."""
 _MAX_BITMAP_BYTES = 64 * 2**20
 """The maximum memory for them on each executor."""
@@ -139,9 +139,9 @@ def frames(
         return [], list(splits)
     groups, rest = _groups(version, splits, needed)
     groups.sort(key=lambda group: -sum(group.sizes))
-    for group in groups[_MOST_GROUPS:]:
+    for group in groups[_MAX_GROUPS:]:
         rest += group.splits
-    del groups[_MOST_GROUPS:]
+    del groups[_MAX_GROUPS:]
     parts: list[DataFrame] = []
     for group in groups:
         frame = _scanned(spark, group, needed, schema, passes)
@@ -156,7 +156,7 @@ def _is_worthwhile(splits: Sequence[Split]) -> bool:
     """Return whether Spark's readers may save more than inspecting the files costs."""
     files = sum(len(split.files) for split in splits)
     return files <= _FEW_FILES or (
-        files <= _MOST_FILES and sum(split.size_bytes for split in splits) >= files * _LARGE_BYTES
+        files <= _MAX_FILES and sum(split.size_bytes for split in splits) >= files * _LARGE_BYTES
     )
 
 
@@ -230,7 +230,7 @@ def _deleted_positions(
     Reads the deletion vectors if they delete few rows.
     """
     supported = [file for file in files if file.file.deleted and _has_row_positions(file)]
-    is_too_many = sum(file.file.deleted for file in supported) > _MOST_DELETED
+    is_too_many = sum(file.file.deleted for file in supported) > _MAX_DELETED
     if is_too_many or METADATA in {name.lower() for name in schema.names} or PYSPARK_ARROW.applies():
         supported = []
     deleted = version.deleted_positions([file.split for file in supported], [file.footer.rows for file in supported])

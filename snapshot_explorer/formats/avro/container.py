@@ -18,7 +18,7 @@ _GREATEST_SHAPE = 10_000
 _DEEPEST_SHAPE = 32
 _LONGEST_VARINT = 10
 _CHUNK = 2**18
-_MOST_FOR_XZ = 128 * 2**20
+_MAX_FOR_XZ = 128 * 2**20
 """The memory limit of the xz decoder. Its strongest preset takes 65 MiB."""
 
 
@@ -259,7 +259,7 @@ def _streamed(packed: bytes, codec: str, most: int) -> bytes:
     import lzma  # noqa: PLC0415
 
     is_xz = codec == "xz"
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_FOR_XZ) if is_xz else bz2.BZ2Decompressor()
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_FOR_XZ) if is_xz else bz2.BZ2Decompressor()
     try:
         block: bytes = stream.decompress(packed, most + 1)
     except lzma.LZMAError as error:

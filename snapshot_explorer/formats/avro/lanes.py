@@ -27,8 +27,8 @@ from snapshot_explorer.formats.avro.container import Atom, Fixed, Items, Record,
 
 PADDING = 16
 """The bytes beyond the content that lanes may read."""
-_MOST_ITEMS = 4_096
-_MOST_BLOCKS = 8
+_MAX_ITEMS = 4_096
+_MAX_BLOCKS = 8
 """Blocks of one list. Writers create one, or none for an empty list."""
 _LAST_SHIFT = 63
 """The shift of the tenth byte of a varint, which contains the last of its 64 bits."""
@@ -208,7 +208,7 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
     sizes = np.zeros(len(lanes.at), np.int64)
     steps: list[tuple[Places, Places, Column]] = []
     going = np.arange(len(sizes))
-    for _ in range(_MOST_BLOCKS):
+    for _ in range(_MAX_BLOCKS):
         if not len(going):
             break
         counts = _announced(lanes, going)
@@ -271,7 +271,7 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
         of_size.varint()
         some.follow(sized, of_size)
         counts = np.abs(counts)
-    some.invalidate((counts < 0) | (counts > _MOST_ITEMS))
+    some.invalidate((counts < 0) | (counts > _MAX_ITEMS))
     counts[some.at > lanes.size] = 0
     lanes.follow(rows, some)
     return counts

@@ -26,7 +26,7 @@ from snapshot_explorer.formats.avro.container import (
     varint,
 )
 
-_MOST_ITEMS = 4_000_000
+_MAX_ITEMS = 4_000_000
 
 
 def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructType) -> pa.StructArray:
@@ -132,7 +132,7 @@ def _items(shape: Items, block: bytes, at: int) -> tuple[Any, int]:
         if count < 0:
             _, at = varint(block, at)
             count = -count
-        if count > len(block) - at or len(items) + count > _MOST_ITEMS:
+        if count > len(block) - at or len(items) + count > _MAX_ITEMS:
             raise TruncatedError(f"{count} items expected at byte {at}, found {len(block) - at} bytes")
         for _ in range(count):
             key = None

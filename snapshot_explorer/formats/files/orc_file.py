@@ -10,9 +10,9 @@ from snapshot_explorer.arrow.positions import bare_batches
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import load_of
 
-_MOST_WHOLE = 64 * 2**20
+_MAX_WHOLE = 64 * 2**20
 """A stripe of up to this size is fetched whole, if all of its columns are read."""
-_MOST_PARTLY_READ = 2**20
+_MAX_PARTLY_READ = 2**20
 """Likewise, if only some are: the round trips cost more than the bytes."""
 
 
@@ -77,7 +77,7 @@ class OrcFile:
             stripes = orc_tail.stripe_ranges(self._source)
         except (CorruptBytesError, UnsupportedFeatureError):
             stripes = []  # the reader raises its own error, or reads LZO
-        most = _MOST_WHOLE if names is None or set(self.schema.names) <= set(names) else _MOST_PARTLY_READ
+        most = _MAX_WHOLE if names is None or set(self.schema.names) <= set(names) else _MAX_PARTLY_READ
 
         def fetch(stripe: int) -> None:
             now, ahead = (

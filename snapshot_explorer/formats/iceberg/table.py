@@ -56,7 +56,7 @@ from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
 """The most commits whose entries are in memory at the same time."""
-_MOST_FORKS = 100
+_MAX_FORKS = 100
 """Branches whose fork is computed."""
 
 
@@ -290,7 +290,7 @@ class Iceberg(TableFormat):
         return [
             Branch(
                 name=name,
-                forked_version=_fork(history, metadata.refs[name].snapshot_id) if len(others) <= _MOST_FORKS else None,
+                forked_version=_fork(history, metadata.refs[name].snapshot_id) if len(others) <= _MAX_FORKS else None,
                 newest_version=metadata.snapshots.numbers[metadata.refs[name].snapshot_id] or None,
             )
             for name in others

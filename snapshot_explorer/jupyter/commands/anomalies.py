@@ -11,8 +11,12 @@ def _anomalies(invocation: Invocation) -> Frame:
     arguments = invocation.arguments
     columns, between = columns_and_range(invocation)
     window = arguments.get("window")
-    number = None if window is None else whole_number("--window", window, least=1)
-    rules = AnomalyRules() if number is None else AnomalyRules(window=number, least=min(number, AnomalyRules().least))
+    number = None if window is None else whole_number("--window", window, minimum=1)
+    rules = (
+        AnomalyRules()
+        if number is None
+        else AnomalyRules(window=number, min_changes=min(number, AnomalyRules().min_changes))
+    )
     key = arguments.get("key")
     keyed = None if key is None else column_names(key, "--key")
     return invocation.table()[1].anomalies(columns, between, rules=rules, key=keyed)

@@ -8,7 +8,7 @@ from snapshot_explorer.retention import Retention
 def _retention(invocation: Invocation) -> Retention:
     arguments = invocation.arguments
     last = arguments.get("keep-last")
-    keep_last = None if last is None else whole_number("--keep-last", last, least=1)
+    keep_last = None if last is None else whole_number("--keep-last", last, minimum=1)
     return invocation.table()[1].retention(arguments.get("keep"), keep_last=keep_last)
 
 

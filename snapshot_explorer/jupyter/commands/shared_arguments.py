@@ -105,7 +105,7 @@ def read_commits(invocation: Invocation, default_limit: int) -> tuple[Frame, int
     return frame, limit
 
 
-def whole_number(flag: str, text: str, *, least: int = 0, also: str = "") -> int | None:
+def whole_number(flag: str, text: str, *, minimum: int = 0, also: str = "") -> int | None:
     """Return the value of a flag as a number; None for the word that is also allowed.
 
     Raises:
@@ -116,7 +116,7 @@ def whole_number(flag: str, text: str, *, least: int = 0, also: str = "") -> int
     digits = text.replace("_", "").replace(",", "")
     if not (digits.isascii() and digits.isdigit()):
         other = f", or {also}" if also else ""
-        raise UsageError(f"{flag} must be a whole number, {least} or more{other}, got {text!r}. Example: {flag} 20.")
+        raise UsageError(f"{flag} must be a whole number, {minimum} or more{other}, got {text!r}. Example: {flag} 20.")
     return int(digits)
 
 

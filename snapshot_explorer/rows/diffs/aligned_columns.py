@@ -144,7 +144,7 @@ def _primary_key(a: TableSchema, b: TableSchema, pairs: Mapping[str, str]) -> tu
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _UNITS = ("s", "ms", "us", "ns")
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 
 
 _NO_IDS = FieldIds(id=None)
@@ -210,7 +210,7 @@ def _across_tables(left: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return pa.time64(unit) if unit in _UNITS[2:] else pa.time32(unit)
     if pa.types.is_decimal(left) or pa.types.is_decimal(other):
         decimal, number = (left, other) if pa.types.is_decimal(left) else (other, left)
-        return pa.decimal128(_MOST_DIGITS, decimal.scale) if number in _INTEGERS else None
+        return pa.decimal128(_MAX_DIGITS, decimal.scale) if number in _INTEGERS else None
     texts = [pa.types.is_string(dtype) or pa.types.is_large_string(dtype) for dtype in (left, other)]
     if all(texts):
         return pa.large_string()
@@ -229,8 +229,8 @@ def _decimal(whole: int, scale: int, *, cut: bool = False) -> pa.DataType | None
 
     With `cut`, one with fewer before it, into which not every value fits.
     """
-    fits = whole + scale <= _MOST_DIGITS
-    return pa.decimal128(min(whole + scale, _MOST_DIGITS), scale) if fits or cut else None
+    fits = whole + scale <= _MAX_DIGITS
+    return pa.decimal128(min(whole + scale, _MAX_DIGITS), scale) if fits or cut else None
 
 
 def _part(ids: FieldIds, index: int) -> FieldIds:

@@ -98,12 +98,12 @@ def check_key(plan: RowDiffPlan) -> None:
 
         local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
         ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
-        again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])[:_MOST_SUSPECTS]
+        again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])[:_MAX_SUSPECTS]
         if len(again):
             _check_unique(plan, reader, again)
 
 
-_MOST_SUSPECTS = 10_000
+_MAX_SUSPECTS = 10_000
 """The most repeated hashes whose rows are compared before any other work."""
 
 

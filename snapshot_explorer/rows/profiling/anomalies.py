@@ -4,10 +4,10 @@ One rule for all measures. A version is marked if its change from the version be
 
 - is more than `factor` times the usual change, and
 - is at least a share of the previous value: `share` of the value before for rows, files and bytes, `null_rate_step` for
-  null rates, `range_share` of the range from least to greatest value for bounds.
+  null rates, `range_share` of the range from minimum to maximum for bounds.
 
 The usual change is the median, without signs, of the changes of the `window` versions before it that changed the
-number; of all of them if fewer than `least` changed it. At least `least` changes must be known. So steady growth is
+number; of all of them if fewer than `min_changes` did. At least `min_changes` must be known. So steady growth is
 not marked, a shift of level is marked once, and numbers that the log does not record are never marked. Rows, files and
 bytes of commits that change no data (compact, analyze, maintenance) are not marked: changing them is their purpose.
 """
@@ -47,16 +47,16 @@ class AnomalyRules:
 
     window: int = 10
     """The number of changes before a version that its change is compared with; at most 1,000."""
-    least: int = 3
-    """The least number of them that must be known."""
+    min_changes: int = 3
+    """How many of them must be known."""
     factor: float = 5.0
     """The multiple of the usual change that a jump must exceed."""
     share: float = 0.2
-    """The least change of rows, files and bytes, as a share of the previous value."""
+    """The minimum change of rows, files and bytes, as a share of the previous value."""
     null_rate_step: float = 0.05
-    """The least change of a null rate."""
+    """The minimum change of a null rate."""
     range_share: float = 0.5
-    """The least change of a least or greatest value, as a share of the previous range of values."""
+    """The minimum change of a minimum or maximum, as a share of the previous range of values."""
 
     @classmethod
     def of(cls, rules: AnomalyRules | None) -> AnomalyRules:
@@ -76,8 +76,10 @@ class AnomalyRules:
                 raise InvalidArgumentError(f"{field.name} must be {needed}, got {value!r}.")
         if not 1 <= self.window <= _MAX_WINDOW:
             raise InvalidArgumentError(f"window must be 1 to {_MAX_WINDOW:,}, got {self.window}.")
-        if not 1 <= self.least <= self.window:
-            raise InvalidArgumentError(f"least must be from 1 to window, which is {self.window}, got {self.least}.")
+        if not 1 <= self.min_changes <= self.window:
+            raise InvalidArgumentError(
+                f"min_changes must be from 1 to window, which is {self.window}, got {self.min_changes}."
+            )
         for name in ("factor", "share", "null_rate_step", "range_share"):
             if not getattr(self, name) >= 0:  # NaN is neither
                 raise InvalidArgumentError(f"{name} must be 0 or more, got {getattr(self, name)}.")
@@ -135,7 +137,7 @@ class _Series:
     values: Floats
     """NaN where it is unknown."""
     scale: Floats
-    """What the least change is a share of, at each version."""
+    """What the minimum change is a share of, at each version."""
     share: float
     of: str
     """What `scale` is, in words."""
@@ -209,7 +211,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]:
     """Yield the versions where a measure jumps, for each series where one does: ANOMALIES."""
-    if len(batch[0].values) <= rules.least:
+    if len(batch[0].values) <= rules.min_changes:
         return
     changes = np.diff(np.stack([series.values for series in batch]), axis=1)
     sizes = np.abs(changes)
@@ -251,7 +253,7 @@ def _usual_before(sizes: Floats, rules: AnomalyRules) -> Floats:
     """Return for each change of each series, a row each, the usual change before it; NaN where too few are known."""
     changed, of_changed = _medians(np.where(sizes == 0, np.nan, sizes), rules.window)
     known, of_all = _medians(sizes, rules.window)
-    return np.where(changed >= rules.least, of_changed, np.where(known >= rules.least, of_all, np.nan))
+    return np.where(changed >= rules.min_changes, of_changed, np.where(known >= rules.min_changes, of_all, np.nan))
 
 
 def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:

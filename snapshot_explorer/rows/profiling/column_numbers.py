@@ -32,7 +32,7 @@ _AT_ONCE = 2_000_000
 """Values of files, or of versions, that are computed together."""
 LACKING = "no such column"
 """Why a version has no numbers of a column."""
-_MOST_TOTALS = 10_000
+_MAX_TOTALS = 10_000
 """The maximum number of versions whose totals are computed from the lifetimes of files."""
 UNORDERED = "min, max: unknown, since the texts have a collation"
 
@@ -43,10 +43,10 @@ class Numbers:
 
     null_count: pa.Array
     """Nulls in live rows."""
-    least: pa.Array
-    """The least value, or a lower bound of it; null where all values are null."""
-    greatest: pa.Array
-    """The greatest value, or an upper bound of it."""
+    minimum: pa.Array
+    """The minimum, or a lower bound of it; null where all values are null."""
+    maximum: pa.Array
+    """The maximum, or an upper bound of it."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class FileRanges:
                 some = alike[begin : begin + most]
                 nulls, is_empty = self._nulls(some)
                 minimum, maximum = (
-                    self._extremes(self._together(values, some), is_empty, dtype, is_greatest=is_greatest)
-                    for values, is_greatest in ((self.bounds.lower, False), (self.bounds.upper, True))
+                    self._extremes(self._together(values, some), is_empty, dtype, is_maximum=is_maximum)
+                    for values, is_maximum in ((self.bounds.lower, False), (self.bounds.upper, True))
                 )
                 for index, column in enumerate(some):
                     of_column = (part.slice(index * self.count, self.count) for part in (nulls, minimum, maximum))
@@ -145,13 +145,13 @@ class FileRanges:
         unknown = self._running(is_unknown) > 0
         return pa.array(self._running(np.where(is_unknown, 0, values)).T.ravel(), mask=unknown.T.ravel())
 
-    def _extremes(self, values: pa.Array, is_empty: Mask, dtype: pa.DataType, *, is_greatest: bool) -> pa.Array:
-        """Return the least or greatest of the values of live files at each version; null where one is unknown.
+    def _extremes(self, values: pa.Array, is_empty: Mask, dtype: pa.DataType, *, is_maximum: bool) -> pa.Array:
+        """Return the minimum or maximum of the values of live files at each version; null where one is unknown.
 
         Args:
             values: The values of columns in files, one column after another.
             is_empty: Which files have no values, a row per file.
-            is_greatest: Whether to return the greatest.
+            is_maximum: Whether to return the maximum.
         """
         if pa.types.is_floating(dtype):
             values = pc.if_else(pc.is_nan(values), pa.scalar(None, dtype), values)
@@ -163,8 +163,8 @@ class FileRanges:
         is_known = self._matrix(_mask(values.is_valid()), is_empty.shape[1])
         has_value = is_known & ~is_empty
         unknown = self._running(~is_known & ~is_empty) > 0
-        nothing = -1 if is_greatest else len(ranks)
-        extreme = np.maximum if is_greatest else np.minimum
+        nothing = -1 if is_maximum else len(ranks)
+        extreme = np.maximum if is_maximum else np.minimum
         ranked = np.where(has_value, self._matrix(ranks, is_empty.shape[1]), nothing)
         best = extreme_over(ranked, self.first, self.last, self.count, extreme=extreme, nothing=nothing)
         is_null = unknown | (best == nothing)
@@ -180,7 +180,7 @@ def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
 
 
 def is_sortable(dtype: pa.DataType) -> bool:
-    """Return whether values of a type have a least and a greatest."""
+    """Return whether values of a type have a minimum and a maximum."""
     is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     is_time = pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype) and not pa.types.is_duration(dtype)
     is_text = pa.types.is_string(dtype) or pa.types.is_large_string(dtype)
@@ -246,7 +246,7 @@ def read_totals(
         lifetimes: Returns its lifetimes.
         versions: All its versions.
     """
-    if len(versions) > _MOST_TOTALS:
+    if len(versions) > _MAX_TOTALS:
         return None
     read = lifetimes()
     totals = read.totals().select(["version", "files", "rows", "size_bytes"])

@@ -64,7 +64,7 @@ class _Reader:
     def __init__(self, reference: TableVersion, columns: Sequence[str]) -> None:
         self._fields = [reference.arrow_schema.field(name) for name in columns]
         self.unordered = {field.name: UNORDERED for field in self._fields if collation_of(field) is not None}
-        """Why the least and greatest value of some columns are unknown."""
+        """Why the minimum and maximum of some columns are unknown."""
         self._numbers: dict[Hashable, int] = {}
         self._rows: list[int | None] = [None]
         """By number; number 0 is what cannot be read."""

@@ -1,4 +1,4 @@
-"""`Profile`: row count, nulls, least and greatest value of columns at every version."""
+"""`Profile`: row count, nulls, minimum and maximum of columns at every version."""
 
 from __future__ import annotations
 
@@ -257,8 +257,8 @@ class _Bounds:
             "rows": self._rows,
             "null_count": nulls,
             "null_rate": pc.divide(nulls.cast(pa.float64()), self._some),
-            "min": _without(numbers.least, self._has_no_ends),
-            "max": _without(numbers.greatest, self._has_no_ends),
+            "min": _without(numbers.minimum, self._has_no_ends),
+            "max": _without(numbers.maximum, self._has_no_ends),
             "bounds": self._bounds,
         }
         return pa.Table.from_arrays(list(columns.values()), list(columns))
@@ -310,7 +310,7 @@ _CUT = {
     str(pa.timestamp("us").id): "times may be cut",
     str(pa.decimal128(20, 0).id): "decimals may be rounded",
 }
-"""Types whose least and greatest values a writer may not have recorded to the last digit."""
+"""Types whose minimum and maximum a writer may not have recorded to the last digit."""
 
 
 def _of_table(table_format: TableFormat, version: TableVersion) -> str | None:

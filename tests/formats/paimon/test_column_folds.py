@@ -220,14 +220,14 @@ def test_nested_rows_with_a_null_in_their_key_are_merged_ignored_or_refused():
 def test_no_more_nested_rows_than_the_limit_are_added():
     values = [table((1, "a", 0)), table((2, "b", 0), None, (3, "c", 0), (4, "d", 0)), table((5, "e", 0))]
 
-    assert nested(values, most=3) == [(1, "a", 0), (2, "b", 0), (3, "c", 0)]
-    assert nested(values, most=3, nested_key=("id",)) == [(1, "a", 0), (2, "b", 0), (3, "c", 0)]
+    assert nested(values, count_limit=3) == [(1, "a", 0), (2, "b", 0), (3, "c", 0)]
+    assert nested(values, count_limit=3, nested_key=("id",)) == [(1, "a", 0), (2, "b", 0), (3, "c", 0)]
 
 
 def test_where_releases_differ_over_the_limit_of_nested_rows_it_is_refused():
     from snapshot_explorer.errors import UnsupportedFeatureError
 
     with pytest.raises(UnsupportedFeatureError, match="more rows than its option count-limit allows"):
-        nested([table((1, "a", 0)), table((1, "b", 0))], most=1, nested_key=("id",))
+        nested([table((1, "a", 0)), table((1, "b", 0))], count_limit=1, nested_key=("id",))
     with pytest.raises(UnsupportedFeatureError, match="or more than 1 rows in its first value"):
-        nested([table((1, "a", 0), (2, "b", 0))], most=1)
+        nested([table((1, "a", 0), (2, "b", 0))], count_limit=1)

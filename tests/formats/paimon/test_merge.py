@@ -145,8 +145,8 @@ def in_files(sequence, size):
     parts = [sequence[start : start + size] for start in range(0, len(sequence), size)]
     return FileSequences(
         rows=np.array([len(part) for part in parts], np.int64),
-        least=np.array([part.min() for part in parts], np.int64),
-        most=np.array([part.max() for part in parts], np.int64),
+        lowest=np.array([part.min() for part in parts], np.int64),
+        highest=np.array([part.max() for part in parts], np.int64),
     )
 
 

@@ -102,7 +102,7 @@ def test_options_of_nested_functions_are_read():
     }
 
     assert rules({**AGGREGATION, **options}).engine.functions["table"] == Function(
-        name="nested_update", nested_key=("id",), nested_sequence=("v", "id"), null_keys="ignore", most=3
+        name="nested_update", nested_key=("id",), nested_sequence=("v", "id"), null_keys="ignore", count_limit=3
     )
 
 

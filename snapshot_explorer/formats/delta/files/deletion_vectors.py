@@ -35,8 +35,8 @@ _UUID_LENGTH = 20
 _VERSION = b"\x01"
 _PORTABLE = 1_681_511_377
 _NATIVE = 1_681_511_376
-_LEAST_BYTES = 8
-_MOST_BYTES = 1 << 28
+_MIN_BYTES = 8
+_MAX_BYTES = 1 << 28
 """The most bytes of a vector."""
 
 
@@ -97,10 +97,10 @@ def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path:
 def _check_numbers(descriptor: Mapping[str, Any], data_path: str) -> None:
     size, cardinality = descriptor["size_bytes"], descriptor["cardinality"]
     is_whole = descriptor["path_or_inline"] is not None and size is not None and cardinality is not None
-    if not is_whole or size < _LEAST_BYTES or cardinality < 0:
+    if not is_whole or size < _MIN_BYTES or cardinality < 0:
         raise CorruptBytesError(f"its size is {size} and its cardinality {cardinality}")
-    if size > _MOST_BYTES:
-        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size, most=_MOST_BYTES)
+    if size > _MAX_BYTES:
+        raise refusal(features.LARGE_DELETION_VECTORS, path=data_path, size=size, most=_MAX_BYTES)
 
 
 def relative_file(text: str) -> str:

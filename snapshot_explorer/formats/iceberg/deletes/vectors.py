@@ -22,7 +22,7 @@ log = logger_of(__name__)
 
 _MAGIC = bytes.fromhex("d1d33964")
 _WORD = 4
-_LEAST_BYTES = 3 * _WORD + 8
+_MIN_BYTES = 3 * _WORD + 8
 _MAX_BYTES = 1 << 28
 _SMALL = 1 << 20
 """Bytes of a file that is in memory when it has been opened, also a remote one."""
@@ -61,7 +61,7 @@ def vector_of(
         cardinality: The entry's `record_count`.
         file_bytes: The entry's `file_size_in_bytes`.
     """
-    if offset is None or size_bytes is None or offset < 0 or size_bytes < _LEAST_BYTES or cardinality < 0:
+    if offset is None or size_bytes is None or offset < 0 or size_bytes < _MIN_BYTES or cardinality < 0:
         raise CorruptTableError(
             f"A manifest describes a deletion vector of {data_path} in {location} that cannot be: it begins at "
             f"{offset}, has {size_bytes} bytes and deletes {cardinality} rows. Compare the manifest with a copy of the "

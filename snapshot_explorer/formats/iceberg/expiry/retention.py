@@ -37,13 +37,13 @@ from snapshot_explorer.formats.settings import SettingsReader
 from snapshot_explorer.milliseconds import to_millis
 
 _AGE = "history.expire.max-snapshot-age-ms"
-_LEAST = "history.expire.min-snapshots-to-keep"
+_MIN = "history.expire.min-snapshots-to-keep"
 _REF_AGE = "history.expire.max-ref-age-ms"
 _DEFAULT_AGE_MS = 5 * 24 * 60 * 60 * 1000
-_DEFAULT_LEAST = 1
+_DEFAULT_MIN = 1
 _FOR_EVER = 2**63 - 1
 _COMMAND_NOTE = "The table's name is a guess from its folder: give the name that it has in your catalog."
-_MOST_HOLDERS = 200
+_MAX_HOLDERS = 200
 """Refs whose files are counted."""
 
 
@@ -53,7 +53,7 @@ class _Rule:
 
     now: int
     older_than: int
-    least: int
+    min_snapshots: int
     ref_age: int
 
 
@@ -109,16 +109,16 @@ def _rule(properties: Mapping[str, str], rule: RetentionRule) -> tuple[_Rule, tu
     age = rule.keep
     if age is None:
         age = timedelta(milliseconds=settings.required_count(_AGE, _DEFAULT_AGE_MS, _FOR_EVER))
-    minimum = rule.keep_last or settings.required_count(_LEAST, _DEFAULT_LEAST, _FOR_EVER)
+    minimum = rule.keep_last or settings.required_count(_MIN, _DEFAULT_MIN, _FOR_EVER)
     count = "1 version" if minimum == 1 else f"{minimum:,} versions"
     rules = (
         ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
-        ("keep at least", f"{count} ({settings.source_of(_LEAST, is_requested=rule.keep_last is not None)})"),
+        ("keep at least", f"{count} ({settings.source_of(_MIN, is_requested=rule.keep_last is not None)})"),
     )
     result = _Rule(
         now=to_millis(rule.now),
         older_than=to_millis(check_age(rule.now, age)),
-        least=minimum,
+        min_snapshots=minimum,
         ref_age=settings.required_count(_REF_AGE, _FOR_EVER, _FOR_EVER),
     )
     return result, rules
@@ -153,7 +153,7 @@ def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
 def _keep_branch(
     metadata: TableMetadata, ref: SnapshotRef, rule: _Rule, snapshots: dict[int, str], referenced: set[int]
 ) -> None:
-    minimum = rule.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+    minimum = rule.min_snapshots if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
     older_than = rule.older_than if ref.max_snapshot_age_ms is None else rule.now - ref.max_snapshot_age_ms
     count, is_keeping = 0, True
     for item in _ancestry(metadata, ref.snapshot_id):
@@ -254,7 +254,7 @@ def _holders(history: IcebergHistory, reached: _ReachableFiles, kept: _KeptSnaps
     if not history.versions:
         return frames.HOLDERS.empty_table()
     newest = reached.files([history.snapshots[history.versions[-1]].id])
-    named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MOST_HOLDERS]
+    named = [ref for ref in kept.refs if ref.name != (history.branch or MAIN)][:_MAX_HOLDERS]
     of_refs = {ref.snapshot_id for ref in named if not ref.is_branch}
     in_history = [snapshot for snapshot in kept.snapshots if snapshot in history.numbers and snapshot not in of_refs]
     held: dict[tuple[str, str | None], tuple[Mask, int | None]] = {
@@ -294,7 +294,7 @@ def _commands(root: str, rule: _Rule) -> tuple[tuple[str, str], ...]:
     older = time_of(rule.older_than).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     call = (
         f"CALL system.expire_snapshots(table => '{literal}', older_than => TIMESTAMP '{older} UTC', "
-        f"retain_last => {rule.least})"
+        f"retain_last => {rule.min_snapshots})"
     )
     return (("Spark", call),)
 

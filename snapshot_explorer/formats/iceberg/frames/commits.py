@@ -31,7 +31,7 @@ _POSITIONS = ("added-position-deletes", "removed-position-deletes")
 _DELETE_FILES = ("added-delete-files", "removed-delete-files")
 _TOTALS = ("total-records", "total-position-deletes")
 _USER, _TRINO_USER = "user", "trino_user"
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 _GREATEST = 2**63 - 1
 
 
@@ -138,7 +138,7 @@ def _given(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str])
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
     names, count = [name for name in every if name in summary_keys], len(summaries)
     texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())
-    is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MOST_DIGITS))
+    is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MAX_DIGITS))
     numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
     counts = pc.if_else(pc.less_equal(numbers, _GREATEST), numbers, None).cast(pa.int64())
     by_name = {name: counts.slice(index * count, count) for index, name in enumerate(names)}

@@ -28,7 +28,7 @@ from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, is_ne
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Predicate
 
-_MOST_NAMED = 1_000_000
+_MAX_NAMED = 1_000_000
 """Pairs of a data file and a delete file whose names are shown."""
 _METRICS = {
     "column_size": "column_sizes",
@@ -177,7 +177,7 @@ def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Arra
     counts = np.bincount(pairs.data, minlength=count)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int64())
     indices = pa.array(pairs.deletes)
-    if len(pairs.data) > _MOST_NAMED:
+    if len(pairs.data) > _MAX_NAMED:
         # So many names would take more memory than the table's metadata itself.
         texts = pc.binary_join_element_wise(pa.array(counts).cast(pa.string()), "delete files", " ")
     else:

@@ -17,8 +17,8 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, Iceb
 from snapshot_explorer.milliseconds import from_millis, to_millis
 from snapshot_explorer.storage.location import shortened
 
-_MOST_NAMED = 20
-_MOST_SEARCHED = 1_000
+_MAX_NAMED = 20
+_MAX_SEARCHED = 1_000
 """Branches that are searched for a snapshot."""
 _COUNTED = (
     "The table has format version 1, whose snapshots have no sequence numbers: its versions are counted from the "
@@ -151,8 +151,8 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
     names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
     near = difflib.get_close_matches(branch, names, 1)
     nearest = f" Did you mean {shortened(repr(near[0]))}?" if near else ""
-    listed = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    listed = ", ".join(shortened(name) for name in names[:_MAX_NAMED])
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
     return TableNotFoundError(
         f"The table has no branch {asked} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
     )
@@ -314,7 +314,7 @@ def not_in_history(history: IcebergHistory, snapshot: IcebergSnapshot) -> Snapsh
 
 
 def _whereabouts(metadata: TableMetadata, snapshot: IcebergSnapshot) -> tuple[str, str]:
-    for name, ref in islice(metadata.refs.items(), _MOST_SEARCHED):
+    for name, ref in islice(metadata.refs.items(), _MAX_SEARCHED):
         if ref.is_branch and name != MAIN and snapshot.id in _ancestors(metadata, [ref.snapshot_id]):
             return name, f"it belongs to the branch {shortened(name)}"
     left = _left_main(metadata, snapshot)

@@ -19,7 +19,7 @@ from snapshot_explorer.storage.location import shortened
 _LOCAL = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)", re.IGNORECASE)
 _HDFS = re.compile(r"hdfs:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _METADATA = "/metadata/"
-_MOST_EARLIER = 16
+_MAX_EARLIER = 16
 """The most earlier locations of a table that are mapped to its folder."""
 
 
@@ -134,7 +134,7 @@ def _earlier(paths: Iterable[str], recorded: str) -> list[str]:
         folder = normal(path).rpartition(_METADATA)[0]
         if folder and folder != recorded and not folder.startswith(recorded + "/"):
             folders.setdefault(folder)
-            if len(folders) >= _MOST_EARLIER:
+            if len(folders) >= _MAX_EARLIER:
                 break
     return list(folders)
 

@@ -27,7 +27,7 @@ _SPELLINGS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz
 _STEPS = 4
 """The most files after the hint that are requested one by one before the folder is listed."""
 _TRIES = 3
-_MOST_TIED = 100
+_MAX_TIED = 100
 _Content = tuple[str, bytes]
 """Path and content of a file."""
 
@@ -175,7 +175,7 @@ class MetadataFiles:
             tied = sorted(name for name in names if is_metadata_file(name))
         if not tied:
             raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
-        chosen = self._chosen(tied[-_MOST_TIED:])
+        chosen = self._chosen(tied[-_MAX_TIED:])
         if has_hint and len(tied) == 1:
             return CurrentMetadata(metadata=chosen, notes=())
         hint, taken = "an empty" if has_hint else "no", "the metadata file with the highest number is taken"

@@ -19,8 +19,8 @@ from snapshot_explorer.limits import Limits
 MAIN = "main"
 """The branch that a table has from its first commit on."""
 _GZIP = b"\x1f\x8b"
-_MOST_REFS = 100_000
-_MOST_SNAPSHOTS = 1_000_000
+_MAX_REFS = 100_000
+_MAX_SNAPSHOTS = 1_000_000
 _FIRST_PARTITION_FIELD = 1_000
 """The id of the first partition field of each spec, where format 1 records none."""
 
@@ -309,7 +309,7 @@ def _with_ids(where: JsonObject, name: str) -> list[Mapping[str, Any]]:
 
 
 def _snapshots(top: JsonObject) -> Snapshots:
-    _check_count(top, "snapshots", _MOST_SNAPSHOTS)
+    _check_count(top, "snapshots", _MAX_SNAPSHOTS)
     raws = top.list("snapshots")
     columns = _plain_columns(raws)
     plain = None if columns is None else Snapshots(columns)
@@ -396,7 +396,7 @@ def _refs(top: JsonObject, current: int | None, snapshots: Mapping[int, IcebergS
 
     Source: iceberg specification, "Snapshot References"; TableMetadataParser.refsFromJson.
     """
-    _check_count(top, "refs", _MOST_REFS)
+    _check_count(top, "refs", _MAX_REFS)
     refs = {name: _ref(name, item) for name, item in top.members("refs")}
     for name, ref in refs.items():
         if ref.snapshot_id not in snapshots:

@@ -23,7 +23,7 @@ _TIMESTAMP = re.compile(
 )
 _EPOCH = dt.date(1970, 1, 1)
 _EXACT = Context(prec=400, Emax=999_999, Emin=-999_999)
-_LEAST_DAY, _MOST_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
+_MIN_DAY, _MAX_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 _PLAIN_LEAST, _PLAIN_MOST = 1e-3, 1e7
 
 
@@ -172,7 +172,7 @@ def timestamp_of(text: str, precision: int) -> int:
 
 def date_text(days: int) -> str | None:
     """Return days since the epoch as 2024-01-02; None outside of the years 1 to 9999."""
-    if not _LEAST_DAY <= days <= _MOST_DAY:
+    if not _MIN_DAY <= days <= _MAX_DAY:
         return None
     return (_EPOCH + dt.timedelta(days=days)).isoformat()
 

@@ -194,7 +194,7 @@ def written(tree: Tree) -> bytes:
 
 _RUNS, _BITS, _ARRAY = 0, 1, 2
 _NOT_TRIMMED = 0xFE
-_MOST = 1 << 16
+_MAX = 1 << 16
 """Numbers in a container."""
 _HEAD, _SLOTS, _SLOT, _END = (struct.Struct(form) for form in ("<Bq", "<IBI", "<BBI", "<qii"))
 
@@ -263,7 +263,7 @@ def _container(content: bytes, index: int) -> tuple[BitmapContainer, int]:
     mark, kind, count = _SLOT.unpack_from(content, index)
     index += _SLOT.size
     is_run = kind == _RUNS
-    if mark != 1 or not 0 < count <= _MOST or kind != _kind(count, is_run=is_run):
+    if mark != 1 or not 0 < count <= _MAX or kind != _kind(count, is_run=is_run):
         raise CorruptBytesError(f"a container of kind {kind} with {count} numbers, marked {mark}")
     numbers, end = container(content, index, count, is_run=is_run)
     if is_run and run_count(numbers) != int.from_bytes(content[index : index + 2], "little"):

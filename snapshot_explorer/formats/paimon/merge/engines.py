@@ -24,7 +24,7 @@ class Function:
     """The sequence fields of the rows in an array. The later row wins a tie."""
     null_keys: str = "merge"
     """How to handle rows in an array whose key contains null: merge (null is a value), ignore or error."""
-    most: int | None = None
+    count_limit: int | None = None
     """The most rows of an array; None for no limit."""
     time_field: str | None = None
     """The field of a map's values that contains their time; None for the last one."""

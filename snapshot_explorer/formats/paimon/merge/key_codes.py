@@ -14,17 +14,17 @@ from snapshot_explorer.arrow.group_ids import Codes
 _CODE_BITS = 63
 """Bits of a code: it is not negative."""
 _TOO_MANY_BITS = 64
-_WORD, _MOST_WORDS = 8, 8
+_WORD, _MAX_WORDS = 8, 8
 """Bytes that are compared at a time, and the number of times: longer texts are compared in another way."""
 _KEPT = np.array([2**64 - 2 ** (64 - 8 * count) for count in range(_WORD + 1)], np.uint64)
 """Masks of the first bytes of a word, by their number."""
-_MOST_TEXT_BYTES = 2**31 - 2**20
+_MAX_TEXT_BYTES = 2**31 - 2**20
 """Texts of more bytes do not fit into one array."""
 _SAMPLED = 1000
 """Pairs of keys that are compared to decide which way is faster."""
 _FEW = 10
 """At most one pair in this many may be equal in its first bits."""
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 """Decimals of up to this many digits are 64-bit integers."""
 
 
@@ -121,7 +121,7 @@ def _bits(column: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.uint64], int
         minimum = int(whole.min())
         yield whole.view(np.uint64) - np.uint64(minimum % 2**64), (int(whole.max()) - minimum).bit_length()
         return
-    if _is_text(column.type) and column.nbytes <= _MOST_TEXT_BYTES:
+    if _is_text(column.type) and column.nbytes <= _MAX_TEXT_BYTES:
         yield from _text_bits(single_chunk(column))
     else:
         yield np.zeros(len(column), np.uint64), _TOO_MANY_BITS
@@ -135,8 +135,8 @@ def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
     _, indices, content = texts.buffers()
     offsets = np.frombuffer(indices, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
     starts, lengths = offsets[:-1], np.diff(offsets)
-    minimum, most = int(lengths.min()), int(lengths.max())
-    end = min(most, _WORD * _MOST_WORDS)
+    minimum, maximum = int(lengths.min()), int(lengths.max())
+    end = min(maximum, _WORD * _MAX_WORDS)
     stored_bytes = np.frombuffer(content or b"", np.uint8)
     padded = np.concatenate([stored_bytes, np.zeros(end + _WORD, np.uint8)])
     words = np.ndarray(len(padded) - _WORD + 1, ">u8", buffer=padded, strides=(1,))  # one begins at each byte
@@ -145,9 +145,9 @@ def _text_bits(texts: pa.Array) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
         if start + _WORD > minimum:  # what follows a shorter text is another one
             word &= _KEPT[np.clip(lengths - start, 0, _WORD)]
         yield from _varying(word)
-    if end < most:
+    if end < maximum:
         yield np.zeros(len(texts), np.uint64), _TOO_MANY_BITS
-    yield (lengths - minimum).view(np.uint64), (most - minimum).bit_length()
+    yield (lengths - minimum).view(np.uint64), (maximum - minimum).bit_length()
 
 
 def _varying(words: npt.NDArray[np.uint64]) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
@@ -164,7 +164,7 @@ def _numbers(values: pa.ChunkedArray) -> Codes | None:
     """Return values without nulls as integers, equal where they are and in their order; None for other types."""
     if values.null_count:
         return None
-    if pa.types.is_decimal128(values.type) and values.type.precision <= _MOST_DIGITS:
+    if pa.types.is_decimal128(values.type) and values.type.precision <= _MAX_DIGITS:
         parts = [np.frombuffer(chunk.buffers()[1], np.int64).reshape(-1, 2) for chunk in values.chunks if len(chunk)]
         slices = [(chunk.offset, chunk.offset + len(chunk)) for chunk in values.chunks if len(chunk)]
         low = 0 if sys.byteorder == "little" else 1
@@ -188,8 +188,8 @@ def _numbered_keys(columns: Sequence[pa.ChunkedArray]) -> Codes:
 
 def _dense(codes: Codes) -> Codes:
     """Return dense codes in the same order, unless they are already small."""
-    minimum, most = int(codes.min(initial=0)), int(codes.max(initial=0))
-    if minimum >= 0 and most <= max(2 * len(codes), 1 << 16):
+    minimum, maximum = int(codes.min(initial=0)), int(codes.max(initial=0))
+    if minimum >= 0 and maximum <= max(2 * len(codes), 1 << 16):
         return codes
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 

@@ -64,8 +64,8 @@ class FileSequences:
 
     rows: Codes
     """The number of rows read from each file."""
-    least: Codes
-    most: Codes
+    lowest: Codes
+    highest: Codes
     """The highest sequence number in each file."""
 
 
@@ -120,7 +120,7 @@ def merge(
     adds = are_adds(kinds)
     by_key = _by_key(rows, rules)
     if takes_newest(rules):
-        replaced = _replaced(by_key, rules, adds, lowest=sequence, most=sequence)
+        replaced = _replaced(by_key, rules, adds, lowest=sequence, highest=sequence)
         if replaced is not None:
             return _without(rows.select(list(names)), adds, replaced)
     unique_rows, key_groups = _grouped(rows, by_key, rules, sequence, kinds, levels)
@@ -149,14 +149,14 @@ def merge_by_files(
 
     They do if all rows of a key are in different files, whose ranges of sequence numbers do not overlap.
     """
-    by_age = np.argsort(files.most, kind="stable")
+    by_age = np.argsort(files.highest, kind="stable")
     order = None
     if (np.diff(by_age) < 0).any():
         ends = np.cumsum(files.rows)
         order = np.concatenate([np.arange(ends[file] - files.rows[file], ends[file]) for file in by_age])
     adds = are_adds(kinds)
-    minimum, most = np.repeat(files.least, files.rows), np.repeat(files.most, files.rows)
-    replaced = _replaced(_by_key(rows, rules, order), rules, adds, lowest=minimum, most=most)
+    lowest, highest = np.repeat(files.lowest, files.rows), np.repeat(files.highest, files.rows)
+    replaced = _replaced(_by_key(rows, rules, order), rules, adds, lowest=lowest, highest=highest)
     return None if replaced is None else _without(rows.select(list(names)), adds, replaced)
 
 
@@ -239,7 +239,9 @@ def _by_key(rows: pa.Table, rules: Rules, order: Codes | None = None) -> _ByKey:
     return _ByKey(order=by_code if order is None else order[by_code], codes=codes[by_code])
 
 
-def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowest: Codes, most: Codes) -> Codes | None:
+def _replaced(
+    by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowest: Codes, highest: Codes
+) -> Codes | None:
     """Return the rows that a newer row of their key replaces; None if the bounds of sequence numbers do not show it.
 
     The newest row of a key is its last one if each has a greater sequence number than the one before it.
@@ -248,7 +250,7 @@ def _replaced(by_key: _ByKey, rules: Rules, adds: npt.NDArray[np.bool_], *, lowe
     older, newer = by_key.order[again], by_key.order[again + 1]
     if rules.ignore_delete and not (adds[older].all() and adds[newer].all()):
         return None
-    return older if (lowest[newer] > most[older]).all() else None
+    return older if (lowest[newer] > highest[older]).all() else None
 
 
 def _without(rows: pa.Table, adds: npt.NDArray[np.bool_], replaced: Codes) -> pa.Table:
@@ -286,8 +288,8 @@ def _grouped(
 def _by_age(groups: Codes, fields: Sequence[Codes], sequence: Codes, adds: npt.NDArray[np.bool_]) -> Codes:
     """Return the order of rows by group, fields, sequence and kind, retracts first."""
     if len(groups) and not fields:
-        minimum, most = int(sequence.min()), int(sequence.max())
-        span = 2 * (most - minimum + 1)
+        minimum, maximum = int(sequence.min()), int(sequence.max())
+        span = 2 * (maximum - minimum + 1)
         if span * (int(groups[-1]) + 1) < np.iinfo(np.int64).max:
             # One number per row is compared once, and rows that are nearly in order are sorted fast.
             numbers = groups * span + 2 * (sequence - minimum) + adds

@@ -247,7 +247,7 @@ def nested_update(array: pa.Array, function: Function) -> Fold:
         if newest:
             return since_2(value, item)
         made = before_2(value, item)
-        if (value is None or function.most is not None) and sorted(made) != sorted(since_2(value, item)):
+        if (value is None or function.count_limit is not None) and sorted(made) != sorted(since_2(value, item)):
             raise _differing(function, first=value is None)
         return made
 
@@ -264,13 +264,13 @@ def nested_update(array: pa.Array, function: Function) -> Fold:
 
 
 def _before_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
-    most = function.most
+    count_limit = function.count_limit
 
     def add(value: Any, item: Any) -> Any:
-        if value is None or (most is not None and len(value) >= most):
+        if value is None or (count_limit is not None and len(value) >= count_limit):
             return item if value is None else value
         more = rows.present(item)
-        more = more if most is None else more[: most - len(value)]
+        more = more if count_limit is None else more[: count_limit - len(value)]
         indices = (*rows.present(value), *more)
         return tuple({rows.keys[index]: index for index in indices}.values()) if rows.keys else indices
 
@@ -278,17 +278,17 @@ def _before_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
 
 
 def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
-    most = function.most
+    count_limit = function.count_limit
 
     def listed(value: Any, item: Any) -> Any:
         more = rows.present(item)
-        if most is not None:
-            more = more[: max(0, most - len(value or ()))]
+        if count_limit is not None:
+            more = more[: max(0, count_limit - len(value or ()))]
         return (*rows.present(value or ()), *more)
 
     def keyed(value: Any, item: Any) -> Any:
         kept: dict[tuple[int, ...], int] = {}
-        for limit, part in ((None, value or ()), (most, item)):
+        for limit, part in ((None, value or ()), (count_limit, item)):
             for index in rows.keyed(part):
                 present = kept.get(rows.keys[index])
                 if present is None:
@@ -303,8 +303,8 @@ def _since_2(rows: _Rows, function: Function) -> Callable[[Any, Any], Any]:
 
 def _differing(function: Function, *, first: bool) -> UnsupportedFeatureError:
     what = "nulls or duplicate keys in its first value" if first else "more rows than its option count-limit allows"
-    if first and function.most is not None:
-        what = f"nulls, duplicate keys or more than {function.most} rows in its first value"
+    if first and function.count_limit is not None:
+        what = f"nulls, duplicate keys or more than {function.count_limit} rows in its first value"
     return refusal(features.AMBIGUOUS_NESTED_ROWS, what=what)
 
 

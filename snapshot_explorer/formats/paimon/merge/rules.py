@@ -183,7 +183,7 @@ def _function(column: str, name: str, options: Mapping[str, str], version: int) 
         nested_key=names("nested-key"),
         nested_sequence=names("nested-sequence-field") if name == "nested_update" else (),
         null_keys=of("nested-key-null-strategy").strip().lower() or "merge",
-        most=_limit(column, of("count-limit"), version) if name == "nested_update" else None,
+        count_limit=_limit(column, of("count-limit"), version) if name == "nested_update" else None,
         time_field=of("ts-field") or None,
     )
 

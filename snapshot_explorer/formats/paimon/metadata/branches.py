@@ -22,7 +22,7 @@ log = logger_of(__name__)
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MOST_BRANCHES = 100
+_MAX_BRANCHES = 100
 """The most branches whose versions are read."""
 
 
@@ -47,7 +47,7 @@ def read_branches(storage: Storage, history: PaimonHistory, here: str | None) ->
     """
     names = branch_names(storage)
     # A folder of that name would be read as the main branch.
-    read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MOST_BRANCHES else []
+    read_names = [name for name in names if name not in ("", MAIN)] if len(names) <= _MAX_BRANCHES else []
     numbers = _readable(partial(_numbers, storage), read_names)
     begin = {name: min(versions) for name, versions in numbers.items() if versions and name != here}
     first = _readable(partial(_first, storage, begin), list(begin))

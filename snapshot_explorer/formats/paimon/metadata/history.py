@@ -28,7 +28,7 @@ log = logger_of(__name__)
 _CACHE_SIZE = 10_000
 """Snapshots kept in memory, some kilobytes each."""
 _TRIES = 5
-_MOST_AHEAD = 64
+_MAX_AHEAD = 64
 """Snapshots that are read ahead."""
 
 T = TypeVar("T")
@@ -290,7 +290,7 @@ class PaimonHistory:
         """Return the files of the newest versions that are not cached, if their numbers are contiguous; not of many."""
         with self._lock:
             newest = 0 if self._newest is None else self._newest.id
-            versions = range(max(newest - min(count, _MOST_AHEAD), 0) + 1, newest)
+            versions = range(max(newest - min(count, _MAX_AHEAD), 0) + 1, newest)
             return [self._path(version) for version in versions if version not in self._known]
 
     def snapshots(self, versions: Sequence[int]) -> list[PaimonSnapshot]:

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_field
 from snapshot_explorer.model import Predicate
 
-_MOST_KEYS = 1_000
+_MAX_KEYS = 1_000
 """The most keys that are hashed for a condition. A condition with more keys skips no buckets."""
 _PACKED = {
     "BOOLEAN": "<?7x",
@@ -46,7 +46,7 @@ def ruled_out(
     nothing = np.zeros(len(entries), np.bool_)
     key = bucket_key(schema)
     points = predicate.points(pa.schema([arrow_field(field) for field in key])) if key else None
-    if not key or points is None or np.prod([len(values) for values in points]) > _MOST_KEYS:
+    if not key or points is None or np.prod([len(values) for values in points]) > _MAX_KEYS:
         return nothing
     hashes = [hash_of(encode(values, key)) for values in product(*points)]
     same_key = [

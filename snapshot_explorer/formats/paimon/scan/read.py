@@ -371,8 +371,8 @@ def _read_rows(
         system=pa.Table.from_batches(own_rows),
         files=FileSequences(
             rows=counts,
-            least=np.array([file.min_sequence for file in plan.files], np.int64),
-            most=np.array([file.max_sequence for file in plan.files], np.int64),
+            lowest=np.array([file.min_sequence for file in plan.files], np.int64),
+            highest=np.array([file.max_sequence for file in plan.files], np.int64),
         ),
         file_levels=np.array([file.level for file in plan.files], np.int32),
     )
