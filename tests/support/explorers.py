@@ -59,6 +59,10 @@ BUTTONS = {
     "Load as variable": {"act": "load"},
     "Compare rows": {"act": "compare rows"},
     "Blame rows": {"act": "blame"},
+    "Trace": {"act": "trace"},
+    "Plan repair": {"act": "repair"},
+    "Verify files": {"act": "read files"},
+    "Find orphans": {"act": "read files"},
     "Bisect": {"act": "bisect"},
 }
 """What the page sends when a button is pressed."""

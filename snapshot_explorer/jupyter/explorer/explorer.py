@@ -19,7 +19,6 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.history import missing_notes
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.explorer.bisecting import Bisector
-from snapshot_explorer.jupyter.explorer.blaming import Blamer
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
@@ -49,6 +48,7 @@ from snapshot_explorer.jupyter.explorer.reading import (
     read_table_size,
     with_known_readability,
 )
+from snapshot_explorer.jupyter.explorer.row_actions import RowActions
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
     FILE_ORDERS,
@@ -67,6 +67,7 @@ from snapshot_explorer.render.commits import STYLES, with_totals
 from snapshot_explorer.render.palette import KIND_COLOURS
 from snapshot_explorer.render.timeline import timeline
 from snapshot_explorer.render.timeline_columns import timeline_columns
+from snapshot_explorer.retention import LEVELS
 from snapshot_explorer.visible import visible
 
 if TYPE_CHECKING:
@@ -96,12 +97,13 @@ _STILL_SECONDS = 5.0
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
     *("key", "other", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
+    *("level", "older_than"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
 _LONGEST_VERSION = 20
 _OFFERED = 100
-"""Conditions on rows that are offered to be blamed."""
+"""Conditions on rows that are offered."""
 _CHOICES = {
     "kind": get_args(Kind),
     "colours": KIND_COLOURS,
@@ -110,6 +112,7 @@ _CHOICES = {
     "compared": COMPARED,
     "row_kind": ROW_KINDS,
     "health": HEALTH,
+    "level": LEVELS,
     "file_order": FILE_ORDERS,
     "engine": ENGINES,
     "formats": FILE_FORMATS,
@@ -206,7 +209,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             changed=self._send_view,
             found=partial(self._set_marker, "b"),
         )
-        self._blamer = Blamer(*parts, name=name, busy=partial(self._set_busy, "blame"), changed=self._send_view)
+        self._row_actions = RowActions(
+            *parts, name=name, busy=partial(self._set_busy, "blame"), changed=self._send_view
+        )
         self._loader = Loader(
             self._cache, variables, self._work, busy=partial(self._set_busy, "load"), changed=self._send_view
         )
@@ -215,8 +220,9 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             "refresh": self.refresh,
             "load": self.load,
             "bisect": self._bisector.bisect,
-            "blame": self._blamer.blame,
+            **{action: partial(self._row_actions.run, action) for action in ("blame", "trace", "repair")},
             "compare rows": self.state.read_rows,
+            "read files": self.state.read_files,
             "reset filters": self.state.reset_filters,
         }
         self.on_msg(lambda _widget, message, _buffers: self.receive(message))
@@ -235,8 +241,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
 
     @property
     def views(self) -> Mapping[str, View]:
-        """Return what each place shows: the tabs, `entries` of a manifest, and `blame`."""
-        return {**self._views.by_place, "blame": self._blamer.view}
+        """Return what each place shows: the tabs, `entries` of a manifest, and `blame`, of rows of a condition."""
+        return {**self._views.by_place, "blame": self._row_actions.view}
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -532,7 +538,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         elif place == "bisect":
             self._bisector.cancel()
         elif place == "blame":
-            self._blamer.cancel()
+            self._row_actions.cancel()
         elif isinstance(place, str) and place in self._views.by_place:
             self._views.cancel(place)
 
@@ -624,7 +630,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _offer(self, tab: str, choices: Sequence[tuple[str, str]]) -> None:
         """Offer the rows of a tab to be blamed."""
         if tab == "data" or (tab == "compare" and self.state.compared == "rows"):
-            self._blamer.suggest(choices)
+            self._row_actions.suggest(choices)
             self._send_view()
 
     def _place_changed(self, place: str) -> None:
@@ -656,6 +662,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             "problem": visible(self.problem),
             "note": visible(state.note),
             "isKnown": log is not None,
+            "repairVersion": "" if state.repair_version is None else str(state.repair_version),
             "markers": ["" if version is None else str(version) for version in (state.a, state.b)],
             "ends": [str(version) for version in (*state.versions[:1], *state.versions[-1:])],
             "count": len(state.versions),
@@ -682,8 +689,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             **self._views.front.content,
             "entries": self._views.by_place["entries"].content if state.tab == "manifests" else {},
             "manifest": visible(state.manifest) if state.tab == "manifests" else "",
-            "conditions": [visible(text) for text in self._blamer.conditions[:_OFFERED]] if is_of_rows else [],
-            "blamed": self._blamer.view.content if is_of_rows else {},
+            "conditions": [visible(text) for text in self._row_actions.conditions[:_OFFERED]] if is_of_rows else [],
+            "blamed": self._row_actions.view.content if is_of_rows else {},
             "bisected": self._bisector.outcome.content if state.tab == "data" else {},
             "load": {**load, **self._loader.outcome.content} if load else {},
         }

@@ -20,6 +20,7 @@ from snapshot_explorer.jupyter.zones import zone_of
 from snapshot_explorer.model import MAINTENANCE_KINDS, Kind
 from snapshot_explorer.refs import parse_time_bound
 from snapshot_explorer.render.commits import Measure
+from snapshot_explorer.retention import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ TABS = ("commit", "manifests", "compare", "data", "files", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
 COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
-HEALTH = ("health", "doctor", "readability", "retention")
+HEALTH = ("health", "doctor", "readability", "retention", "verify", "orphans")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
@@ -74,7 +75,7 @@ class ExplorerState(HasTraits):
     key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
     rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
     other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
-    blame = Unicode("", help="The condition on rows to blame, in SQL.")
+    blame = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     types = Enum(get_args(PandasTypes), "arrow", help="The types of the columns that pandas gets.")
@@ -90,6 +91,9 @@ class ExplorerState(HasTraits):
     statistics = Bool(default_value=False, help="Whether files are shown with the bounds of their values.")
     keep = Unicode("7d", help="The age up to which the retention what-if keeps versions.")
     keep_last = Int(0, min=0, help="The number of newest versions that it keeps at least; 0 for the table's setting.")
+    level = Enum(LEVELS, "existence", help="What is looked at of each file that is verified.")
+    older_than = Unicode("3d", help="The minimum age of orphaned files.")
+    files_read = Dict(help="The files to verify and to look for, by part of the health; see read_files.")
     follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
     interval = Float(5.0, min=0.2, help="Seconds between two looks.")
     playing = Bool(default_value=False, help="Whether B moves on by itself.")
@@ -199,6 +203,22 @@ class ExplorerState(HasTraits):
     def read_rows(self) -> None:
         """Compare the rows that were announced, however much that reads."""
         self.rows_read = self.values("a", "b", "key", "other")
+
+    def read_files(self) -> None:
+        """Verify the files, or find orphans, as the part of the health says; again if that was done before."""
+        _, times = self.files_read.get(self.health, (None, 0))
+        if what := self.files_to_read:
+            self.files_read = {**self.files_read, self.health: (what, times + 1)}
+
+    @property
+    def files_to_read(self) -> str:
+        """Return the level to verify, or the age of the orphans to find; empty text for another part of the health."""
+        return {"verify": self.level, "orphans": self.older_than}.get(self.health, "")
+
+    @property
+    def repair_version(self) -> int | None:
+        """Return the version whose rows a repair puts back: A while it is compared, otherwise B; A for the newest."""
+        return self.a if self.tab == "compare" or self.b in self.versions[-1:] else self.b
 
     def reset_filters(self) -> None:
         """Show all commits again."""

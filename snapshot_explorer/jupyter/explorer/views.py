@@ -27,11 +27,16 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
     "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
     "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
-    "health": (version_views.health, ("b", "health", "keep", "keep_last")),
+    "health": (version_views.health, ("health",)),
 }
 """The view of each place, and the traits of the state that it depends on."""
-_OF_THE_LOG = ("commit", "health")
-"""Places whose result changes once the log has been read again."""
+_OF_HEALTH = {
+    "health": ("b",),
+    "retention": ("keep", "keep_last"),
+    "verify": ("level", "files_read"),
+    "orphans": ("older_than", "files_read"),
+}
+"""The traits that the parts of the health depend on as well."""
 BLANK = "Nothing has been committed to the table yet."
 
 
@@ -184,11 +189,16 @@ class Views:
         self.by_place[place].busy("")
         if place == "compare":
             self._state.rows_read = None
+        elif place == "health":
+            self._state.files_read = {}
 
     def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
         view_of, traits = _VIEWS[place]
+        if place == "health":
+            traits += _OF_HEALTH.get(self._state.health, ())
         request = self.request(place, traits)
-        key = (request.values, request.page, id(self._state.commits) if place in _OF_THE_LOG else None)
+        is_of_the_log = place in ("commit", "health") and "files_read" not in traits
+        key = (request.values, request.page, id(self._state.commits) if is_of_the_log else None)
         view = self.by_place[place]
         if self._shown.get(place) == key:
             if offer is not None and view.result is not None and not self._work.is_busy(place):

@@ -269,7 +269,7 @@ def test_rows_that_differ_are_filtered_and_blamed_and_a_condition_is_bisected(no
     marks = [one.evaluate("node => getComputedStyle(node).boxShadow") for one in (changed, plain)]
     assert marks[0] != marks[1] == "none"
 
-    page.get_by_label("Blame", exact=True).locator("visible=true").fill('"order_id" = 16')
+    page.get_by_label("Rows where", exact=True).locator("visible=true").fill('"order_id" = 16')
     keys.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Blame rows"
     keys.press("Space")

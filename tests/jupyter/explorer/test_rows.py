@@ -358,6 +358,32 @@ def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(expl
     assert len(explorer.view["conditions"]) > 2
 
 
+def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments):
+    typed(payments, blame="payment_id = 4", tab="data")
+    pressed(payments, "Trace")
+    assert "return matching rows." in blamed(payments)
+    assert payments.view["blamed"]["code"] == "payments.trace('payment_id = 4')"
+
+    payments.state.b = 17
+    typed(payments, key=["payment_id"], blame="amount < 0 or payment_id < 30")
+    assert payments.page["repairVersion"] == "17"
+    pressed(payments, "Plan repair")
+    code = payments.view["blamed"]["code"]
+    assert code == "payments.repair(to=17, where='amount < 0 or payment_id < 30', key=['payment_id'])"
+    shown = next(part["code"] for part in payments.view["blamed"]["parts"] if "code" in part)
+    assert shown == eval(code, {"payments": payments.table}).statement
+    assert "\n" in shown
+
+    typed(payments, tab="compare", compared="rows")
+    typed(payments, blame="")
+    assert payments.page["repairVersion"] == "16"
+    pressed(payments, "Plan repair")
+    assert "RESTORE TABLE" in blamed(payments)
+    assert payments.view["blamed"]["code"] == "payments.repair(to=16)"
+    pressed(payments, "Trace")
+    assert blamed(payments) == "There is no condition to trace rows by. Write one, such as order_id = 42."
+
+
 def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
     explorer.state.blame = "colour = 'red'"
 

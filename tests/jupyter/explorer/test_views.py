@@ -319,6 +319,41 @@ def test_loading_is_cancelled(orders, monkeypatch):
     explorer.close()
 
 
+def test_files_are_verified_and_orphans_are_found_when_that_is_requested(explorer, monkeypatch):
+    typed(explorer, tab="health", health="verify")
+    assert "Opens none." in shown_text(explorer, "health")
+    pressed(explorer, "Verify files")
+    assert "All 35 data files exist" in shown_text(explorer, "health")
+    assert explorer.view["code"] == "orders.verify('existence')"
+
+    typed(explorer, health="orphans", older_than="12h")
+    assert "Deletes nothing" in shown_text(explorer, "health")
+    pressed(explorer, "Find orphans")
+    assert "No file older than 12 hours is orphaned." in shown_text(explorer, "health")
+    typed(explorer, older_than="long")
+    pressed(explorer, "Find orphans")
+    assert "'long'" in shown_text(explorer, "health")
+
+    monkeypatch.delattr(type(explorer.table), "verify")
+    typed(explorer, health="verify")
+    assert "All 35 data files exist" in shown_text(explorer, "health")
+
+
+def test_verifying_files_is_cancelled(explorer, monkeypatch):
+    gate = threading.Event()
+    typed(explorer, tab="health", health="verify", level="bytes")
+    monkeypatch.setattr(type(explorer.table), "verify", lambda *_: gate.wait(30))
+
+    explorer.receive({"act": "read files"})
+    assert explorer.busy["health"] == "Reading ..."
+    explorer.receive({"cancel": "health"})
+    gate.set()
+    explorer.wait()
+
+    assert "Reads every data file" in shown_text(explorer, "health")
+    assert explorer.busy == {}
+
+
 def test_outside_of_a_notebook_nothing_is_loaded(orders):
     explorer = explore(orders).wait()
 

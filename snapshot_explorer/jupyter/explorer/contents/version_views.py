@@ -161,6 +161,8 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             return _readability(cache, request)
         case "retention":
             return _retention(cache, request)
+        case "verify" | "orphans":
+            return _files_read(cache, request)
         case _:
             found = cache.health(request["b"])
             return ViewResult(
@@ -168,6 +170,47 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
                 code=f"{request.name}.health({request['b']})",
                 source=cache.cited(request["b"]),
             )
+
+
+def _files_read(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return what verifying files, or looking for orphans, found; before it was requested, what it does."""
+    part = request["health"]
+    what = request["level" if part == "verify" else "older_than"]
+    requested = request["files_read"].get(part, ("",))
+    if requested[0] != what:
+        title, line = _FILE_READS[what if part == "verify" else part]
+        result, drawing = None, Drawing(title=title, parts=(Line(line),))
+    else:
+        result = cache.files_read(part, *requested)
+        drawing = result.drawing()
+    grids = [part for part in drawing.parts if isinstance(part, Grid)]
+    return ViewResult(
+        drawing=drawing,
+        code=f"{request.name}.{part}({what!r})",
+        source=cache.cited(cache.table.current.version),
+        grid=grid_rows(grids[0].rows, noun=grids[0].noun) if grids else None,
+    )
+
+
+_FILE_READS = {
+    "existence": (
+        "Do all files exist?",
+        "Lists the folders of the table, and compares the sizes of the data files that any version needs. Opens none.",
+    ),
+    "footers": (
+        "Do all files have the recorded rows?",
+        "Lists the folders of the table, and reads the footer of every data file that any version needs.",
+    ),
+    "bytes": (
+        "Can all files be read as a whole?",
+        "Reads every data file that any version needs as a whole, once, with the checksums of its pages.",
+    ),
+    "orphans": (
+        "Which files does no version, tag or branch name?",
+        "Lists the folders of the table, and reads all metadata. Deletes nothing, and shows the engine's own command.",
+    ),
+}
+"""What each reading of files answers, and what it reads."""
 
 
 def _readability(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.health import Health
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.render import Drawing
+    from snapshot_explorer.retention import Orphans, Verification
     from snapshot_explorer.rows import RowDiff, RowDiffPlan
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
@@ -119,6 +120,11 @@ class SnapshotCache:
         """Return the number of rows of a version; reads them if they are merged."""
         count: int = self._keep(("rows", version), self.at(version).count)
         return count
+
+    def files_read(self, part: str, what: str, times: int) -> Verification | Orphans:
+        """Return the result of `verify` at a level or of `orphans` of an age, read again when `times` rises."""
+        made: Verification | Orphans = self._keep((part, what, times), lambda: getattr(self.table, part)(what))
+        return made
 
     def other(self, text: str) -> Snapshot:
         """Return a version of another table: of a variable or a path, with a ref behind @; else the newest."""

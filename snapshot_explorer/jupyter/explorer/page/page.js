@@ -411,9 +411,12 @@ const Outcome = ({ app, place, outcome = {} }) => html`<div class="sx-outcome">$
   ${outcome.tracks?.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${outcome.tracks} />`}
   ${outcome.code && html`<${Source} app=${app} view=${outcome} />`}</div>`;
 
-const Blame = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="blame" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
+const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="blame" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((one) => html`<option value=${one}></option>`)}</datalist>
-    <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} /></div>
+    <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
+    <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
+    ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}; without a condition all rows. It is not run.`}
+      act=${() => app.act("repair")} />`}</div>
   <${Content} app=${app} view=${app.view.blamed} place="blame" />${app.view.blamed.code && html`<${Source} app=${app} view=${app.view.blamed} />`}</section>`;
 
 /** The controls above and below what a tab shows. */
@@ -426,18 +429,21 @@ const TABS = {
       <${Check} app=${app} name="hide_unchanged" label="Hide unchanged columns" title="Show only the key and columns that changed" /></div>`}
     ${app.state.compared === "another table" && html`<div class="sx-row"><${Text} app=${app} name="other" label="Table" hint="copy@3, or a path" css="sx-wide" />
       <${Names} app=${app} name="key" hint="primary key, or a,b" /><${Segments} app=${app} name="row_kind" label="Rows" /></div>`}`,
-    app.state.compared === "rows" && html`<${Blame} app=${app} />`],
+    app.state.compared === "rows" && html`<${RowActions} app=${app} />`],
   data: (app) => [html`<div class="sx-row"><${Text} app=${app} name="where" hint="amount > 10" css="sx-wide" isLive=${app.view.isLive} /><${Columns} app=${app} />
       <${Button} label="Bisect" title="Find the first version, up to B, where the condition holds" act=${() => app.act("bisect")} /></div>
     <${Outcome} app=${app} place="bisect" outcome=${app.view.bisected} />`,
-    html`<${Blame} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
+    html`<${RowActions} app=${app} /><section class="sx-section"><div class="sx-row"><${Text} app=${app} name="variable" hint="df" css="sx-short" /><${Select} app=${app} name="engine" />
       <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
       <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
       ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" outcome=${app.view.load} /></section>`],
   files: (app) => [html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
     <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`],
   health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" />
-    ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}</div>`],
+    ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}
+    ${app.state.health === "verify" && html`<${Segments} app=${app} name="level" label="Verify" /><${Button} label="Verify files" title="Check the files of all versions; changes nothing" act=${() => app.act("read files")} />`}
+    ${app.state.health === "orphans" && html`<${Text} app=${app} name="older_than" hint="3d" css="sx-short" />
+      <${Button} label="Find orphans" title="Look for files that no version, tag or branch names; deletes nothing" act=${() => app.act("read files")} />`}</div>`],
 };
 
 function Panel({ app }) {

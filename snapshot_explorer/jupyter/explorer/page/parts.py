@@ -28,7 +28,7 @@ def _part(part: Part) -> dict[str, Any]:
         case Line():
             return {"line": visible(cut(part.text, _WIDEST_VALUE)), "faint": part.is_faint}
         case Code():
-            return {"code": visible(part.text)}
+            return {"code": "\n".join(map(visible, part.text.split("\n")))}
         case Pairs():
             return {"pairs": [_pair(name, value) for name, value in part.rows]}
         case Grid():

@@ -1,0 +1,140 @@
+"""What a condition on rows is used for: blame, trace, the plan of a repair. One place shows the last of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
+from snapshot_explorer.jupyter.explorer.views import View
+from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.render import Code, Drawing, Pairs
+from snapshot_explorer.render.tracks import tracks_content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
+    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+
+_PLACE = "blame"
+
+
+def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return every version that changed rows of the condition, with the rows before and after. Reads rows."""
+    found = cache.table.blame(request["blame"], key=request["key"] or None)
+    return ViewResult(
+        drawing=_without_call(found.drawing()),
+        code=request.name + found.call.removeprefix(found.opened),
+        source=cache.cited(found.versions[0], found.versions[-1]),
+        tracks=tracks_content(found.tracks()) if len(found) else {},
+    )
+
+
+def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the versions and data files that still have rows of the condition. Reads the files that may have some."""
+    result = cache.table.trace(request["blame"])
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=f"{request.name}.trace({request['blame']!r})",
+        source=cache.cited(cache.table.current.version),
+    )
+
+
+def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the statement that puts back rows of the condition, or all rows without one. Reads rows that differ."""
+    to, where, key = request["repair_version"], request["blame"], list(request["key"]) or None
+    result = cache.table.repair(to, where or None, key=key if where else None)
+    arguments = [f"to={to}", *([f"where={where!r}"] if where else []), *([f"key={key!r}"] if where and key else [])]
+    return ViewResult(
+        drawing=_without_call(result.drawing()),
+        code=f"{request.name}.repair({', '.join(arguments)})",
+        source=cache.cited(to, result.version),
+    )
+
+
+def _without_call(drawing: Drawing) -> Drawing:
+    """Return a drawing without the Python call, which the page shows below."""
+    parts = [part for part in drawing.parts if not (isinstance(part, Code) and part.text.startswith("open_table("))]
+    return replace(
+        drawing,
+        parts=tuple(
+            Pairs(tuple(row for row in part.rows if row[0] != "call")) if isinstance(part, Pairs) else part
+            for part in parts
+        ),
+    )
+
+
+_ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
+    "blame": blame,
+    "trace": trace,
+    "repair": repair,
+}
+
+
+class RowActions:
+    """Runs the actions on rows of a condition; `view` shows the outcome of the last one."""
+
+    def __init__(
+        self,
+        state: ExplorerState,
+        cache: SnapshotCache,
+        work: Work,
+        *,
+        name: str,
+        busy: Callable[[str], None],
+        changed: Callable[[], None],
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            state: Contains the condition, the key and the versions.
+            cache: The table.
+            work: Runs what reads.
+            name: The variable that holds the table, for lines of code.
+            busy: Receives what is being read; empty text once nothing is.
+            changed: Called with each new outcome.
+        """
+        self._state, self._cache, self._work, self._name = state, cache, work, name
+        self._changed = changed
+        self._suggested = ""
+        self.conditions: tuple[str, ...] = ()
+        self.view = View(busy)
+
+    def suggest(self, conditions: Sequence[tuple[str, str]]) -> None:
+        """Offer the conditions of rows; the first becomes the condition unless another one was typed."""
+        self.conditions = tuple(dict.fromkeys(condition for _, condition in conditions))
+        if self._state.blame in ("", self._suggested):
+            self._suggested = conditions[0][1] if conditions else ""
+            self._state.blame = self._suggested
+
+    def run(self, action: str) -> None:
+        """Run an action on the rows of the condition: blame, trace or repair."""
+        names = ("blame", "key", "repair_version")
+        values = dict(zip(names, self._state.values(*names), strict=True)) | {"blame": self._state.blame.strip()}
+        if not values["blame"] and action != "repair":
+            self._fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
+            return
+        request = ViewRequest(name=self._name, values=values)
+        job = Job(
+            run=lambda: _ACTIONS[action](self._cache, request),
+            done=self._show,
+            failed=self._fail,
+            shown=self.view.busy,
+        )
+        self._work.start(_PLACE, job)
+        self.view.busy("Reading ...")
+
+    def cancel(self) -> None:
+        """Stop the action that runs."""
+        if self._work.cancel(_PLACE):
+            self.view.clear("Nothing was read of these rows: that was cancelled.")
+            self._changed()
+
+    def _show(self, result: ViewResult) -> None:
+        self.view.show(result)
+        self._changed()
+
+    def _fail(self, sentence: str) -> None:
+        self.view.fail(sentence)
+        self._changed()
