@@ -134,6 +134,56 @@ def test_savepoints_keep_their_files():
     assert str(tag) in retention.holders.to_arrow()["name"].to_pylist()
 
 
+# What `archive_commits` of Hudi 1.2 moved of these tables, and `run_clean` deleted.
+ARCHIVED = {
+    "v9_cow_basic": 2,
+    "v9_cow_clustered": 3,
+    "v9_cow_savepoint_restored": 1,
+    "v9_mor_basic": 1,
+    "v9_mor_failed_write": 0,
+}
+
+
+def archiving(tmp_path, name, properties="", **rule):
+    """Return the retention of a copy of a table that archives all but two commits."""
+    folder = Path(shutil.copytree(DATA / name, tmp_path / "table"))
+    limits = "hoodie.keep.min.commits=2\nhoodie.keep.max.commits=3\nhoodie.clean.commits.retained=1\n"
+    with (folder / ".hoodie" / "hoodie.properties").open("a") as file:
+        file.write(f"hoodie.table.metadata.partitions=\n{limits}{properties}")
+    return open_table(folder).retention(**rule)
+
+
+@pytest.mark.parametrize("name", ARCHIVED)
+def test_retention_names_the_commits_that_archival_would_move(tmp_path, name):
+    retention = archiving(tmp_path, f"hudi/{name}", keep_last=50)
+
+    moved = [row for row in retention.versions.to_arrow().to_pylist() if "archival would move it" in row["because"]]
+    assert len(moved) == ARCHIVED[name]
+    assert all(row["outcome"] == "kept" for row in moved)
+    expected = f"Archival would move {ARCHIVED[name]} commit" if moved else "Archival would move no commits: the active"
+    assert expected in repr(retention)
+
+
+def test_commits_that_the_metadata_table_has_not_compacted_are_not_archived(tmp_path):
+    retention = archiving(tmp_path, "hudi/v9_cow_basic", "hoodie.table.metadata.partitions=files\n")
+    assert "Archival would move no commits: the metadata table was not compacted yet." in repr(retention)
+
+    timeline = tmp_path / "table" / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    timeline.mkdir(parents=True)
+    table = open_table(tmp_path / "table")
+    second = table.versions()[1]
+    (timeline / f"{second}_{second + 1}.commit").touch()
+    assert "Archival would move 1 commit" in repr(table.retention())
+
+
+def test_the_cleaner_would_delete_change_data_with_the_slice_of_its_commit():
+    freed = open_table(DATA / "hudi_change_data" / "logged_cow_9_before").retention(keep_last=1).freed.to_arrow()
+
+    change_data = {row["path"] for row in freed.to_pylist() if row["what"] == "change data"}
+    assert (freed.num_rows, len(change_data)) == (26, 12)
+    assert all(path.endswith(".cdc") for path in change_data)
+
+
 def test_floats_that_became_doubles_are_the_same_in_sql():
     for path in EXPECTED:
         if path.parent.name == "v9_cow_evolved":

@@ -4,7 +4,8 @@ Source: hudi CleanPlanner.getFilesToCleanKeepingLatestCommits and getFilesToClea
 CleanerUtils.getEarliestCommitToRetain.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -20,6 +21,7 @@ from snapshot_explorer.formats.expiry import (
     Mask,
     RetentionRule,
     check_age,
+    checked_files,
     format_duration,
     freed_frame,
     holder,
@@ -27,9 +29,12 @@ from snapshot_explorer.formats.expiry import (
     paths_of,
     sizes_of,
 )
+from snapshot_explorer.formats.hudi.expiry.archival import archival
+from snapshot_explorer.formats.hudi.files.change_files import change_files_of
 from snapshot_explorer.formats.hudi.metadata.file_groups import NEVER, StoredFile, live
 from snapshot_explorer.formats.hudi.metadata.history import HudiSource, committed_at
-from snapshot_explorer.formats.hudi.metadata.timeline import WRITES, moment
+from snapshot_explorer.formats.hudi.metadata.timeline import PENDING_ACTIONS, moment
+from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 from snapshot_explorer.formats.settings import SettingsReader, parse_count
 from snapshot_explorer.render.cells import counted
 
@@ -42,8 +47,6 @@ _NUMBERS = {
 }
 """For each policy the property with its number, Hudi's default, what it counts, and the argument of the command."""
 _HOUR = timedelta(hours=1)
-_HOLDING = frozenset((*WRITES, "clustering", "compaction", "logcompaction"))
-"""Actions that hold back the cleaner while they are not completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +101,21 @@ def expiry(
     saved = [files for files in slices if any(live(files, version) for version in savepoints)]
     ended, held = (_among(lifetimes, some) for some in (slices, saved))
     freed = ended & ~held & ~gone
+    kept = {_by_slice(files[0]) for files in saved}
+    cleaned = [files for files in slices if _by_slice(files[0]) not in kept]
+    moved = archival(source, _kept_by_own_policy(source, versions), savepoints)
     root = source.storage.root.rstrip("/").rpartition("/")[2].replace("'", "''")
     command = f"CALL run_clean(table => '{root}', {policies[-1].arguments})"
     return Expiry(
-        versions=_versions(source, versions, lifetimes, gone=gone, freed=freed),
-        freed=freed_frame(lifetimes, freed),
+        versions=_versions(source, versions, lifetimes, gone=gone, freed=freed, archived=moved.versions),
+        freed=pa.concat_tables([freed_frame(lifetimes, freed), _change_data(source, cleaned)]),
         holders=_holders(lifetimes, newest, savepoints, ended=ended, gone=gone),
-        rules=tuple(policy.rule for policy in policies),
+        rules=(*(policy.rule for policy in policies), moved.rule),
         commands=(("Spark SQL", command),) if versions else (),
         notes=(
-            "Base files and log files of commits are counted, not files of writers that failed, and not change data.",
+            "Base files, log files and change data of commits are counted, not files of writers that failed.",
             "Ages are computed as if the writer's clock were in UTC.",
-            "Archival deletes no data files; Hudi's own time travel does not read archived versions.",
+            moved.note,
         ),
     )
 
@@ -202,7 +208,7 @@ def _earliest(
 
 def _before_pending(source: HudiSource, versions: Sequence[int], earliest: int | None) -> int | None:
     """Return the earliest version to keep where a write is pending: the last one before it, if that is earlier."""
-    pending = [instant.time for instant in source.timeline.of_action(*_HOLDING) if instant.state != "completed"]
+    pending = [instant.time for instant in source.timeline.of_action(*PENDING_ACTIONS) if instant.state != "completed"]
     if earliest is None or not pending or min(pending) >= earliest:
         return earliest
     return max((version for version in versions if version < min(pending)), default=None)
@@ -214,7 +220,52 @@ def _among(lifetimes: pa.Table, slices: Sequence[Sequence[StoredFile]]) -> Mask:
     return np.asarray(pc.is_in(lifetimes.column("path"), value_set=paths).to_numpy(), np.bool_)
 
 
-def _versions(source: HudiSource, versions: Sequence[int], lifetimes: pa.Table, *, gone: Mask, freed: Mask) -> pa.Table:
+def _kept_by_own_policy(source: HudiSource, versions: Sequence[int]) -> int | None:
+    """Return the earliest version that the cleaner keeps by the table's own policy, at the time of the newest one."""
+    if not versions:
+        return None
+    own = RetentionRule(keep=None, keep_last=None, now=moment(source.instant(versions[-1]).text))
+    return _earliest(source, _policies(source, own), own, versions)
+
+
+def _change_data(source: HudiSource, cleaned: Sequence[Sequence[StoredFile]]) -> pa.Table:
+    """Return the FREED frame of the files of change data in some file slices, without those that do not exist."""
+    if not source.config.logs_changes or not cleaned:
+        return frames.FREED.empty_table()
+    ended = {_by_slice(files[0]): max(file.removed for file in files) for files in cleaned}
+    times: dict[tuple[str, str], list[int]] = {}
+    for partition, file_id, time in sorted({_by_slice(file) for file in source.state.files}):
+        times.setdefault((partition, file_id), []).append(time)
+    rows: list[tuple[str, str, int, int]] = []
+    for version, commit in source.commits(source.versions).items():
+        for (partition, file_id), files in change_files_of(commit).items():
+            group = times.get((partition, file_id), [])
+            # Their names contain the commit that wrote them, as those of log files do.
+            index = bisect_right(group, source.completion(version))
+            removed = ended.get((partition, file_id, group[index - 1])) if index else None
+            if removed is not None:
+                rows += [(file.path, partition, file.size_bytes, removed) for file in files]
+    paths, partitions, sizes, removals = map(list, zip(*rows, strict=True)) if rows else [[]] * 4
+    columns = {
+        "path": pa.array(paths, pa.string()),
+        "partition": partition_column(source.config, partitions),
+        "size_bytes": pa.array(sizes, pa.int64()),
+        "removed_version": pa.array(removals, pa.int64()),
+    }
+    gone = checked_files(source.storage, columns["path"], columns["size_bytes"]).gone
+    freed = frames.table_of(frames.FREED, columns | {"what": "change data"})
+    return freed.filter(pc.invert(pc.is_in(freed.column("path"), value_set=gone)))
+
+
+def _versions(
+    source: HudiSource,
+    versions: Sequence[int],
+    lifetimes: pa.Table,
+    *,
+    gone: Mask,
+    freed: Mask,
+    archived: Collection[int],
+) -> pa.Table:
     rows = []
     for version, time in zip(versions, committed_at(source, versions), strict=True):
         live = live_at(lifetimes, version)
@@ -226,6 +277,8 @@ def _versions(source: HudiSource, versions: Sequence[int], lifetimes: pa.Table, 
             outcome, because = "lost", f"{lost:,} of its files would be deleted"
         elif version == versions[-1]:
             because = "the newest"
+        elif version in archived:
+            because += "; archival would move it"
         rows.append({"version": version, "committed_at": time, "outcome": outcome, "because": because})
     return pa.Table.from_pylist(rows, frames.RETAINED)
 

@@ -14,7 +14,7 @@ from snapshot_explorer.formats.hudi.metadata.commits import CommitMetadata
 from snapshot_explorer.formats.hudi.metadata.file_groups import StoredFile
 from snapshot_explorer.formats.hudi.metadata.history import FileStates, HudiSource
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
-from snapshot_explorer.formats.hudi.scan.partitions import partition_texts
+from snapshot_explorer.formats.hudi.scan.partitions import partition_column
 
 
 class _ChangeFile(NamedTuple):
@@ -95,15 +95,8 @@ def _file_columns(
 ) -> dict[str, object]:
     return {
         "path": [file.path for file in files],
-        "partition": _partitions(config, files),
+        "partition": partition_column(config, [file.partition for file in files]),
         "rows": [file.rows for file in files],
         "size_bytes": [file.size_bytes for file in files],
         "data_change": list(data_change),
     }
-
-
-def _partitions(config: TableConfig, files: Sequence[StoredFile | _ChangeFile]) -> pa.Array:
-    positions: dict[str, int] = {}
-    indices = [positions.setdefault(file.partition, len(positions)) for file in files]
-    texts = pa.array([list(partition_texts(config, path).items()) for path in positions], frames.PARTITION)
-    return texts.take(pa.array(indices, pa.int64()))

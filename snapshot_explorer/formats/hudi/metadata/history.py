@@ -287,7 +287,7 @@ class HudiSource:
         files, lost = stored_files(
             WriteHistory(
                 commits=commits,
-                completions=self._completions(),
+                completions={version: self.completion(version) for version in self.versions},
                 pending=self.pending,
                 listed=listed,
                 has_completion_times=self.config.has_completion_times,
@@ -314,14 +314,10 @@ class HudiSource:
             if file.path not in named and writers:
                 raise _emptied(self.instant(writers[-1]), f"{file.path} exists, and no other commit names it")
 
-    def _completions(self) -> dict[int, int]:
-        if not self.config.has_completion_times:
-            return {}
-        return {
-            version: int(instant.completion)
-            for version in self.versions
-            if (instant := self.instant(version)).completion is not None
-        }
+    def completion(self, version: int) -> int:
+        """Return when a version was completed, where log files belong to slices by that time; otherwise the version."""
+        completion = self.instant(version).completion if self.config.has_completion_times else None
+        return version if completion is None else int(completion)
 
     def _listed_before(self, start: int) -> Sequence[ListedFile]:
         """Return files of instants before the first known commit.

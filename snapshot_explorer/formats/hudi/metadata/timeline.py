@@ -17,7 +17,9 @@ State = Literal["requested", "inflight", "completed"]
 WRITES = frozenset(("commit", "deltacommit", "replacecommit"))
 """The actions that change what readers see, under the names of their completed files."""
 _PENDING_WRITES = {"clustering": "replacecommit", "compaction": "commit", "logcompaction": "deltacommit"}
-_ACTIONS = WRITES | _PENDING_WRITES.keys() | {"clean", "rollback", "savepoint", "restore", "indexing"}
+PENDING_ACTIONS = WRITES | _PENDING_WRITES.keys()
+"""The actions of these changes before they are completed."""
+_ACTIONS = PENDING_ACTIONS | {"clean", "rollback", "savepoint", "restore", "indexing"}
 _NAME = re.compile(r"(\d{1,18})(?:_(\d{1,18}))?\.([a-z]+)(?:\.(inflight|requested))?", re.ASCII)
 _SECOND_DIGITS = 14
 

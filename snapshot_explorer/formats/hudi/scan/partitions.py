@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from snapshot_explorer import frames
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.formats.hudi.metadata.properties import TableConfig
@@ -106,3 +107,11 @@ def null_texts(config: TableConfig, fields: Sequence[HudiField], path: str) -> t
         for field in fields
         if field.type.root == "string" and field.name in simple and field.name in texts and texts[field.name] is None
     )
+
+
+def partition_column(config: TableConfig, paths: Sequence[str]) -> pa.Array:
+    """Return the partition column of a frame of files from the paths of their partitions."""
+    positions: dict[str, int] = {}
+    indices = [positions.setdefault(path, len(positions)) for path in paths]
+    texts = pa.array([list(partition_texts(config, path).items()) for path in positions], frames.PARTITION)
+    return texts.take(pa.array(indices, pa.int64()))
