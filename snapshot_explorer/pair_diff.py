@@ -96,7 +96,8 @@ def diff(  # noqa: PLR0913 - what is compared, and how
             columns.
         trim: Whether white space around texts does not matter; likewise.
         engine: As for `Table.diff_rows`: `local` (the default), `spark` or a session.
-        preview: Return the plan: what is proven, what would be read, and the most rows that can differ. Reads no rows.
+        preview: Return the plan: what is proven by the files that both have and by numbers of rows, nulls, bounds and
+            partitions, what would be read, and the most rows that can differ. Reads no rows.
         memory_limit: As for `Table.diff_rows`.
 
     Raises:
@@ -122,5 +123,5 @@ def diff(  # noqa: PLR0913 - what is compared, and how
         ignore_case=ignore_case,
         trim=trim,
     )
-    plan = plan_pair(a.pair_side, b.pair_side, request)
+    plan = plan_pair(a.pair_side, b.pair_side, request, statistics=preview)
     return plan if preview else row_diff_by(engine, plan, memory_limit=memory_limit)

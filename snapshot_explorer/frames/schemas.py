@@ -620,6 +620,23 @@ ORPHANS = pa.schema(
 )
 
 
+PLANNED_PARTITIONS = pa.schema(
+    [
+        _column("partition", PARTITION, "partition column to value as text"),
+        _column("files_a", pa.int64(), "data files of A to read", "files"),
+        _column("rows_a", pa.int64(), "rows in them; null if the metadata does not count them", "rows"),
+        _column("files_b", pa.int64(), "data files of B to read", "files"),
+        _column("rows_b", pa.int64(), "rows in them, likewise", "rows"),
+        _column("shared_files", pa.int64(), "data files that both have, which are not read", "files"),
+        _column(
+            "proof",
+            pa.string(),
+            "equal (only files that both have) or different (in the number of rows); null if rows must be read",
+            words="checked",
+        ),
+    ]
+)
+
 TWINS = pa.schema(
     [
         *(COMMITS.field(name) for name in ("version", "committed_at")),

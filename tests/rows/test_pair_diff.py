@@ -89,6 +89,71 @@ def test_the_summary_by_partition_counts_the_rows_of_each(tmp_path):
     assert len(diff.by_partition("id")) == 3
 
 
+def parted(root, parts, **statistics):
+    """Open a table with a file for each partition, which has these ids."""
+    table = DeltaTable(None, root, fields=[("id", "long"), ("part", "string")], partition_by=["part"])
+    table.commit(
+        *(
+            table.data(
+                f"part={part}/f.parquet",
+                [(number,) for number in ids],
+                partition={"part": part},
+                stats={
+                    "numRecords": len(ids),
+                    "minValues": {"id": min(number for number in ids if number is not None)},
+                    "maxValues": {"id": max(number for number in ids if number is not None)},
+                    "nullCount": {"id": ids.count(None)},
+                }
+                | statistics,
+            )
+            for part, ids in parts.items()
+        )
+    )
+    return open_table(str(root)).at("latest")
+
+
+def test_a_preview_proves_what_numbers_of_rows_and_nulls_bounds_and_partitions_prove(tmp_path):
+    a = parted(tmp_path / "a", {"x": [1, 2], "y": [3, 4], "z": [None, 8]})
+    b = parted(tmp_path / "b", {"x": [1, 2], "y": [3, 4, 5], "z": [20, 21]})
+    plan = sx.diff(a, b, key=[], preview=True)
+
+    assert plan.proof == (
+        "The rows differ: B has 1 row more. The rows differ: the files to read have other numbers of nulls in id "
+        "(1 in A, 0 in B). At least 1 row of A differs: no file to read of B has its value of id, by its bounds. At "
+        "least 2 rows of B differ: no file to read of A has their values of id, by its bounds. The rows differ in 1 "
+        "partition of 3."
+    )
+    rows = plan.by_partition.to_arrow().select(["partition", "rows_a", "rows_b", "proof"]).to_pylist()
+    assert [(*dict(row["partition"]).values(), row["rows_a"], row["rows_b"], row["proof"]) for row in rows] == [
+        ("y", 2, 3, "different"),
+        ("x", 2, 2, None),
+        ("z", 2, 2, None),
+    ]
+    assert "part=y" in repr(plan)
+    assert sx.diff(a, b, key=[]).plan.proof == "The rows differ: B has 1 row more."  # statistics are not read for it
+
+
+def test_nothing_is_proven_by_equal_numbers_nor_by_statistics_that_are_missing(tmp_path):
+    a = parted(tmp_path / "a", {"x": [1, 2]})
+    for name, statistics in (("b", {}), ("c", {"nullCount": {}}), ("d", {"minValues": {}, "nullCount": {}})):
+        assert sx.diff(a, parted(tmp_path / name, {"x": [2, 3]}, **statistics), preview=True).proof is None
+
+
+def test_partitions_are_equal_by_the_same_files_and_compared_only_where_their_columns_are(tmp_path):
+    a = parted(tmp_path / "a", {"x": [1, 2], "y": [3]})
+    table = DeltaTable(None, tmp_path / "b", fields=[("id", "long"), ("part", "string")], partition_by=["part"])
+    table.commit(
+        add(f"file://{tmp_path}/a/part=x/f.parquet", rows=2, partition={"part": "x"}),
+        table.data("part=y/f.parquet", [(4,)], partition={"part": "y"}),
+    )
+    b = open_table(str(tmp_path / "b")).at("latest")
+    plan = sx.diff(a, b, preview=True)
+
+    assert plan.by_partition.to_arrow()["proof"].to_pylist() == [None, "equal"]
+    assert plan.proof == "Of 2 partitions, 1 is equal: both have the same files in it."
+    assert sx.diff(a, b, exclude=["part"], preview=True).by_partition is None
+
+
 def test_numbers_within_a_tolerance_are_equal(pair):
     assert sx.diff(*pair, key="id", exclude=["name"], tolerance=0.01).counts["updated"] == 1
     assert sx.diff(*pair, key="id", exclude=["name"], tolerance={"amount": 0.5}).counts["updated"] == 0

@@ -1,5 +1,6 @@
 """The diff of two tables by brute force: DuckDB makes texts of all rows, which are equal for equal values."""
 
+import re
 from collections import Counter
 from decimal import Decimal
 from functools import cache
@@ -8,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 import snapshot_explorer as sx
+from snapshot_explorer.render.cells import cell
 
 
 def _text(column, kind):
@@ -55,7 +57,9 @@ def assert_diff_is_brute_force(a, b, key, renames, *, exclude=(), where=None, me
         renames: Names in A, with those in B.
         rules: The arguments of `diff` for values that count as equal.
     """
-    diff = sx.diff(a, b, key, columns=renames, exclude=exclude, where=where, memory_limit=memory_limit, **rules)
+    rules_and_columns = {"columns": renames, "exclude": exclude, "where": where, **rules}
+    diff = sx.diff(a, b, key, memory_limit=memory_limit, **rules_and_columns)
+    _assert_proven(sx.diff(a, b, key, preview=True, **rules_and_columns), diff)
     names, schema = list(diff.plan.columns), diff.plan.schema
     rows_a = a.to_arrow()
     rows_a = rows_a.rename_columns([renames.get(name, name) for name in rows_a.schema.names])
@@ -73,6 +77,28 @@ def assert_diff_is_brute_force(a, b, key, renames, *, exclude=(), where=None, me
         assert Counter(texts(diff.after)) == new - old
         assert diff.is_empty == (old == new)
     return diff
+
+
+def _assert_proven(plan, diff):
+    """Assert that all that a preview calls proven is so."""
+    proof, sides = plan.proof or "", {"A": len(diff.before), "B": len(diff.after)}
+    if "are equal: both have" in proof or "Neither has rows" in proof:
+        assert diff.is_empty
+    if "differ" in proof:
+        assert not diff.is_empty, proof
+    for count, side in re.findall(r"At least ([\d,]+) rows? of ([AB]) differs?", proof):
+        assert int(count.replace(",", "")) <= sides[side], proof
+    for row in [] if plan.by_partition is None else plan.by_partition.to_arrow().to_pylist():
+        counts = [_rows_in(side, row["partition"]) for side in (diff.before, diff.after)]
+        if row["proof"] is not None:
+            assert any(counts) == (row["proof"] == "different"), row
+        if None not in (row["rows_a"], row["rows_b"]):
+            assert row["rows_b"] - row["rows_a"] == counts[1] - counts[0], row
+
+
+def _rows_in(rows, partition):
+    texts = [[cell(value).text if value.is_valid else None for value in rows[name]] for name, _ in partition]
+    return sum(row == tuple(text for _, text in partition) for row in zip(*texts, strict=True))
 
 
 def _assert_keyed(diff, texts, before, after, close):

@@ -27,6 +27,8 @@ class ChangedSplits:
     """Splits for `b.read`: rows of B. Of a file that differs only in its deletion vector, the rows that A deletes."""
     shared_files: int
     """The number of data files that both versions have with the same rows. They are not read."""
+    shared: tuple[Split, ...] = ()
+    """The splits of B with these files; of versions of one table they are not listed."""
 
 
 def changed_splits(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.engines.existing_files import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import gaps_text
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
@@ -130,7 +131,9 @@ class RowDiffPlan:
     partition_columns: tuple[str, ...] = ()
     """The partition columns of B that are compared."""
     proof: str | None = None
-    """What the metadata proves of the rows, in a sentence; None where it proves nothing."""
+    """What the metadata proves of the rows, in sentences; None where it proves nothing."""
+    partition_rows: pa.Table | None = None
+    """PLANNED_PARTITIONS, for the preview of a diff of two tables; None where partitions are not compared."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -172,8 +175,19 @@ class RowDiffPlan:
         proof = f"{self.proof} " if self.proof else ""
         return f"{proof}Reads {', and '.join(sides)}. Not read: {counted(self.shared_files, 'file')} that both have."
 
+    @property
+    def by_partition(self) -> Frame | None:
+        """What would be read of each partition that both tables have in common, and what is proven of it.
+
+        Only in the preview of a diff of two tables with a partition column in common; otherwise None.
+        """
+        if self.partition_rows is None:
+            return None
+        return Frame(self.partition_rows, title=f"{self.title}, by partition, not read", noun="partitions")
+
     def drawing(self) -> Drawing:
         """Return the plan as a drawing."""
+        partitions = () if self.by_partition is None else self.by_partition.drawing().parts
         return Drawing(
             title=f"{self.title}, not read",
             parts=(
@@ -186,6 +200,7 @@ class RowDiffPlan:
                         ("at most inserted or updated rows", _or_unknown(self.most_inserted)),
                     )
                 ),
+                *partitions,
             ),
         )
 

@@ -12,6 +12,7 @@ from snapshot_explorer.render.cells import counted
 from snapshot_explorer.rows.diffs.aligned_columns import checked_names
 from snapshot_explorer.rows.diffs.comparison_rules import comparison_rules
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side, predicate_of
+from snapshot_explorer.rows.pairs.metadata_proofs import exact_rows, metadata_proofs
 from snapshot_explorer.rows.pairs.paired_columns import paired_columns
 from snapshot_explorer.rows.pairs.shared_files import unshared_splits
 from snapshot_explorer.rows.source import opening
@@ -50,8 +51,12 @@ class PairRequest:
     trim: bool = False
 
 
-def plan_pair(a: PairSide, b: PairSide, request: PairRequest) -> RowDiffPlan:
-    """Return what the row diff of versions of two tables reads. Plans both; reads no rows."""
+def plan_pair(a: PairSide, b: PairSide, request: PairRequest, *, statistics: bool) -> RowDiffPlan:
+    """Return what the row diff of versions of two tables reads. Plans both; reads no rows.
+
+    Args:
+        statistics: Also prove what the statistics of the files to read prove.
+    """
     numbers = [_number(side) for side in (a, b)]
     version_a, version_b = a.version, b.version
     version_a.storage.together(lambda: version_a.arrow_schema, lambda: version_b.arrow_schema)  # which both keep
@@ -98,7 +103,13 @@ def plan_pair(a: PairSide, b: PairSide, request: PairRequest) -> RowDiffPlan:
         conversions=paired.conversions,
         partition_columns=tuple(name for name in version_b.schema.partition_keys if name in names),
     )
-    return replace(plan, proof=_proof(plan))
+    first = _proof(plan)
+    if not statistics or plan.where is not None or not (plan.a.splits or plan.b.splits):
+        return replace(plan, proof=first)
+    proofs = metadata_proofs(plan, differing.shared)
+    return replace(
+        plan, proof=" ".join([*([first] if first else []), *proofs.sentences]) or None, partition_rows=proofs.partitions
+    )
 
 
 def _number(side: PairSide) -> int:
@@ -139,18 +150,12 @@ def _proof(plan: RowDiffPlan) -> str | None:
         )
     if plan.where is not None:
         return None
-    rows = [_exact_rows(side) for side in (a, b)]
+    rows = [exact_rows(side.splits) for side in (a, b)]
     if None not in rows and rows[0] != rows[1]:
         difference = counted(abs((rows[0] or 0) - (rows[1] or 0)), "row")
         more = "A" if (rows[0] or 0) > (rows[1] or 0) else "B"
         return f"The rows differ: {more} has {difference} more."
     return None
-
-
-def _exact_rows(side: Side) -> int | None:
-    """Return how many rows the splits to read have; None where the metadata does not count them."""
-    counts = [split.rows if split.raw else split.counted for split in side.splits]
-    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _call(a: PairSide, b: PairSide, request: PairRequest) -> str:

@@ -59,8 +59,8 @@ def unshared_splits(
     if not shared:
         # As planned: the parts do not have the numbers of rows that splits have.
         return ChangedSplits(before=tuple(sides[0]), after=tuple(sides[1]), shared_files=0)
-    before, after = (_without(parts[side], known[side], Counter(shared)) for side in (0, 1))
-    return ChangedSplits(before=before, after=after, shared_files=shared.total())
+    before, after = (_divided(parts[side], known[side], shared) for side in (0, 1))
+    return ChangedSplits(before=before[0], after=after[0], shared_files=shared.total(), shared=after[1])
 
 
 def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str, str]]) -> bool:
@@ -69,14 +69,18 @@ def _are_one_table(a: TableVersion, b: TableVersion, columns: Sequence[tuple[str
     return is_one and all(a.field_ids[name_a] == b.field_ids[name_b] for name_a, name_b in columns)
 
 
-def _without(splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]) -> tuple[Split, ...]:
-    rest = []
+def _divided(
+    splits: Sequence[Split], identities: Sequence[Hashable], shared: Counter[Hashable]
+) -> tuple[tuple[Split, ...], tuple[Split, ...]]:
+    """Return the splits that are not shared, and those that are."""
+    left, rest, common = Counter(shared), [], []
     for split, identity in zip(splits, identities, strict=True):
-        if shared[identity] > 0:
-            shared[identity] -= 1
+        if left[identity] > 0:
+            left[identity] -= 1
+            common.append(split)
         else:
             rest.append(split)
-    return tuple(rest)
+    return tuple(rest), tuple(common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
