@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain, takewhile
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -242,36 +243,65 @@ def for_each_batch(
     Args:
         consume: Called with the place of the split and of the batch in it, and the batch; from several threads at once.
     """
-    stop = Event()
-    is_local = reader.storage.is_local
+    for_each_batch_of([(reader, splits, columns)], lambda _, order, batch: consume(order, batch))
 
-    def read(item: tuple[int, int, Split]) -> None:
-        number, file, split = item
-        for index, batch in enumerate(reader.read(split, columns)):
+
+def for_each_batch_of(
+    sources: Sequence[tuple[TableVersion, Sequence[Split], Sequence[str]]],
+    consume: Callable[[int, tuple[int, int], pa.RecordBatch], object],
+) -> None:
+    """Call a function with every batch of the splits of several versions, which are read side by side.
+
+    Likewise in threads, in no order, with the place of the version as first argument. As large a part of each is read
+    in the same time.
+    """
+    stop = Event()
+    is_local = all(reader.storage.is_local for reader, _, _ in sources)
+
+    def read(item: _Part) -> None:
+        reader, _, columns = sources[item.source]
+        for index, batch in enumerate(reader.read(item.split, columns)):
             if stop.is_set():
                 return
-            consume((number, file * _MAX_BATCHES + index), batch)
+            consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
 
-    items = [
-        (number, file, part)
-        for number, split in enumerate(splits)
-        for file, part in enumerate((split,) if is_local else reader.split_by_file(split))
-    ]
+    def weight(item: _Part) -> int:
+        return item.split.size_bytes
+
+    items = sorted(
+        chain.from_iterable(_parts(source, reader, splits) for source, (reader, splits, _) in enumerate(sources)),
+        key=lambda item: item.begin,
+    )
+    at_once = _THREADS if is_local else _REMOTE_THREADS
     with (
         step("Reading splits", total=len(items)) as reading,
-        closing(
-            _in_order(
-                items,
-                read,
-                stop,
-                weight=lambda item: item[2].size_bytes,
-                size=lambda item: item[2].size_bytes,
-                at_once=_THREADS if is_local else _REMOTE_THREADS,
-            )
-        ) as parts,
+        closing(_in_order(items, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
     ):
         for _ in parts:
             reading.advance()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a thread reads at a time."""
+
+    source: int
+    number: int
+    """The place of its split."""
+    file: int
+    """Its place in the split."""
+    split: Split
+    begin: float
+    """The share of the bytes of its source that is before it."""
+
+
+def _parts(source: int, reader: TableVersion, splits: Sequence[Split]) -> Iterator[_Part]:
+    total = max(1, sum(split.size_bytes for split in splits))
+    begin = 0
+    for number, split in enumerate(splits):
+        for file, part in enumerate((split,) if reader.storage.is_local else reader.split_by_file(split)):
+            yield _Part(source, number, file, part, begin / total)
+            begin += part.size_bytes
 
 
 def _rows(

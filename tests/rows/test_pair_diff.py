@@ -398,6 +398,36 @@ def test_rows_beyond_the_memory_limit_are_spilled(pair):
     assert sx.diff(*pair, key="id", memory_limit=0).counts == sx.diff(*pair, key="id").counts
 
 
+def in_files(root, rows, size):
+    """Open a table of rows in files of this many."""
+    table = DeltaTable(None, root, fields=FIELDS)
+    table.commit(*(table.data(f"{at}.parquet", rows[at : at + size]) for at in range(0, len(rows), size)))
+    return open_table(str(root)).at("latest")
+
+
+@pytest.mark.parametrize("key", ["id", []])
+@pytest.mark.parametrize("limit", [20_000, 100_000])
+def test_equal_rows_are_dropped_while_both_sides_are_read(tmp_path, key, limit):
+    rows = [(number, f"n{number % 7}", number / 4) for number in range(3_000)]
+    changed = [(number, name, amount + (number % 500 == 0)) for number, name, amount in rows[5:]]
+    changed += [(5_000, "new", None)]
+    a, b = in_files(tmp_path / "a", rows, 300), in_files(tmp_path / "b", changed, 450)
+    diff = sx.diff(a, b, key, memory_limit=limit)
+
+    assert sorted(diff.before.to_pydict()["id"]) == [0, 1, 2, 3, 4, *range(500, 3_000, 500)]
+    assert sorted(diff.after.to_pydict()["id"]) == [*range(500, 3_000, 500), 5_000]
+
+
+def test_rows_that_repeat_are_counted_and_a_key_that_repeats_is_refused_though_equal_rows_were_dropped(tmp_path):
+    rows = [(number, None, 1.0) for number in range(3_000)]
+    a, b = in_files(tmp_path / "a", [*rows, *rows[:3], rows[0]], 400), in_files(tmp_path / "b", rows, 400)
+
+    assert sorted(sx.diff(a, b, [], memory_limit=50_000).deleted["id"].to_pylist()) == [0, 0, 1, 2]
+    for pair in ((a, b), (b, a)):
+        with pytest.raises(InvalidArgumentError, match="The key id is not unique: several rows of version 1 of a"):
+            sx.diff(*pair, "id", memory_limit=50_000)
+
+
 def test_a_version_whose_files_are_gone_is_named_and_is_neither_equal_nor_different(pair, tmp_path):
     (tmp_path / "copy" / "a.parquet").unlink()
 

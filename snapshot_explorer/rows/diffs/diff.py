@@ -13,6 +13,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.existing_files import check_files
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.diffs.equal_rows import EqualRows
 from snapshot_explorer.rows.diffs.row_changes import compared_parts
 from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_hashes import row_hashes
@@ -158,23 +159,36 @@ def not_unique(rows: pa.Table, index: int, key: Sequence[str], version: object) 
 
 
 def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
-    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`. Reads both sides once."""
+    """Yield the changed rows of a plan, part by part; see `row_changes.changes_schema`.
+
+    Reads both sides at once, each once.
+    """
+    readers = [SideReader(plan=plan, of_a=of_a, columns=plan.columns) for of_a in (True, False)]
     with closing(SplitRows(plan.schema, limit_bytes=memory_limit)) as rows:
-        for side, of_a in enumerate((True, False)):
-            _read_side(SideReader(plan=plan, of_a=of_a, columns=plan.columns), side, rows)
+        equal = EqualRows(rows, limit_bytes=memory_limit)
+
+        def add(side: int, order: tuple[int, int], batch: pa.RecordBatch) -> None:
+            equal.add(side, order, *readers[side].checked(batch))
+
+        local.for_each_batch_of([(reader.side.version, reader.side.splits, reader.needed) for reader in readers], add)
+        equal.finish()
+        dropped = equal.dropped if plan.key and not plan.is_declared_key else None
         for before, after in rows.pairs():
             if plan.key:
-                raise_repeated(plan, plan.a, before)
-                raise_repeated(plan, plan.b, after)
+                for reader, side in zip(readers, (before, after), strict=True):
+                    raise_repeated(plan, reader.side, side)
+                    if dropped is not None and len(dropped):
+                        _check_against(plan, reader, side.hashes, dropped)
             yield from compared_parts(before, after, plan.key, plan.rules)
 
 
-def _read_side(reader: SideReader, side: int, rows: SplitRows) -> None:
-    def add(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-        rows_read, hashes = reader.checked(batch)
-        rows.add(side, order, rows_read, hashes)
-
-    local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, add)
+def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, dropped: Hashes) -> None:
+    """Raise if a row has the key of one that was dropped, since the other side has the same row."""
+    own = np.sort(hashes)  # in order, each is found near the last one
+    places = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
+    suspects = np.unique(own[dropped[places] == own])[:_MOST_SUSPECTS]
+    if len(suspects):
+        _check_unique(plan, reader, suspects)
 
 
 def row_diff(plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:

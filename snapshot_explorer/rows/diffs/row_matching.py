@@ -38,10 +38,10 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
 
     Each row has at most one partner. The rows without one are the difference of the multisets.
     """
-    left, right = _of_equal_hash(before.hashes, after.hashes)
+    left, right = equal_hashes(before.hashes, after.hashes)
     if not columns or not len(left):
         return left, right
-    equal = _equal_rows(before.rows, after.rows, left, right, columns)
+    equal = equal_rows(before.rows, after.rows, left, right, columns)
     if equal.all():
         return left, right
     # Different rows have the same hash: all rows with these hashes are compared by their values.
@@ -51,7 +51,7 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
     return np.concatenate([left[clear], more_left]), np.concatenate([right[clear], more_right])
 
 
-def _of_equal_hash(before: Hashes, after: Hashes) -> tuple[Places, Places]:
+def equal_hashes(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     """Return the places of equal hashes, each at most once, in the order of `before`.
 
     Rows at the same place on both sides are matched first: a file that is rewritten mostly keeps its order.
@@ -84,7 +84,8 @@ def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     return order[matches], other[partner[matches]]
 
 
-def _equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
+def equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
+    """Return for each pair of places whether the rows there are equal in some columns."""
     equal = np.ones(len(left), bool)
     for name in columns:
         equal &= equal_at(before[name], after[name], left, right)
