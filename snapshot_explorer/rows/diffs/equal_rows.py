@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _Part = tuple[tuple[int, int], pa.RecordBatch, "Hashes"]
 
-_WINDOWS = 16
+_WINDOW_SHARE = 16
 """A side is looked through when it has this fraction of the memory limit in new rows."""
-_MOST_HELD = 2
+_HELD_SHARE = 2
 """The fraction of the memory limit that rows may need while they wait for equal ones."""
 _SAMPLE = 64
 """One in so many hashes is looked at before rows are compared."""
@@ -40,8 +40,8 @@ class EqualRows:
             limit_bytes: The memory limit of the whole diff.
         """
         self._rows = rows
-        self._window = limit_bytes // _WINDOWS
-        self._most = limit_bytes // _MOST_HELD
+        self._window = limit_bytes // _WINDOW_SHARE
+        self._max_held = limit_bytes // _HELD_SHARE
         self._lock = Lock()
         self._parts: tuple[list[_Part], list[_Part]] = ([], [])
         self._held = [0, 0]
@@ -64,7 +64,7 @@ class EqualRows:
             self._held[side] += batch.nbytes + hashes.nbytes
             if min(self._held) >= self._next:
                 self._look()
-            if sum(self._held) > self._most or sum(part.nbytes for part in self._dropped) > self._most // 2:
+            if sum(self._held) > self._max_held or sum(part.nbytes for part in self._dropped) > self._max_held // 2:
                 self.finish()
 
     def finish(self) -> None:

@@ -155,12 +155,12 @@ def _nulls(plan: RowDiffPlan, sides: tuple[_FileStatistics, _FileStatistics]) ->
         if None not in nulls and nulls[0] != nulls[1]:
             different.append(f"{name} ({nulls[0]:,} in A, {nulls[1]:,} in B)")
     if different:
-        shown = ", ".join(different[:_MOST_NAMES])
-        more = f" and {len(different) - _MOST_NAMES:,} more columns" if len(different) > _MOST_NAMES else ""
+        shown = ", ".join(different[:_MAX_NAMES])
+        more = f" and {len(different) - _MAX_NAMES:,} more columns" if len(different) > _MAX_NAMES else ""
         yield f"The rows differ: the files to read have other numbers of nulls in {shown}{more}."
 
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 def _outside(plan: RowDiffPlan, sides: tuple[_FileStatistics, _FileStatistics]) -> Iterator[str]:
