@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from snapshot_explorer.formats import TableFormat
+    from snapshot_explorer.frames.frame import PictureMaker
     from snapshot_explorer.model import Branch, TableSchema
 
 
@@ -45,8 +46,8 @@ def tags_frame(tags: Mapping[str, int], times: Sequence[datetime], *, name: str)
     return Frame(rows, title=f"Tags of {name}", noun="tags")
 
 
-def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
-    """Return branches as a frame."""
+def branches_frame(branches: Sequence[Branch], *, name: str, depict: PictureMaker | None = None) -> Frame:
+    """Return branches as a frame; `depict` creates its picture."""
     rows = pa.table(
         {
             "branch": pa.array([branch.name for branch in branches], pa.string()),
@@ -54,7 +55,7 @@ def branches_frame(branches: Sequence[Branch], *, name: str) -> Frame:
             "newest_version": pa.array([branch.newest_version for branch in branches], pa.int64()),
         }
     )
-    return Frame(rows, title=f"Branches of {name}", noun="branches")
+    return Frame(rows, title=f"Branches of {name}", noun="branches", depict=depict)
 
 
 def card(name: str, facts: Mapping[str, object], columns: Sequence[str], *notes: Line) -> Drawing:

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
+from snapshot_explorer.branch_graph import branch_graph
 from snapshot_explorer.branch_refs import (
     branch_name,
     format_on_branch,
@@ -43,7 +44,7 @@ from snapshot_explorer.history import (
     missing_notes,
     read_history,
 )
-from snapshot_explorer.lifetimes import keep_lifetimes, read_lifetimes
+from snapshot_explorer.lifetimes import FileFacts, keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
@@ -52,7 +53,9 @@ from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
+from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.slice_tracks import slice_tracks
+from snapshot_explorer.render.tracks import tracks_figure
 from snapshot_explorer.repairs import Repair, RepairRequest, plan_repair
 from snapshot_explorer.reports import Section, read_section, report_target, write_report
 from snapshot_explorer.retention import (
@@ -63,7 +66,7 @@ from snapshot_explorer.retention import (
     Verification,
     VerifiedFiles,
     find_orphans,
-    readability_frame,
+    read_readability,
     retention_of,
     verify,
 )
@@ -111,6 +114,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
     from snapshot_explorer.model import ChangeMode, Inspection, Listing, TableSchema
+    from snapshot_explorer.render.tracks import Tracks
     from snapshot_explorer.storage import Storage
 
 OVERVIEW_COMMITS = 50
@@ -126,6 +130,7 @@ _INTERNAL = frozenset(
     (
         "at_each",
         "bound",
+        "branch_graph",
         "cached",
         "check_lines",
         "drawing",
@@ -411,6 +416,9 @@ class Table:
         else:
             table = (self.path, self.format, self.branch)
             self._lifetimes = keep_lifetimes(self.bound, known, cache_dir=cache_dir, table=table, title=title)
+        self._lifetimes.facts = FileFacts(
+            commits=lambda versions: self.commits(versions[::-1]).to_arrow(), missing=lambda: self._readability.missing
+        )
         return self._lifetimes
 
     @overload
@@ -638,9 +646,7 @@ class Table:
         data files and of manifests. Opens no data file.
         """
         lifetimes, listing = self.lifetimes(), self.bound.listing(0)
-        frame = readability_frame(self.bound, lifetimes, listing, name=self.name)
-        self._readability.rows = frame.to_arrow()
-        return frame
+        return read_readability(self._readability, self.bound, lifetimes, listing, name=self.name)
 
     def verify(self, level: Level = "existence", *, resume: Verification | bool | None = None) -> Verification:
         """Return whether the data files of all versions of all branches are there, and are what the metadata records.
@@ -699,7 +705,20 @@ class Table:
         branch with `branch=`. Costs a listing; for each branch a listing and at most two small files; and the tags if
         versions have expired. For more than 100 branches, only names are returned.
         """
-        return branches_frame(self.bound.branches(), name=self.name)
+        branches = self.bound.branches()
+
+        def depict(_rows: pa.Table, /, **_: object) -> Picture:
+            drawing = branches_frame(branches, name=self.name).drawing()
+            return Picture(drawing, lambda: tracks_figure(self.branch_graph()))
+
+        return branches_frame(branches, name=self.name, depict=depict)
+
+    def branch_graph(self) -> Tracks:
+        """Return the branches and tags as lanes of commits, which `branches().picture()` draws.
+
+        Reads up to 400 commits, and of each branch what `branches` reads.
+        """
+        return branch_graph(self, self.bound.branches(), self.tag_versions())
 
     @property
     def inspections(self) -> tuple[Inspection, ...]:

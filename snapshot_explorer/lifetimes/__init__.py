@@ -1,10 +1,12 @@
 """When each data file of a table was added and removed, from one pass over its log."""
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
+from snapshot_explorer.lifetimes.pictures import FileFacts
 from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes, time_of
 from snapshot_explorer.lifetimes.statistics import FileStatistics, read_statistics
 
 __all__ = [
+    "FileFacts",
     "FileLifetimes",
     "FileStatistics",
     "keep_lifetimes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,12 @@ from snapshot_explorer.lifetimes.intervals import (
     with_changes,
     with_state,
 )
-from snapshot_explorer.lifetimes.pictures import file_tracks, partition_figure
+from snapshot_explorer.lifetimes.pictures import FileFacts, file_tracks, partition_heat
 from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
 from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
+from snapshot_explorer.render.heat_map import HeatMap, heat_map_figure
 from snapshot_explorer.render.totals import totals_figure
 from snapshot_explorer.render.tracks import tracks_figure
 
@@ -74,6 +76,8 @@ class FileLifetimes:
         """The gaps between the versions: files that were added or removed there count for the next version."""
         self.fingerprint = ""
         """The fingerprint of the newest known commit, which differs from other commits with its number."""
+        self.facts: FileFacts | None = None
+        """What pictures of files mark, for lifetimes of an open table."""
 
     def with_state(self, version: int, committed_at: datetime | None, files: pa.Table) -> FileLifetimes:
         """Return lifetimes with one more version, whose files are known.
@@ -269,23 +273,35 @@ class FileLifetimes:
         return mimebundle(self.drawing())
 
     def tracks(self) -> Tracks:
-        """Return the life of each file as a track; of many files the ones that were added last."""
-        return file_tracks(self.to_arrow(), self.versions, title=self._title)
+        """Return the life of each file as a track; of many files the ones that were added last.
 
-    def picture(self, of: Literal["totals", "files", "partitions"] = "totals") -> Picture:
+        Reads the commits of their versions, up to 1,000.
+        """
+        return file_tracks(self.to_arrow(), self.versions, self.facts, title=self._title)
+
+    def heat_map(self, y: Measure = "rows") -> HeatMap:
+        """Return how many rows, files or bytes each version added to and removed from each partition."""
+        return partition_heat(self.to_arrow(), self.versions, title=self._title, y=y)
+
+    def picture(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> Picture:
         """Return a figure over the known versions, with a table beside it.
 
         Args:
             of: `totals` for files, rows and bytes; `files` for a line per file from the version that added it to the
-                one that removed it; `partitions` for the rows of files that each version changed in each partition.
+                one that removed it, with compactions, versions that cannot be loaded, and the files that are missing
+                if `Table.readability` has looked for them; `partitions` for what each version changed in each
+                partition.
+            y: What `partitions` counts: rows, files or bytes.
 
         Raises:
-            InvalidArgumentError: `of` is none of these.
+            InvalidArgumentError: `of` or `y` is none of these.
         """
+        if y not in get_args(Measure):
+            raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}. Try y='bytes'.")
         if of == "files":
             return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
         if of == "partitions":
-            return Picture(self.drawing(), lambda: partition_figure(self.to_arrow(), self.versions, title=self._title))
+            return Picture(self.drawing(), lambda: heat_map_figure(self.heat_map(y)))
         if of != "totals":
             raise InvalidArgumentError(
                 f"A picture shows totals, files or partitions, not {of!r}. Try picture('files')."
@@ -295,9 +311,9 @@ class FileLifetimes:
         drawing = Drawing(title=self._title, parts=(*map(Line, self._notes), newest_first))
         return Picture(drawing, lambda: totals_figure(totals, title=self._title))
 
-    def figure(self, of: Literal["totals", "files", "partitions"] = "totals") -> go.Figure:
+    def figure(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> go.Figure:
         """Return only the plotly figure; see `picture`."""
-        return self.picture(of).figure
+        return self.picture(of, y=y).figure
 
     def drawing(self) -> Drawing:
         """Return the drawing of the frame."""

@@ -2,97 +2,149 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.render.cells import cell, counted, cut, size
-from snapshot_explorer.render.figures import axis, layout, plain
-from snapshot_explorer.render.tracks import MOST_TRACKS, Span, Track, Tracks
+from snapshot_explorer.render.commits import UNREADABLE, Measure
+from snapshot_explorer.render.heat_map import HeatMap
+from snapshot_explorer.render.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import plotly.graph_objects as go
-
-Changed = Literal["rows", "size_bytes"]
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 _MAX_PARTITIONS = 40
-_MAX_COLUMNS = 200
-_LONGEST_LABEL = 28
+_MAX_COLUMNS = 120
+_MAX_COMMITS = 1_000
+_LONGEST_LABEL = 24
+_READABLE = {word: name for word, name, _ in UNREADABLE}
 
 
-def file_tracks(lifetimes: pa.Table, versions: Sequence[int], *, title: str) -> Tracks:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What pictures of files mark in addition to their lifetimes."""
+
+    commits: Callable[[Sequence[int]], pa.Table]
+    """Returns COMMITS of versions."""
+    missing: Callable[[], Collection[str] | None]
+    """Returns the paths of files that do not exist; None if they were not looked for."""
+
+
+def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts | None, *, title: str) -> Tracks:
     """Return a track for each file, from the version that added it to the one before it was removed, newest last.
 
+    Compactions and versions that cannot be loaded are stripes; whether a file is missing is only drawn if files were
+    looked for.
+
     Args:
-        lifetimes: LIFETIMES. Of many files the ones that were added last are drawn.
+        lifetimes: LIFETIMES. Of many files the ones that were added last are drawn, from the first version with one.
         versions: The versions whose files are known, ascending.
+        facts: What is marked in addition; None for nothing.
     """
-    known = np.asarray(versions, np.int64)
     newest = lifetimes.slice(max(0, len(lifetimes) - MOST_TRACKS))
-    tracks = []
-    for row in newest.select(["path", "first_version", "removed_version", "rows", "size_bytes"]).to_pylist():
-        removed = row["removed_version"]
-        last = len(known) - 1 if removed is None else int(np.searchsorted(known, removed)) - 1
-        first = int(np.searchsorted(known, row["first_version"]))
-        end = "live at the newest version" if removed is None else f"removed at version {removed}"
-        what = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
-        hover = f"{row['path']}: {what}, since version {row['first_version']}, {end}"
-        span = Span(first=first, last=last, group="live" if removed is None else "removed", hover=hover)
-        name = row["path"].rpartition("/")[2]
-        tracks.append(Track(label=cut(name, _LONGEST_LABEL, middle=True), spans=(span,)))
-    return Tracks(title=title, versions=tuple(versions), tracks=tuple(tracks), total=len(lifetimes), noun="files")
+    begin = bisect_left(versions, pc.min(newest["first_version"]).as_py() or 0)
+    shown = versions[begin:]
+    missing = None if facts is None else facts.missing()
+    notes = ["Whether the files exist was not checked"] if missing is None else []
+    if missing is not None:
+        is_missing = pc.is_in(lifetimes["path"], pa.array([*missing], pa.string()))
+        live = pc.sum(pc.and_(is_missing, lifetimes["removed_version"].is_null())).as_py() or 0
+        removed = (pc.sum(is_missing).as_py() or 0) - live
+        notes.append(f"Missing: {live:,} live and {removed:,} removed of {counted(len(lifetimes), 'file')}")
+    stripes: list[Stripe] = []
+    if facts is not None:
+        try:
+            stripes = _stripes(facts.commits(shown[-_MAX_COMMITS:]), shown)
+        except SnapshotExplorerError as error:  # a commit may have expired since
+            notes.append(f"Compactions are not marked: {error}")
+    older = pc.sum(pc.less(lifetimes["added_version"], lifetimes["first_version"])).as_py() or 0
+    if older and versions:
+        notes.append(f"{counted(older, 'file')} of versions before {versions[0]}, which have expired")
+    return Tracks(
+        title=title,
+        versions=tuple(shown),
+        tracks=tuple(_file_track(row, shown, missing or ()) for row in _rows(newest)),
+        total=len(lifetimes),
+        noun="files, those added last",
+        notes=tuple(notes),
+        stripes=tuple(stripes),
+    )
 
 
-def partition_figure(lifetimes: pa.Table, versions: Sequence[int], *, title: str, y: Changed = "rows") -> go.Figure:
-    """Return how many rows, or bytes, of files each version added to and removed from each partition.
+def _rows(lifetimes: pa.Table) -> list[dict[str, Any]]:
+    names = ["path", "first_version", "added_version", "removed_version", "rows", "size_bytes"]
+    rows: list[dict[str, Any]] = lifetimes.select(names).to_pylist()
+    return rows
+
+
+def _file_track(row: Mapping[str, Any], versions: Sequence[int], missing: Collection[str]) -> Track:
+    path, removed, added = str(row["path"]), row["removed_version"], row["added_version"] or row["first_version"]
+    last = len(versions) if removed is None else bisect_left(versions, removed)
+    end = "live at the newest version" if removed is None else f"removed at version {removed}"
+    what = f"{counted(row['rows'], 'row')}, {size(row['size_bytes'])}"
+    lost = ", the file is missing" if path in missing else ""
+    span = Span(
+        first=bisect_left(versions, row["first_version"]),
+        last=last - 1,
+        group=("live" if removed is None else "removed") + (", missing" if lost else ""),
+        hover=f"{path}: {what}, since version {added}, {end}{lost}",
+    )
+    name = path.rpartition("/")[2].partition(".")[0] or path
+    return Track(label=cut(name, _LONGEST_LABEL, middle=True), spans=(span,))
+
+
+def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
+    """Return the versions of COMMITS that compact, and those that cannot be loaded; neighbours are one stripe."""
+    stripes: list[Stripe] = []
+    for row in commits.select(["version", "kind", "readable"]).sort_by("version").to_pylist():
+        place = bisect_left(versions, row["version"])
+        for group in (_READABLE.get(row["readable"]), "compaction" if row["kind"] == "compact" else None):
+            if group is None:
+                continue
+            before = next(
+                (stripe for stripe in stripes[-2:] if stripe.group == group and stripe.last == place - 1), None
+            )
+            if before is not None:
+                stripes.remove(before)
+            stripes.append(Stripe(first=place if before is None else before.first, last=place, group=group))
+    return stripes
+
+
+def partition_heat(lifetimes: pa.Table, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
+    """Return how many rows, files or bytes each version added to and removed from each partition.
 
     Of many partitions those that changed most are drawn; of many versions, neighbours are added up.
     """
-    import plotly.graph_objects as go
-
     known = np.asarray(versions, np.int64)
     partitions = lifetimes["partition"].combine_chunks()
     names = [cell(value).text or "all rows" for value in partitions]
     labels, codes = np.unique(np.array(names, np.object_).astype(str), return_inverse=True)
-    values = pc.fill_null(lifetimes[y].cast(pa.int64()), 0).to_numpy()
+    column = {"bytes": "size_bytes"}.get(y, y)
+    values = (
+        np.ones(len(lifetimes), np.int64)
+        if y == "files"
+        else pc.fill_null(lifetimes[column].cast(pa.int64()), 0).to_numpy()
+    )
     width = max(1, -(-len(known) // _MAX_COLUMNS))
     changed = np.zeros((len(labels), -(-len(known) // width)), np.int64)
-    for column in ("first_version", "removed_version"):
-        is_known = lifetimes[column].is_valid().to_numpy()
-        at = np.searchsorted(known, pc.drop_null(lifetimes[column]).to_numpy()) // width
+    for end in ("first_version", "removed_version"):
+        is_known = lifetimes[end].is_valid().to_numpy()
+        at = np.searchsorted(known, pc.drop_null(lifetimes[end]).to_numpy()) // width
         np.add.at(changed, (codes[is_known], at), values[is_known])
     chosen = np.sort(np.argsort(-changed.sum(axis=1), kind="stable")[:_MAX_PARTITIONS])
-    starts = known[::width]
-    note = (
-        "" if len(chosen) == len(labels) else f"<br>the {len(chosen)} of {len(labels):,} partitions that changed most"
+    lasts = [*known[width - 1 :: width], *known[-1:]][: changed.shape[1]]
+    is_all = len(chosen) == len(labels)
+    return HeatMap(
+        title=title,
+        labels=tuple(str(labels[index]) for index in chosen.tolist()),
+        versions=tuple(int(end) for pair in zip(known[::width], lasts, strict=True) for end in pair),
+        numbers=changed[chosen],
+        unit=y,
+        note="" if is_all else f"the {len(chosen)} of {len(labels):,} partitions that changed most",
     )
-    what = "rows" if y == "rows" else "bytes"
-    shown = changed[chosen]
-    figure = go.Figure(
-        go.Heatmap(
-            x=[str(version) for version in starts.tolist()],
-            y=[plain(str(labels[index]), _LONGEST_LABEL) for index in chosen.tolist()],
-            # The root, so that one rewrite does not make all others white; nothing is drawn where nothing changed.
-            z=np.where(shown > 0, np.sqrt(shown), np.nan),
-            customdata=shown,
-            colorscale=[[0, "rgba(47,147,211,0.25)"], [1, "rgb(0,80,150)"]],
-            showscale=False,
-            xgap=1,
-            ygap=1,
-            hovertemplate=f"%{{y}}<br>version %{{x}}<br>%{{customdata:,}} {what} of files changed<extra></extra>",
-        )
-    )
-    figure.update_layout(
-        layout(
-            plain(title) + note,
-            height=150 + 22 * len(chosen),
-            margin={"l": 20, "r": 30, "t": 60 if note else 44, "b": 50},
-            xaxis=axis("version", type="category", showgrid=False, nticks=15),
-            yaxis=axis(type="category", autorange="reversed", showgrid=False),
-        )
-    )
-    return figure

@@ -139,7 +139,8 @@ def layout(title: str, /, **more: object) -> dict[str, object]:
             "xref": "paper",
             "y": 1,
             "yanchor": "top",
-            "pad": {"t": 14},
+            # Plotly moves the first line up by half of each further one.
+            "pad": {"t": 14 + 9 * title.count("<br>")},
             "font": {"size": 14},
         },
         "font": {"color": INK, "size": 12},

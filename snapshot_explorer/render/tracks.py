@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 MOST_TRACKS = 60
 _TRACK_PIXELS, _TIMED_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 26, 17, 110
-_TICKS = 12
+_TICKS = 20
 _LONGEST_LABEL = 40
+_STRONG = ("live", "live, missing", "removed, missing")
 _WIDTH, _THIN = 9, 3
 """The width of a line, and that of a branch."""
 
@@ -173,7 +174,7 @@ def tracks_content(tracks: Tracks) -> dict[str, Any]:
     return {
         "count": len(tracks.versions),
         "ticks": [[index, str(tracks.versions[index])] for index in tracks.ticks()],
-        "note": ". ".join(filter(None, (tracks.note, *tracks.notes))),
+        "note": tracks.note,
         "groups": {group: [style_of(group).colour, style_of(group).symbol] for group in tracks.groups},
         "stripes": [[stripe.first, stripe.last, stripe.group] for stripe in tracks.stripes],
         "links": [[*link.begin, *link.end] for link in tracks.links],
@@ -274,8 +275,8 @@ def _links(tracks: Tracks) -> list[go.Scatter]:
 
 
 def _ends(span: Span) -> tuple[object, object, None]:
-    """Return the ends of a line; one of a single version has a length too."""
-    if isinstance(span.first, datetime) or isinstance(span.last, datetime):
+    """Return the ends of a line; one of a single version has a length too, except that of a branch."""
+    if span.group == "branch" or isinstance(span.first, datetime) or isinstance(span.last, datetime):
         return _shown(span.first), _shown(span.last), None
     return span.first - 0.3, span.last + 0.3, None
 
@@ -294,9 +295,10 @@ def _lines(tracks: Sequence[Track], group: str) -> list[go.Scatter]:
             text=[text for _, span in spans for text in (plain(span.hover),) * 2 + ("",)],
             mode="lines",
             line={"color": style_of(group).colour, "width": _THIN if group == "branch" else _WIDTH},
-            opacity=0.45,
+            opacity=0.9 if group in _STRONG else 0.45,
             name=group,
             legendgroup=group,
+            showlegend=group != "branch",
             hovertemplate="%{text}<extra></extra>" if any(span.hover for _, span in spans) else None,
             hoverinfo=None if any(span.hover for _, span in spans) else "skip",
         )
@@ -332,6 +334,7 @@ def _marks(tracks: Sequence[Track], group: str, count: int) -> list[go.Scatter]:
                 "symbol": style.symbol,
                 "size": 22 if is_ring else [mark.size for _, mark in marks],
                 "color": style.colour,
+                "opacity": 1,
                 "line": {"width": 2 if is_ring or "open" in style.symbol else 0, "color": style.colour},
             },
             name=plain(f"{style.sign} {group}".strip() if group in STYLES else group),

@@ -1,7 +1,7 @@
 """What a retention rule would delete from a table, what prevents other deletions, and which files are there."""
 
 from snapshot_explorer.retention.orphans import Orphans, find_orphans
-from snapshot_explorer.retention.readability import KnownReadability, readability_frame, with_readability
+from snapshot_explorer.retention.readability import KnownReadability, read_readability, with_readability
 from snapshot_explorer.retention.report import Retention, retention_of
 from snapshot_explorer.retention.verification import LEVELS, Level, Verification, VerifiedFiles, verify
 
@@ -14,7 +14,7 @@ __all__ = [
     "Verification",
     "VerifiedFiles",
     "find_orphans",
-    "readability_frame",
+    "read_readability",
     "retention_of",
     "verify",
     "with_readability",

@@ -33,6 +33,8 @@ class KnownReadability:
 
     rows: pa.Table = field(default_factory=partial(frames.no_rows, frames.READABILITY))
     """READABILITY; empty if it was not computed."""
+    missing: frozenset[str] | None = None
+    """The paths of the data files that do not exist, or whose deletion vector does not; None if it was not computed."""
 
     def in_words(self, commits: pa.Table) -> list[str]:
         """Return whether each of COMMITS can be loaded, in words, with the reason where it is recorded here."""
@@ -71,19 +73,22 @@ def _ranks(readable: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.index_in(readable, pa.array(_RANKS))
 
 
-def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str) -> Frame:
-    """Return the READABILITY frame of every version of a listing, newest first.
+def read_readability(
+    known: KnownReadability, table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing, *, name: str
+) -> Frame:
+    """Return the READABILITY frame of every version of a listing, newest first, and keep what it found.
 
     Lists each folder with data files; see `TableFormat.presence`. Opens no file.
 
     Args:
+        known: Where it is kept.
         lifetimes: The table's lifetimes, as new as the listing.
         name: The name of the table, for the title.
     """
     known_versions = set(lifetimes.versions)
-    known = [version for version in listing.versions if version in known_versions]
     rows = lifetimes.to_arrow()
-    counts = _Counts(lifetimes, rows, table_format.presence(rows, known))
+    presence = table_format.presence(rows, [version for version in listing.versions if version in known_versions])
+    counts = _Counts(lifetimes, rows, presence)
     times = _times(table_format, listing.versions)
     values = []
     for version, time in zip(reversed(listing.versions), reversed(times), strict=True):
@@ -95,7 +100,8 @@ def readability_frame(table_format: TableFormat, lifetimes: FileLifetimes, listi
         else:
             row |= {"readable": "no", "reason": "its log was cleaned away, or its metadata is gone"}
         values.append(row)
-    table = pa.Table.from_pylist(values, frames.READABILITY)
+    table = known.rows = pa.Table.from_pylist(values, frames.READABILITY)
+    known.missing = frozenset(rows["path"].filter(pa.array(presence.gone)).to_pylist())
     title = f"Versions of {name} that can be loaded: {strip(table)}"
     return Frame(
         table,

@@ -1,11 +1,16 @@
 """Tracks over versions: strips of a bisection, lives of rows and of files; as data, and as figures of the same data."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.render.heat_map import heat_map_content
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_content, tracks_figure
 
+DATA = Path(__file__).parents[1] / "data"
 EVIL = "<b>$x$</b>"
 
 
@@ -60,6 +65,65 @@ def test_the_life_of_a_file_is_a_track(orders):
     assert lifetimes.picture("files").figure.layout.yaxis.ticktext[0] == found.tracks[0].label
 
 
+def test_compactions_and_missing_files_are_marked_once_files_were_looked_for(tmp_path):
+    shutil.copytree(samples.path("payments"), tmp_path / "payments")
+    payments = open_table(tmp_path / "payments")
+    (tmp_path / "payments" / payments.current.files()["path"][0].as_py()).unlink()
+    lifetimes = payments.lifetimes()
+
+    before = lifetimes.tracks()
+    payments.readability()
+    after = lifetimes.tracks()
+
+    assert before.notes == ("Whether the files exist was not checked",)
+    assert [(before.versions[stripe.first], stripe.group) for stripe in before.stripes] == [
+        (9, "compaction"),
+        (19, "compaction"),
+    ]
+    assert after.notes[0].startswith("Missing: 1 live and ")
+    assert "live, missing" in {span.group for track in after.tracks for span in track.spans}
+    assert after.stripes[-1].group == "only metadata is left"
+
+
+def test_branches_are_lanes_that_begin_where_they_were_created(orders):
+    graph = orders.branch_graph()
+
+    main, dev = graph.tracks
+    assert (main.label, dev.label) == ("main", "dev")
+    assert [graph.versions[mark.place] for mark in main.marks] == list(range(1, 19))
+    assert [graph.versions[mark.place] for mark in dev.marks] == [6]
+    (link,) = graph.links
+    assert (graph.versions[link.begin[0]], link.begin[1], link.end[1]) == (5, 0, 1)
+    assert {mark.text: mark.opens for mark in main.marks if mark.text} == {"opening": 1, "v1": 5}
+    assert dev.marks[0].opens is None
+    assert tracks_content(graph)["links"] == [[link.begin[0], 0, link.end[0], 1]]
+    assert orders.branches().figure().layout.yaxis.ticktext == ("main", "dev")
+
+
+def test_a_branch_without_commits_of_its_own_is_a_text_at_its_newest_one():
+    graph = open_table(DATA / "iceberg" / "branches_tags", branch="dev").branch_graph()
+
+    texts = {graph.versions[mark.place]: (mark.text, mark.opens) for mark in graph.tracks[0].marks}
+    assert texts == {1: ("branch old state", 1), 2: ("v1", 2), 4: ("release/2", None), 6: ("", None)}
+    assert [mark.opens for mark in graph.tracks[1].marks] == [3, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("payments", "Delta tables have no branches; this one has no tags"),
+        ("rides", "Hudi tables have no branches"),
+        ("events", "The table has no other branch"),
+    ],
+)
+def test_a_table_without_branches_is_one_lane_that_says_so(name, note):
+    table = open_table(samples.path(name))
+    graph = table.branch_graph()
+
+    assert graph.notes == (note,)
+    assert [len(track.marks) for track in graph.tracks] == [len(table.history())]
+
+
 def test_what_changed_in_partitions_is_a_heat_map():
     events = open_table(samples.path("events")).lifetimes()
 
@@ -67,10 +131,16 @@ def test_what_changed_in_partitions_is_a_heat_map():
 
     rows = events.to_arrow().filter(events.to_arrow()["removed_version"].is_valid())
     changed = sum(events.to_arrow()["rows"].to_pylist()) + sum(rows["rows"].to_pylist())
-    assert heat.customdata.sum() == changed
+    assert events.heat_map().numbers.sum() == changed
     assert heat.y[0] == "day=2026-11-01"
+    assert heat.customdata[0][0].tolist() == ["12 rows in files added or removed", "version 1"]
+    bytes_map = heat_map_content(events.heat_map("bytes"))
+    assert len(bytes_map["cells"]) == len(heat_map_content(events.heat_map("files"))["cells"])
+    assert bytes_map["cells"][0][3].endswith("kB in files added or removed")
     with pytest.raises(InvalidArgumentError, match="totals, files or partitions, not 'cows'"):
         events.picture("cows")
+    with pytest.raises(InvalidArgumentError, match="counts rows, files, bytes, not 'cows'"):
+        events.picture("partitions", y="cows")
 
 
 def test_figures_and_pages_get_the_same_tracks_as_text():

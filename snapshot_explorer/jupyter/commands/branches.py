@@ -1,11 +1,13 @@
 """`%snapshot branches`: the branches."""
 
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.render.figures import Picture
 
 
-def _branches(invocation: Invocation) -> Frame:
-    return invocation.table()[1].branches()
+def _branches(invocation: Invocation) -> Frame | Picture:
+    frame = invocation.table()[1].branches()
+    return frame.picture() if invocation.arguments.has("picture") else frame
 
 
 BRANCHES = Command(
@@ -13,8 +15,11 @@ BRANCHES = Command(
     summary="Branches other than the main one, and where they begin",
     run=_branches,
     python="orders.branches()",
-    examples=("%snapshot branches",),
-    options=(TABLE,),
+    examples=("%snapshot branches", "%snapshot branches --picture"),
+    options=(
+        Option(flags=("-p", "--picture"), meaning="as a graph: a lane of commits for each branch, with tags"),
+        TABLE,
+    ),
     notes="forked_version is the version of this table with the first commit of the branch; null if none is "
     "proven. Open one with %snapshot open PATH --branch B. Delta tables have none.",
 )

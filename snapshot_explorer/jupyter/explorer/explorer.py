@@ -52,6 +52,7 @@ from snapshot_explorer.jupyter.explorer.row_actions import RowActions
 from snapshot_explorer.jupyter.explorer.state import (
     COMPARED,
     FILE_ORDERS,
+    FILE_VIEWS,
     FILTERS,
     HEALTH,
     MEASURES,
@@ -97,7 +98,7 @@ _STILL_SECONDS = 5.0
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
     *("key", "other", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
-    *("level", "older_than"),
+    *("level", "older_than", "file_view", "missing"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
@@ -114,6 +115,7 @@ _CHOICES = {
     "health": HEALTH,
     "level": LEVELS,
     "file_order": FILE_ORDERS,
+    "file_view": FILE_VIEWS,
     "engine": ENGINES,
     "formats": FILE_FORMATS,
 }

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     from traitlets import Bunch
 
-TABS = ("commit", "manifests", "compare", "data", "files", "health")
+TABS = ("commit", "manifests", "compare", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
 COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
 HEALTH = ("health", "doctor", "readability", "retention", "verify", "orphans")
+FILE_VIEWS = ("list", "lifetimes", "partitions")
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
@@ -85,6 +86,10 @@ class ExplorerState(HasTraits):
     sort_descending = Bool(default_value=False, help="Whether the greatest values of that column come first.")
     load_limit = Int(0, min=0, help="The maximum number of rows to load; 0 for all.")
     variable = Unicode("df", help="The variable that rows are loaded into.")
+    file_view = Enum(
+        FILE_VIEWS, "list", help="Files of B, or of all versions: their lifetimes, what changed in partitions."
+    )
+    missing = Bool(default_value=False, help="Whether files are looked for, to mark those that are missing.")
     partition = Unicode("", help="Only files of partitions that contain this text.")
     file_order = Enum(FILE_ORDERS, "path", help="The column that files are sorted by.")
     descending = Bool(default_value=False, help="Whether files are sorted downwards.")

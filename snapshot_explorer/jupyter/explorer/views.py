@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from snapshot_explorer.jupyter.explorer.contents import compared, lens, rows, version_views
+from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures, rows, version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
@@ -26,17 +26,23 @@ _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tupl
     "entries": (lens.entries, ("a", "b", "manifest")),
     "compare": (compared.compare, ("a", "b", "compared", "row_kind", "hide_unchanged", "key", "rows_read", "other")),
     "data": (rows.preview, ("b", "columns", "where", "sort", "sort_descending", "key")),
-    "files": (version_views.files, ("b", "partition", "file_order", "descending", "statistics")),
+    "files": (pictures.files, ("file_view",)),
+    "branches": (pictures.branches, ()),
     "health": (version_views.health, ("health",)),
 }
 """The view of each place, and the traits of the state that it depends on."""
-_OF_HEALTH = {
+_OF_PARTS = {
+    "list": ("b", "partition", "file_order", "descending", "statistics"),
+    "lifetimes": ("missing",),
+    "partitions": ("measure",),
     "health": ("b",),
     "retention": ("keep", "keep_last"),
     "verify": ("level", "files_read"),
     "orphans": ("older_than", "files_read"),
 }
-"""The traits that the parts of the health depend on as well."""
+"""The traits that the parts of the files and of the health depend on as well."""
+_OF_THE_LOG = ("commit", "files", "branches", "health")
+"""Places whose result changes once the log has been read again, unless a button reads files for it."""
 BLANK = "Nothing has been committed to the table yet."
 
 
@@ -109,6 +115,7 @@ class View:
             "columns": [(visible(name), visible(dtype), is_shown) for name, dtype, is_shown in result.columns],
             "tiles": list(result.tiles),
             "tracks": dict(result.tracks),
+            "heat": dict(result.heat),
             "isLive": result.is_live,
             "choices": [visible(choice) for _, choice in result.choices],
         }
@@ -194,10 +201,10 @@ class Views:
 
     def _load(self, place: str, offer: Callable[[Sequence[tuple[str, str]]], None] | None = None) -> None:
         view_of, traits = _VIEWS[place]
-        if place == "health":
-            traits += _OF_HEALTH.get(self._state.health, ())
+        if place in ("files", "health"):
+            traits += _OF_PARTS.get(getattr(self._state, traits[0]), ())
         request = self.request(place, traits)
-        is_of_the_log = place in ("commit", "health") and "files_read" not in traits
+        is_of_the_log = place in _OF_THE_LOG and "files_read" not in traits
         key = (request.values, request.page, id(self._state.commits) if is_of_the_log else None)
         view = self.by_place[place]
         if self._shown.get(place) == key:

@@ -345,7 +345,7 @@ def test_what_is_shown_is_not_read_twice(explorer):
 def test_a_table_without_versions_says_so(memory_root):
     table = PaimonTable(*memory_root)
     explorer = Explorer(open_table(f"memory://{table.root}")).wait()
-    for tab in ("commit", "manifests", "compare", "data", "files", "health"):
+    for tab in ("commit", "manifests", "compare", "data", "files", "branches", "health"):
         explorer.state.tab = tab
         explorer.wait()
         assert "Nothing has been committed to the table yet." in all_texts(explorer.view)

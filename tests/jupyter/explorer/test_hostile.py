@@ -36,7 +36,7 @@ def explorer(memory_root):
     made.close()
 
 
-@pytest.mark.parametrize("tab", ["commit", "manifests", "compare", "data", "files", "health"])
+@pytest.mark.parametrize("tab", ["commit", "manifests", "compare", "data", "files", "branches", "health"])
 def test_no_view_holds_markup_of_the_tables(explorer, tab):
     explorer.state.tab, explorer.state.statistics = tab, True
     explorer.choose(f"no{EVIL}{TURNED}")

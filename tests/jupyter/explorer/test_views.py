@@ -13,6 +13,8 @@ from snapshot_explorer.jupyter.explorer import Explorer, explore
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.magics import SnapshotMagics
 from snapshot_explorer.render import text
+from snapshot_explorer.render.heat_map import heat_map_content
+from snapshot_explorer.render.tracks import tracks_content
 from tests.support.explorers import grid_of, outcome, pressed, shown_text, typed
 from tests.support.paimon.table_builder import PaimonTable
 
@@ -423,6 +425,31 @@ def test_the_line_of_code_gives_the_files_that_are_shown_in_their_order(text, co
     assert len(given) > 1
     is_default = (text, column, falling) == ("", "path", False)
     assert (sorted(given) == sorted(shown)) if is_default else (given == shown)
+    explorer.close()
+
+
+def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
+    typed(explorer, tab="files", file_view="lifetimes")
+    lives = explorer.view
+    typed(explorer, file_view="partitions", measure="files")
+    heat = explorer.view
+    typed(explorer, tab="branches")
+    graph = explorer.view
+
+    assert lives["title"] == "34 files over 18 versions. Whether the files exist was not checked"
+    assert lives["tracks"] == tracks_content(orders.lifetimes().tracks())
+    assert heat["heat"] == heat_map_content(orders.lifetimes().heat_map("files"))
+    assert heat["code"] == "orders.lifetimes().picture('partitions', y='files')"
+    assert graph["tracks"] == tracks_content(orders.branch_graph())
+    assert "opening" in shown_text(explorer, "branches")
+
+
+def test_files_are_looked_for_when_asked():
+    explorer = Explorer(open_table(samples.path("orders"))).wait()
+
+    typed(explorer, tab="files", file_view="lifetimes", missing=True)
+
+    assert explorer.view["title"].endswith("Missing: 0 live and 0 removed of 34 files")
     explorer.close()
 
 

@@ -396,6 +396,7 @@ function Content({ app, view, place, children }) {
         ${view.shares.some(([, count]) => count) && html`<${Shares} shares=${view.shares} />`}
         ${view.tiles.length > 0 && html`<${Tiles} tiles=${view.tiles} />`}
         ${view.tracks.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${view.tracks} />`}
+        ${view.heat.labels && html`<${Heat} app=${app} heat=${view.heat} />`}
         ${joined(view.parts).map((part) => html`<${Part} app=${app} part=${part} />`)}`}
       ${view.isAnnouncement && html`<${Button} label="Compare rows" title="Read what is announced" act=${() => app.act("compare rows")} />`}
       ${view.grid?.columns && html`<${Grid} app=${app} place=${place} grid=${view.grid} />`}
@@ -437,8 +438,10 @@ const TABS = {
       <${Select} app=${app} name="types" options=${TYPES} /><${Text} app=${app} name="load_limit" number css="sx-short" /><span class="sx-faint">rows, 0 for all</span>
       <${Button} label="Load as variable" title="Load the rows of B into the variable" act=${() => app.act("load")} /></div>
       ${app.view.load.line && html`<p><code>${app.view.load.line}</code></p>`}<${Outcome} app=${app} place="load" outcome=${app.view.load} /></section>`],
-  files: (app) => [html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
-    <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`],
+  files: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="file_view" label="Show" />
+    ${app.state.file_view === "lifetimes" && html`<${Check} app=${app} name="missing" label="Look for files" title="List the folders, to mark the files that are missing" />`}</div>
+    ${app.state.file_view === "list" && html`<div class="sx-row"><${Text} app=${app} name="partition" hint="dt=2026-11" /><${Select} app=${app} name="file_order" />
+    <${Check} app=${app} name="descending" label="Largest first" title="Sort downwards" /><${Check} app=${app} name="statistics" label="Values" title="Show what the metadata says of the files' values" /></div>`}`],
   health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" />
     ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}
     ${app.state.health === "verify" && html`<${Segments} app=${app} name="level" label="Verify" /><${Button} label="Verify files" title="Check the files of all versions; changes nothing" act=${() => app.act("read files")} />`}

@@ -94,10 +94,10 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
     ${stripes.map(([first, last, group]) => html`<rect class="sx-stripe" x=${at(first - 0.5)} width=${Math.max(2, at(last) - at(first - 1))} y="0" height=${bottom}
       fill=${groups[group][0]}><title>${group}</title></rect>`)}${links.map(link)}
     ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${cutLabel(label)}</text>
-      ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : ""} x1=${at(first - 0.3)} x2=${at(last + 0.3)} y1=${y(row)} y2=${y(row)}
+      ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
         stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
       ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} /></svg>
-    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
+    <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
       <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" || shape.endsWith("-open") ? "none" : colour} stroke=${colour}
         stroke-width=${shape === "x" || shape.endsWith("-open") ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
 }

@@ -1,0 +1,62 @@
+"""Views of all versions: the lives of files, what changed in partitions, branches and tags; no widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.jupyter.explorer.contents import version_views
+from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
+from snapshot_explorer.render import Drawing, Grid, Line
+from snapshot_explorer.render.heat_map import heat_map_content
+from snapshot_explorer.render.tracks import tracks_content
+
+if TYPE_CHECKING:
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.render import Part
+
+
+def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the live files of B, the lives of all files, or what each version changed in each partition."""
+    if request["file_view"] == "list":
+        return version_views.files(cache, request)
+    return _lifetimes(cache, request) if request["file_view"] == "lifetimes" else _partitions(cache, request)
+
+
+def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    table = cache.table
+    if request["missing"]:
+        table.readability()
+    lifetimes = table.lifetimes()
+    tracks = lifetimes.tracks()
+    return ViewResult(
+        drawing=Drawing(title=lifetimes.drawing().title, parts=tuple(map(Line, tracks.notes[1:]))),
+        answer=". ".join([f"{tracks.total:,} files over {len(lifetimes.versions):,} versions", *tracks.notes[:1]]),
+        code=f"{request.name}.lifetimes().picture('files')",
+        source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
+        tracks=tracks_content(tracks) if tracks.tracks else {},
+    )
+
+
+def _partitions(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    lifetimes, y = cache.table.lifetimes(), request["measure"]
+    heat = lifetimes.heat_map(y)
+    return ViewResult(
+        drawing=Drawing(title=lifetimes.drawing().title, parts=()),
+        answer=f"What {len(lifetimes.versions):,} versions changed, by partition: {heat.what}",
+        code=f"{request.name}.lifetimes().picture('partitions', y={y!r})",
+        source=cache.cited(*lifetimes.versions[:1], *lifetimes.versions[-1:]),
+        heat=heat_map_content(heat) if heat.labels else {},
+    )
+
+
+def branches(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
+    """Return the branches and tags of the table as a graph, and as tables."""
+    table = cache.table
+    graph, frames = table.branch_graph(), (table.branches(), table.tags())
+    grids: list[Part] = [Grid(frame.drawn_rows(), noun=frame.noun) for frame in frames if len(frame)]
+    return ViewResult(
+        drawing=Drawing(title=graph.title, parts=(*map(Line, graph.notes), *grids)),
+        code=f"{request.name}.branches().picture()",
+        source=cache.cited(*cache.table.listing().versions[-1:]),
+        tracks=tracks_content(graph) if graph.tracks else {},
+    )
