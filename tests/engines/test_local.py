@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -153,27 +154,44 @@ def test_an_error_in_a_split_ends_the_reading():
     assert max(number for number, _ in table_format.reads) < 2 + local._REMOTE_THREADS
 
 
+class Meeting:
+    """Threads that wait here for one another; without so many, the wait ends after a while."""
+
+    def __init__(self, count, patience=60):
+        self.changed, self.count, self.patience = threading.Condition(), count, patience
+        self.here = self.most = 0
+
+    @contextmanager
+    def attended(self):
+        """Be one of those that are here."""
+        with self.changed:
+            self.here += 1
+            self.most = max(self.most, self.here)
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.most >= self.count, self.patience)
+        yield
+        with self.changed:
+            self.here -= 1
+
+
 def test_splits_too_large_to_be_held_together_are_read_one_after_another():
     class Counting(Numbers):
-        at_once = most = 0
+        def __init__(self, *meeting):
+            super().__init__()
+            self.meeting = Meeting(*meeting)
 
         def read(self, split, columns, predicate=None):
-            with self.lock:
-                self.at_once += 1
-                self.most = max(self.most, self.at_once)
-            time.sleep(0.01)
-            yield from super().read(split, columns)
-            with self.lock:
-                self.at_once -= 1
+            with self.meeting.attended():
+                yield from super().read(split, columns)
 
-    small, large, raw = Counting(), Counting(), Counting()
+    small, large, raw = Counting(2), Counting(2, 0.05), Counting(2)
     heavy = [replace(split, size_bytes=local._BYTES_AT_ONCE) for split in splits(5, raw=False)]
 
     found = [read(small, splits(5, raw=False)), read(large, heavy), read(raw, [replace(s, raw=True) for s in heavy])]
 
     assert found[0] == found[1] == found[2]
-    assert large.most == 1
-    assert small.most > 1 < raw.most
+    assert large.meeting.most == 1
+    assert small.meeting.most > 1 < raw.meeting.most
 
 
 class Files(Numbers):
@@ -222,23 +240,22 @@ def test_of_large_local_files_no_more_are_read_at_once_than_processors_need(monk
     monkeypatch.setattr(pa, "cpu_count", lambda: 1)
 
     class Counting(Files):
-        most = 0
+        def __init__(self, *meeting, **options):
+            super().__init__(**options)
+            self.meeting = Meeting(*meeting)
 
         def read(self, split, columns, predicate=None):
-            with self.lock:
-                self.parts.append(split.files)
-                self.most = max(self.most, len(self.parts) - self.closed)
-            time.sleep(0.01)
-            yield from Numbers.read(self, split, columns)
+            with self.meeting.attended():
+                yield from Numbers.read(self, split, columns)
 
-    small, large, remote = Counting(), Counting(), Counting(is_local=False)
+    small, large, remote = Counting(3), Counting(3, 0.05), Counting(3, is_local=False)
     files = [replace(split, size_bytes=2**20) for split in splits(20)]
 
     found = [read(small, splits(20)), read(large, files), read(remote, files)]
 
     assert found[0] == found[1] == found[2]
-    assert large.most == 2
-    assert small.most > 2 < remote.most
+    assert large.meeting.most == 2
+    assert small.meeting.most > 2 < remote.meeting.most
 
 
 def test_an_interrupt_ends_the_threads():

@@ -27,7 +27,7 @@ class Log:
         self.wait_for.set()
 
     def list_log(self, start=None):
-        assert self.wait_for.wait(10)
+        assert self.wait_for.wait(60)
         self.listed += 1
         if self.broken:
             raise StorageError("the storage does not answer")
@@ -189,7 +189,7 @@ def test_try_update_returns_the_current_snapshot_while_another_thread_updates():
 
     seen = management.try_update()
     log.wait_for.set()
-    updating.join(10)
+    updating.join(60)
 
     assert seen.version == 1
     assert management.current_snapshot.version == 2
@@ -291,6 +291,6 @@ def test_many_threads_see_versions_only_grow():
     for version in range(2, 60):
         log.versions = (*log.versions, version)
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
 
     assert all(mine == sorted(mine) for mine in seen)

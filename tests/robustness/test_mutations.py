@@ -1,9 +1,8 @@
 """Damaged tables: every public call answers or refuses. A sample of what `mutate` does for as long as it is told."""
 
 from tests.support import mutations
-from tests.support.sample_sizes import sample_size
 
-TABLES = sample_size(36, 18)
+TABLES = 18
 
 
 def test_calls_on_mutated_tables_answer_or_refuse(tmp_path):

@@ -16,9 +16,8 @@ from tests.support import damage_search, fault_search
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.faults import registered
 from tests.support.iceberg.table_builder import IcebergTable
-from tests.support.sample_sizes import sample_size
 
-CASES = sample_size(60, 30)
+CASES = 30
 """Cases of each table."""
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "13"))
 

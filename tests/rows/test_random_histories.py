@@ -13,7 +13,6 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
 from tests.support.delta.table_builder import DeltaTable, add, metadata, remove
 from tests.support.paimon.table_builder import PaimonTable
-from tests.support.sample_sizes import sample_size
 
 _FIELDS = [("id", "long"), ("name", "string"), ("value", "double")]
 _MORE = [*_FIELDS, ("extra", "long")]
@@ -175,7 +174,7 @@ def multiset(rows):
 
 
 @pytest.mark.parametrize("modelled", [ModelledDelta, ModelledPaimon])
-@settings(max_examples=sample_size(15, 10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=_STEPS, unique=st.booleans())
 def test_a_diff_of_any_two_versions_is_what_the_model_says(modelled, steps, unique):
     model = modelled(unique=unique)

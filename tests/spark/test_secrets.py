@@ -1,6 +1,5 @@
 """Storage options reach the executors, and neither plans, event logs, outputs nor errors show them."""
 
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ def paimon(root):
 def events_of(session):
     """Return Spark's log of its own events, of all that has happened so far."""
     folder = Path(urlsplit(session.sparkContext.getConf().get("spark.eventLog.dir")).path)
-    time.sleep(0.5)  # events are written by a thread of their own
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # a thread of its own writes them
     return "".join(path.read_text() for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import fsspec
 from fsspec.spec import AbstractFileSystem
 
-SECONDS = 20
+SECONDS = 60
 """How long anything may take before a test fails."""
 
 

@@ -12,8 +12,8 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
-SETTLED = 0.15
-"""Seconds without a request after which a round is complete."""
+TURN_SECONDS, TURNS = 0.01, 15
+"""How long a turn is, and how many without a request complete a round."""
 WRITES = (
     "_rm",
     "chmod",
@@ -60,24 +60,26 @@ class Request:
 
 
 class Gate:
-    """Holds requests back until no further one comes for a while; then it lets all of them pass."""
+    """Holds requests back until no further one comes for some turns; then it lets all of them pass.
+
+    Turns and not seconds: while a busy machine runs none of the threads, no turn passes either.
+    """
 
     def __init__(self):
-        self.changed, self.passed, self.last = threading.Condition(), 0, 0.0
+        self.changed, self.passed, self.newest = threading.Condition(), 0, None
 
     def wait(self):
         """Return when the requests pass: True to one of them."""
         with self.changed:
-            self.last = time.monotonic()
+            self.newest = me = object()
             before = self.passed
-            while self.passed == before:
-                rest = self.last + SETTLED - time.monotonic()
-                if rest <= 0:
-                    self.passed += 1
-                    self.changed.notify_all()
-                    return True
-                self.changed.wait(rest)
-            return False
+            for _ in range(TURNS):
+                if self.changed.wait_for(lambda: self.passed != before or self.newest is not me, TURN_SECONDS):
+                    self.changed.wait_for(lambda: self.passed != before)
+                    return False
+            self.passed += 1
+            self.changed.notify_all()
+            return True
 
 
 class CountedFile(AbstractBufferedFile):

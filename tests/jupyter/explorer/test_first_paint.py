@@ -6,7 +6,6 @@ import nbformat
 import pytest
 
 from tests.support.first_paint import FEWEST, Page, busy_processes
-from tests.support.sample_sizes import sample_size
 
 pytestmark = [
     pytest.mark.browser,
@@ -19,7 +18,7 @@ CELLS = (
     "e.wait().state.measure = 'rows'\ne.state.since = ''",
 )
 """The timeline is drawn again while the page has only just heard of the widget."""
-RUNS = sample_size(6, 3)
+RUNS = 3
 
 
 def test_a_timeline_shows_its_bars_each_time_all_cells_run_on_a_busy_machine(lab, chromium):

@@ -333,10 +333,9 @@ def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(not
     assert again.page.locator(".sx-explorer").count() == 0
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_each_cell_shows_the_state_of_its_time(notebook, theme):
+def test_each_cell_shows_the_state_of_its_time(notebook):
     later = "e.state.b, e.state.tab = 6, 'data'\ne"
-    notebook = notebook(OPEN, later, name="cells", theme=theme)
+    notebook = notebook(OPEN, later, name="cells")
     notebook.run(0)
     notebook.says("41 rows in files")
     notebook.run(1)
@@ -348,7 +347,7 @@ def test_each_cell_shows_the_state_of_its_time(notebook, theme):
     assert "orders.at(18).commit" in first.inner_text()
     assert "orders.at(6)" not in first.inner_text()
     second.get_by_text("orders.at(6)").locator("visible=true").first.wait_for()
-    notebook.shot(f"cells-{theme.lower()}")
+    notebook.shot("cells")
 
 
 def test_the_last_picture_stays_when_the_kernel_restarts(notebook):

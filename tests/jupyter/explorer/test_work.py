@@ -1,6 +1,7 @@
 """Work off the main thread: the newest of a place wins, what nobody wants ends, nothing is left."""
 
 import asyncio
+import re
 import threading
 import time
 
@@ -11,6 +12,9 @@ from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.jupyter.explorer.following import Ticker
 from snapshot_explorer.jupyter.explorer.work import THREADS, Job, Work, running_loop
 from tests.support.loops import in_a_thread, on_a_loop
+
+PATIENCE = 60
+"""Seconds for what takes milliseconds on a machine that has nothing else to do."""
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def threads():
 
 def gone():
     """Return whether the threads end within a while."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while threads() and time.monotonic() < until:
         time.sleep(0.01)
     return not threads()
@@ -46,7 +50,7 @@ def test_a_result_comes_back_on_the_thread_that_waits(work):
 
     work.start("place", job(lambda: threading.current_thread().name, heard))
 
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert heard == [("done", f"{THREADS}-place", threading.current_thread().name)]
     assert gone()
 
@@ -54,21 +58,21 @@ def test_a_result_comes_back_on_the_thread_that_waits(work):
 def test_the_newest_job_of_a_place_wins(work):
     heard, gate = [], threading.Event()
 
-    work.start("place", job(lambda: gate.wait(10) and "old", heard))
+    work.start("place", job(lambda: gate.wait(PATIENCE) and "old", heard))
     work.start("place", job(lambda: "passed over", heard))
     work.start("place", job(lambda: "new", heard))
     gate.set()
 
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert [one[1] for one in heard] == ["new"]
 
 
 def test_places_do_not_wait_for_each_other(work):
     heard, gate = [], threading.Event()
-    work.start("slow", job(lambda: gate.wait(10), heard))
+    work.start("slow", job(lambda: gate.wait(PATIENCE), heard))
     work.start("quick", job(lambda: 1, heard))
 
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while not heard and time.monotonic() < until:
         work.wait(0.05)
 
@@ -80,7 +84,7 @@ def test_places_do_not_wait_for_each_other(work):
 def test_many_clicks_leave_one_thread(work):
     gate, before = threading.Event(), set(threads())  # those of an earlier test may still be ending
     for _ in range(50):
-        work.start("place", job(lambda: gate.wait(10), []))
+        work.start("place", job(lambda: gate.wait(PATIENCE), []))
 
     assert len(set(threads()) - before) == 1
     gate.set()
@@ -94,7 +98,7 @@ def test_our_errors_are_reported_in_one_line(work):
 
     work.start("place", job(fail, heard))
 
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert heard == [("failed", "Snapshot 3 was asked for.\\nIt is damaged \\u202e.")]
 
 
@@ -103,19 +107,19 @@ def test_errors_of_others_are_reported_with_their_kind(work):
 
     work.start("place", job(lambda: 1 / 0, heard))
 
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert heard == [("failed", "ZeroDivisionError: division by zero")]
 
 
 def test_what_is_cancelled_is_never_heard_of(work):
     heard, gate = [], threading.Event()
-    work.start("place", job(lambda: gate.wait(10), heard))
+    work.start("place", job(lambda: gate.wait(PATIENCE), heard))
 
     assert work.is_busy("place")
     assert work.cancel("place")
     gate.set()
 
-    assert work.wait(10)
+    assert work.wait(PATIENCE)
     assert not work.is_busy("place")
     assert gone()
     assert heard == []
@@ -134,7 +138,7 @@ def test_work_that_tells_how_far_it_is_ends_when_it_is_cancelled(work, monkeypat
                 begun.set()
 
     work.start("place", job(count, [], shown=counted.append))
-    begun.wait(10)
+    begun.wait(PATIENCE)
     work.cancel("place")
 
     assert gone()
@@ -151,13 +155,13 @@ def test_how_far_work_has_come_is_reported(work, monkeypatch):
 
     work.start("place", job(count, [], shown=shown.append))
 
-    assert work.wait(10)
-    assert shown == ["Counting sheep: 1 of 2, 0 s"]
+    assert work.wait(PATIENCE)
+    assert [re.sub(r"\d+ s$", "N s", text) for text in shown] == ["Counting sheep: 1 of 2, N s"]
 
 
 def test_waiting_too_long_is_reported(work):
     gate = threading.Event()
-    work.start("place", job(lambda: gate.wait(10), []))
+    work.start("place", job(lambda: gate.wait(PATIENCE), []))
 
     assert not work.wait(0.05)
     gate.set()
@@ -165,7 +169,7 @@ def test_waiting_too_long_is_reported(work):
 
 def test_after_closing_nothing_runs_and_no_thread_is_left(work):
     heard, gate = [], threading.Event()
-    work.start("place", job(lambda: gate.wait(10), heard))
+    work.start("place", job(lambda: gate.wait(PATIENCE), heard))
 
     work.close()
     work.start("place", job(lambda: 1, heard))
@@ -177,18 +181,19 @@ def test_after_closing_nothing_runs_and_no_thread_is_left(work):
 
 
 def test_on_a_loop_results_come_without_waiting_and_the_loop_is_free(work):
-    heard = []
+    heard, turned = [], threading.Event()
 
     async def main():
-        ticks = 0
-        work.start("place", job(lambda: time.sleep(0.2) or "slept", heard, loop=running_loop()))
-        while not heard and ticks < 1_000:
+        work.start("place", job(lambda: turned.wait(PATIENCE) and "turned", heard, loop=running_loop()))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        turned.set()
+        while not heard:  # noqa: ASYNC110 - what is heard of is no event
             await asyncio.sleep(0.01)
-            ticks += 1
-        return ticks
 
-    assert on_a_loop(main()) > 5
-    assert [one[1] for one in heard] == ["slept"]
+    on_a_loop(asyncio.wait_for(main(), PATIENCE))
+
+    assert [one[1] for one in heard] == ["turned"]
 
 
 def test_a_ticker_calls_until_it_is_stopped():
@@ -197,16 +202,16 @@ def test_a_ticker_calls_until_it_is_stopped():
     async def main():
         ticker = Ticker(lambda: called.append(1))
         ticker.start(0.01)
-        await asyncio.sleep(0.3)
+        while len(called) < 3:  # noqa: ASYNC110 - a ticker sets no event
+            await asyncio.sleep(0.01)
         assert ticker.is_running
         ticker.stop()
         before = len(called)
         await asyncio.sleep(0.1)
         return before, ticker.is_running
 
-    before, is_running = on_a_loop(main())
+    before, is_running = on_a_loop(asyncio.wait_for(main(), PATIENCE))
 
-    assert before > 2
     assert len(called) == before
     assert not is_running
 
