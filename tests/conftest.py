@@ -36,7 +36,13 @@ hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXP
 
 SCOPES = {
     "oracle-delta": ("tests/oracles/test_delta.py", "tests/oracles/test_retention.py"),
+    "oracle-hudi": ("tests/oracles/test_hudi.py",),
     "spark-modes": ("tests/spark/test_modes.py",),
+    "oracle-iceberg": (
+        "tests/oracles/test_iceberg.py",
+        "tests/oracles/test_orphans.py",
+        "tests/oracles/test_rest_catalogs.py",
+    ),
     "browser": (
         "tests/jupyter/explorer/test_first_paint.py",
         "tests/jupyter/explorer/test_in_a_browser.py",
@@ -46,9 +52,10 @@ SCOPES = {
         "tests/render/test_html_in_a_browser.py",
     ),
     "oracle-paimon": ("tests/oracles/test_paimon.py",),
-    "oracle-iceberg": ("tests/oracles/test_iceberg.py", "tests/oracles/test_rest_catalogs.py"),
+    "oracle-pairs": ("tests/oracles/test_pairs.py", "tests/oracles/test_repairs.py"),
     "spark-processes": ("tests/spark/test_processes.py",),
     "spark-failures": ("tests/spark/test_failures.py",),
+    "oracle-live": ("tests/oracles/test_live_hudi.py", "tests/oracles/test_lake.py"),
     "spark": ("tests/spark/",),
     "faults": ("tests/robustness/test_faults.py",),
     "package": ("tests/package/test_binder.py", "tests/package/test_wheel.py"),

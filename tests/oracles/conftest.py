@@ -55,19 +55,14 @@ def oracle(environment, tmp_path_factory, request):
 
 
 @pytest.fixture(scope="session")
-def delta_written(oracle):
-    """The folder with the tables that Delta's connector wrote and vacuumed: one Spark for all."""
-    return oracle("delta_tables.py", delta_chosen.SEED, *delta_chosen.NAMES)
-
-
-@pytest.fixture(scope="session")
-def repaired(oracle):
-    """Return the folder in which a format's connector ran repairs and wrote tables to compare: one Spark for all."""
+def connector_wrote(oracle):
+    """Return the folder in which a format's connector wrote all that tests compare with: one Spark for all."""
 
     def folder(name):
+        names = delta_chosen.NAMES if name == "delta" else ()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PLANNER", sys.executable)
-            return oracle("repair_tables.py", name, delta_chosen.SEED, inner=INNER.get(name, ""))
+            return oracle("connector_tables.py", name, delta_chosen.SEED, *names, inner=INNER.get(name, ""))
 
     return folder
 

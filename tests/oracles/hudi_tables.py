@@ -2,7 +2,8 @@
 
     python -m tests.oracles.hudi_tables OUT JAR [SEED]
 
-Runs in the environment of .ci/oracles for Spark 3.5; JAR is a folder of its jars. Leaves `tables/NAME/` and
+Runs in the environment of .ci/oracles for Spark 3.5; JAR is a folder of its jars. `connector_tables.py` writes those of
+hudi-1.2 too. Leaves `tables/NAME/` and
 `expected/NAME/VERSION.json` as `support.hudi.histories` describes them, and `hudi-rs/NAME.json`: `{"outcome": "rows",
 "columns", "rows"}` of the newest version, or `"outcome": "error"` with its `"message"`.
 """
@@ -28,8 +29,13 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     jars = sorted(Path(sys.executable).parents[2].joinpath("jars", jar).glob("*.jar"))
     spark = histories.session(jars, out.absolute() / "warehouse")
-    histories.write_all(spark, out, jar, seed)
+    write_all(spark, out, jar, seed)
     spark.stop()
+
+
+def write_all(spark: Any, out: Path, jar: str, seed: int) -> None:
+    """Write the tables, and what Hudi and hudi-rs read of them."""
+    histories.write_all(spark, out, jar, seed)
     (out / "hudi-rs").mkdir()
     for path in sorted((out / "tables").iterdir()):
         (out / "hudi-rs" / f"{path.name}.json").write_text(json.dumps(_second(path), ensure_ascii=False) + "\n")

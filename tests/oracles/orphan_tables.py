@@ -1,9 +1,9 @@
 """Have Paimon, Delta and Iceberg list what their own clean-up of a table would delete.
 
-    python -m tests.oracles.orphan_tables OUT FORMAT
+    python -m tests.oracles.orphan_tables OUT
 
-FORMAT is paimon, or spark for Delta and Iceberg. Writes `OUT/tables/NAME/` with planted files, all of them ten days
-old, and `OUT/deleted/NAME.json`: the paths that a dry run lists.
+This writes the table of Paimon; `connector_tables.py` writes those of Delta and Iceberg. They are `OUT/planted/NAME/`,
+with planted files, all of them ten days old, and `OUT/deleted/NAME.json`: the paths that a dry run lists.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write_paimon(out: Path) -> None:
     from tests.support.oracles import paimon_core
 
     core = paimon_core.Core(Path(sys.prefix) / "jars" / "paimon-1.4", out)
-    (out / "tables").symlink_to(core.warehouse / "d.db")
+    (out / "planted").symlink_to(core.warehouse / "d.db")
     options = {"bucket": "1", "deletion-vectors.enabled": "true", "changelog-producer": "lookup"}
     core.create("paimon", {"id": "BIGINT NOT NULL", "name": "STRING"}, "id", options)
     for number in range(4):
@@ -79,42 +79,16 @@ def write_paimon(out: Path) -> None:
     table = core.table("paimon")
     table.createTag("kept", 2)
     table.createBranch("dev", "kept")
-    plant(out / "tables" / "paimon", PLANTED["paimon"])
+    plant(out / "planted" / "paimon", PLANTED["paimon"])
     clean = core.paimon.operation.LocalOrphanFilesClean
     millis = int((time.time() - 24 * 60 * 60) * 1000)
     deleted = clean(core.table("paimon"), millis, True).clean().getDeletedFilesPath()  # noqa: FBT003 - Java's
     record(out, "paimon", [str(path) for path in deleted], core.warehouse / "d.db" / "paimon")
 
 
-def write_spark(out: Path) -> None:
+def write_all(spark: Any, out: Path) -> None:
     """Write a table of Delta and one of Iceberg; list what VACUUM and remove_orphan_files would delete."""
-    from pyspark.sql import SparkSession
-
-    jars = Path(sys.executable).parent.parent / "jars"
-    settings = {
-        "spark.jars": ",".join(str(jar) for name in ("delta", "iceberg") for jar in (jars / name).glob("*.jar")),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "hadoop",
-        "spark.sql.catalog.lake.warehouse": out.absolute().as_uri(),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
-    }
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[1]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    for name, using in (("delta", f"delta.`{out.absolute()}/tables/delta`"), ("iceberg", "lake.tables.iceberg")):
+    for name, using in (("delta", f"delta.`{out}/planted/delta`"), ("iceberg", "lake.planted.iceberg")):
         extra = "'delta.enableDeletionVectors' = 'true'" if name == "delta" else "'write.delete.mode' = 'merge-on-read'"
         spark.sql(
             f"CREATE TABLE {using} (id BIGINT, part INT) USING {name} PARTITIONED BY (part) TBLPROPERTIES ({extra})"
@@ -122,10 +96,9 @@ def write_spark(out: Path) -> None:
         for number in range(3):
             spark.sql(f"INSERT INTO {using} SELECT id, id % 2 FROM range({number * 10}, {number * 10 + 10})")
         spark.sql(f"DELETE FROM {using} WHERE id = 3")
-        root = out.absolute() / "tables" / name
+        root = out / "planted" / name
         plant(root, PLANTED[name])
         record(out, name, dry_run(spark, name, using), root)
-    spark.stop()
 
 
 def dry_run(spark: Any, name: str, table: str) -> list[str]:
@@ -147,4 +120,4 @@ def record(out: Path, name: str, deleted: Iterable[str], root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_paimon(Path(sys.argv[1])) if sys.argv[2] == "paimon" else write_spark(Path(sys.argv[1]))
+    write_paimon(Path(sys.argv[1]))

@@ -1,20 +1,16 @@
 """Have the connectors of all formats run the statements of repairs, over tables with random histories.
 
-    python -m tests.oracles.repair_tables OUT FORMAT SEED
-
-A process of the Python that PLANNER names, which has the project installed, plans. Writes `OUT/outcomes.json`: for each
-repair the plan, the rows of the table afterwards, and those to expect, which are computed here from the rows of both
-versions. The same session writes what `pair_tables.py` and `twin_tables.py` describe.
+A part of `connector_tables.py`. A process of the Python that PLANNER names, which has the project installed, plans.
+Writes `OUT/outcomes.json`: for each repair the plan, the rows of the table afterwards, and those to expect, which are
+computed here from the rows of both versions.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import random
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -22,7 +18,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.oracles import pair_tables, twin_tables
 from tests.support.oracles import lakes
 
 if TYPE_CHECKING:
@@ -43,9 +38,8 @@ NAMES = (
 )
 NAME = "na`me'"
 COLUMNS = ("id", "part", NAME, "amount", "day")
-ROUNDS = 5
-FAMILIES = int(os.environ.get("SNAPSHOT_EXPLORER_PAIR_FAMILIES", "2"))
-"""How many tables `pair_tables.py` writes."""
+ROUNDS = int(os.environ.get("SNAPSHOT_EXPLORER_REPAIR_ROUNDS", "3"))
+"""How often each table is repaired."""
 SIZES = (100, 150, 1_800)
 """The rows of the tables at first. Of the last one, so many keys change that a statement does not list them."""
 MANY = "id >= 0 AND part IN (0, 1)"
@@ -154,12 +148,8 @@ class Lake:
                 self.sql(f"UPDATE {self.name} SET `{column}` = CAST(X'{text}' AS STRING) WHERE id % 7 = {number}")
 
 
-def main() -> None:
+def write_all(spark: Any, kind: str, folder: Path, seed: int) -> None:
     """Write the tables, and repair them."""
-    out, kind, seed = sys.argv[1:]
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-    folder = Path(out).absolute()
-    spark = lakes.session(kind, folder)
     planner = subprocess.Popen(
         [os.environ["PLANNER"], "-m", "tests.oracles.repair_planner"],
         stdin=subprocess.PIPE,
@@ -182,10 +172,6 @@ def main() -> None:
     planner.stdin.close()
     planner.wait()
     (folder / "outcomes.json").write_text(json.dumps(found, indent=1, default=str))
-    pair_tables.write_all(spark, kind, folder, seed, FAMILIES)
-    if kind == "iceberg":
-        twin_tables.write_all(spark, folder)
-    spark.stop()
 
 
 def created(spark: Any, kind: str, out: Path, number: int) -> Lake:
@@ -317,7 +303,3 @@ def earlier(lake: Lake, version: int) -> int | str:
 def counted(rows: list[dict[str, Any]]) -> dict[str, int]:
     """Return the number of each row."""
     return dict(sorted(Counter(repr(tuple(row[name] for name in COLUMNS)) for row in rows).items()))
-
-
-if __name__ == "__main__":
-    main()

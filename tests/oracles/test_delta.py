@@ -19,9 +19,9 @@ pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")
-def written(delta_written):
+def written(connector_wrote):
     print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
-    return delta_written
+    return connector_wrote("delta")
 
 
 def about(written, name):

@@ -9,16 +9,22 @@ import pytest
 
 from tests.support.hudi.histories import KINDS
 from tests.support.oracles import hudi_answers as answers
+from tests.support.oracles.lakes import JARS
 
 SEED = int(os.environ.get("SNAPSHOT_EXPLORER_SEED", "1"))
 pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")
-def written(oracle):
+def written(oracle, connector_wrote):
     """Return the folder of a random table, as its writer left it."""
     print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
-    return lambda name: oracle("hudi_tables.py", KINDS[name][0], SEED, inner="hudi")
+
+    def folder(name):
+        jar = KINDS[name][0]
+        return connector_wrote("hudi") if jar == JARS["hudi"] else oracle("hudi_tables.py", jar, SEED, inner="hudi")
+
+    return folder
 
 
 @pytest.mark.parametrize("name", KINDS)

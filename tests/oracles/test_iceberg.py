@@ -18,9 +18,9 @@ pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="session")
-def written(oracle):
+def written(connector_wrote):
     print(f"seed {SEED}; SNAPSHOT_EXPLORER_SEED sets another")  # noqa: T201 - shown where a test fails
-    return oracle("iceberg_tables.py", SEED)
+    return connector_wrote("iceberg")
 
 
 @pytest.mark.parametrize("name", KINDS)

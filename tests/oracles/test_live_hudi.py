@@ -15,7 +15,7 @@ from tests.oracles.conftest import without_spark
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.oracle
-SECONDS = 15
+SECONDS = 6
 
 
 @pytest.fixture

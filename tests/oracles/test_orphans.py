@@ -9,11 +9,11 @@ from snapshot_explorer import open_table, twins
 pytestmark = pytest.mark.oracle
 
 
-@pytest.mark.parametrize(("name", "engine"), [("paimon", "paimon"), ("delta", "spark"), ("iceberg", "spark")])
-def test_clean_up_deletes_what_a_dry_run_of_the_engine_lists(oracle, name, engine):
-    folder = oracle("orphan_tables.py", engine)
+@pytest.mark.parametrize("name", ["paimon", "delta", "iceberg"])
+def test_clean_up_deletes_what_a_dry_run_of_the_engine_lists(oracle, connector_wrote, name):
+    folder = oracle("orphan_tables.py") if name == "paimon" else connector_wrote("iceberg")
     listed = json.loads((folder / "deleted" / f"{name}.json").read_text())
-    orphans = open_table(folder / "tables" / name).orphans()
+    orphans = open_table(folder / "planted" / name).orphans()
 
     rows = orphans.files.to_arrow().to_pylist()
     assert sorted(row["path"] for row in rows if row["clean_up"] == "deleted") == listed

@@ -78,8 +78,8 @@ def gone_between(folder, before, after):
     return {path: size for path, size in there.items() if path not in left and not path.endswith(".index")}
 
 
-def test_vacuum_takes_what_was_predicted_from_every_table(delta_written):
-    folders = sorted(path.parent for path in delta_written.glob("vacuumed/*/asked.json"))
+def test_vacuum_takes_what_was_predicted_from_every_table(connector_wrote):
+    folders = sorted(path.parent for path in connector_wrote("delta").glob("vacuumed/*/asked.json"))
 
     taken = [assert_vacuum(folder) for folder in folders]
 

@@ -18,7 +18,7 @@ from tests.support.iceberg.table_builder import IcebergTable
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted([*(DATA / "paimon").iterdir(), *(DATA / "delta").iterdir()])
-_MOST_PAIRS = 12
+_MOST_PAIRS = 6
 
 
 def rows(version, splits):

@@ -20,7 +20,7 @@ _PROPERTIES = (
 _COLUMNS = "id BIGINT, a INT, b STRING, part STRING"
 
 
-def scenarios(seed: int, count: int = 2, steps: int = 12) -> tuple[Scenario, ...]:
+def scenarios(seed: int, count: int = 2, steps: int = 8) -> tuple[Scenario, ...]:
     """Return so many random scenarios with so many steps each."""
     return tuple(_scenario(random.Random(seed * 1000 + number), f"random_{number}", steps) for number in range(count))
 

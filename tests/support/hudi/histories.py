@@ -40,7 +40,7 @@ KINDS = {
     "mor_9": ("hudi-1.2", 9),
 }
 """The random tables: the folder of the writer's jar, and the table version."""
-_STEPS = 8
+_STEPS = 6
 """What is done to each table, after a first insert."""
 _CLEANS = (
     ("KEEP_LATEST_COMMITS", "retain_commits", 1),

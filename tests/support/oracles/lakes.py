@@ -10,11 +10,14 @@ from typing import Any
 
 INNER = {"hudi": "hudi", "paimon": "hudi"}
 """The environment within that of .ci/oracles that has the Spark for a format's connector."""
-_JARS = {"hudi": "hudi-1.2", "paimon": "paimon-spark"}
+JARS = {"hudi": "hudi-1.2", "paimon": "paimon-spark"}
+"""The folder with the jars of a format's connector, where its name is not the format's."""
 _BOTH = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,"
     "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists in as many tasks
 }
 _PAIMON_SETTINGS = {
     "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
@@ -36,7 +39,7 @@ def session(kind: str, out: Path) -> Any:
     from tests.support.iceberg import histories as iceberg
 
     folder = Path(sys.executable).parents[2 if kind in INNER else 1] / "jars"
-    jars = sorted((folder / _JARS.get(kind, kind)).glob("*.jar"))
+    jars = sorted((folder / JARS.get(kind, kind)).glob("*.jar"))
     if kind == "delta":
         return connector.session(jars)
     if kind == "iceberg":
