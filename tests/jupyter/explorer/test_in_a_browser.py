@@ -136,6 +136,12 @@ def front(notebook, tab):
     notebook.page.get_by_role("tab", name=tab, exact=True).click()
 
 
+def rows_that_differ_are_legible(notebook, code):
+    notebook.page.get_by_role("group", name="Show").get_by_role("button", name="rows").click()
+    notebook.says(code)
+    everything_is_legible(notebook.page)
+
+
 def b_is_compared_with_another_table(notebook, files):
     page = notebook.page
     page.get_by_role("group", name="Show").get_by_role("button", name="files").click()
@@ -176,9 +182,7 @@ def test_a_commit_is_clicked_looked_into_compared_and_loaded(notebook):
 
     front(notebook, "Compare")
     notebook.says(f"orders.compare({a}, 6)")
-    page.get_by_role("group", name="Show").get_by_role("button", name="rows").click()
-    notebook.says(f"orders.diff_rows({a}, 6)")
-    everything_is_legible(page)
+    rows_that_differ_are_legible(notebook, f"orders.diff_rows({a}, 6)")
     b_is_compared_with_another_table(notebook, f"orders.compare({a}, 6).files")
 
     front(notebook, "Data")
