@@ -1,17 +1,18 @@
 """Have Hudi's connector for Spark write, compact, clean and archive a merge-on-read table while others read it.
 
-    python -m tests.oracles.live_hudi OUT [SECONDS]
+    python -m tests.oracles.live_hudi OUT
 
 Runs in the environment of .ci/oracles for Spark 3.5. Writes OUT/table, and after each statement a line to OUT/model:
-a version and the ids of its rows, as JSON. Compactions do not change rows. OUT/ended exists at the end.
+a version and the ids of its rows, as JSON. Compactions do not change rows. It ends once OUT/enough exists, and the
+table has a history; then OUT/ended exists.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
-import time
 from pathlib import Path
 
 from tests.support.hudi import histories
@@ -31,7 +32,7 @@ _SERVICES = {
 
 def main() -> None:
     """Write the table until the time is over."""
-    out, seconds = Path(sys.argv[1]).absolute(), float((sys.argv[2:] or ["20"])[0])
+    out = Path(sys.argv[1]).absolute()
     jars = sorted(Path(sys.executable).parents[2].joinpath("jars", "hudi-1.2").glob("*.jar"))
     spark = histories.session(jars, out / "warehouse")
     for key, value in {**histories.OPTIONS, **_SERVICES, "hoodie.spark.sql.insert.into.operation": "upsert"}.items():
@@ -42,10 +43,9 @@ def main() -> None:
     )
     ids: set[int] = set()
     noted: set[int] = set()
-    until = time.monotonic() + seconds
-    step = 0
-    while time.monotonic() < until or step < 12:
-        step += 1
+    for step in itertools.count(1):
+        if step > 12 and (out / "enough").exists():
+            break
         if step % 4:
             spark.sql(f"INSERT INTO t SELECT id, 'n', {step}L FROM range({step * 2}, {step * 2 + 5})").collect()
             ids |= set(range(step * 2, step * 2 + 5))

@@ -21,7 +21,8 @@ def test_the_pinned_versions_were_all_current_at_that_time(environment, tmp_path
         [str(environment / "bin" / "python"), str(script), str(root), str(log), "--tables", str(TABLES)]
     )
     try:
-        while len(log.read_text().splitlines()) < 3 * TABLES if log.exists() else True:
+        while not log.exists() or len(log.read_text().splitlines()) < 3 * TABLES:
+            assert writers.poll() is None, "the writers ended"
             time.sleep(0.1)
         lake = open_lake(root)
         pinned = [lake.at() for _ in range(3)]

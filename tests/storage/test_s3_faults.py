@@ -112,7 +112,11 @@ def test_throttling_at_a_fifth_of_the_requests_changes_no_answer_with_the_option
     assert proxy.faults
 
 
-@pytest.mark.parametrize("kind", ["page", "xhtml", "plain", "circle"])
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [*(("delta", kind) for kind in ("page", "xhtml", "plain", "circle")), ("paimon", "page"), ("hudi", "page")],
+    indirect=["stored"],
+)
 def test_what_is_always_answered_in_the_place_of_files_is_refused(stored, proxy, kind):
     url, options, _, _ = stored
     table = open_table(url, storage_options=hasty(proxy, options))

@@ -564,7 +564,7 @@ def test_closing_frees_threads_timers_observers_and_widgets(orders):
     assert not explorer._follow.is_running
     assert not explorer._play.is_running
     assert explorer.state._trait_notifiers == {}
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while any(one.name.startswith(THREADS) for one in threading.enumerate()) and time.monotonic() < until:
         time.sleep(0.01)
     assert not [one for one in threading.enumerate() if one.name.startswith(THREADS)]
