@@ -99,6 +99,8 @@ def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None
     if word in (YESTERDAY, _TODAY):
         day = start_of_day(now) - timedelta(days=word == YESTERDAY)
         return day if start else day + timedelta(days=1, microseconds=-1)
+    if start and word and (exactly := parse_time(word, now, exact=True)):
+        return exactly
     try:
         ref = parse_ref(value, now=now)
     except InvalidRefError:

@@ -45,6 +45,11 @@ def is_page_acting() -> bool:
     return bool(parent.get("header", {}).get("msg_type") == "comm_msg")
 
 
+def cell_count() -> int:
+    """Return how many cells have run; the one that runs is not among them."""
+    return int(getattr(get_ipython(), "execution_count", 0))
+
+
 def has_kernel() -> bool:
     """Return whether a kernel runs, so that there may be a page for widgets."""
     return getattr(get_ipython(), "kernel", None) is not None

@@ -22,7 +22,7 @@ from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-from snapshot_explorer.jupyter.explorer.environment import has_kernel, is_page_acting, name_of, time_zone
+from snapshot_explorer.jupyter.explorer.environment import cell_count, has_kernel, is_page_acting, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
 from snapshot_explorer.jupyter.explorer.loading import LOADS, Loader
@@ -188,6 +188,8 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._still: DisplayHandle | None = None
         self._live: DisplayHandle | None = None
         self._still_bundle: dict[str, str] = {}
+        self._about: dict[str, str] = {}
+        self._still_cell = 0
         self._still_later = Delay(self._update_still, _STILL_DELAY)
         self._follow, self._play = Ticker(self.poll), Ticker(self.state.next)
         self._follow_errors = FollowErrors(self.state)
@@ -374,13 +376,14 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         if self._live is not None and self._still is not None and self._still_bundle:
             picture = self._still_bundle | {"text/html": shown_later_html() + self._still_bundle["text/html"]}
             self._still.update(picture, raw=True)  # type: ignore[no-untyped-call]  # IPython's own
-            self._live.update({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]  # likewise
+            self._live.update(self._about, raw=True)  # type: ignore[no-untyped-call]  # likewise
         self._work.wait(_SOON, but_for=_LATER)  # what has been read by then is sent once, with the widgets
         about = {"text/plain": repr(self)}
         frame = {**about, "text/html": skeleton_html()}
         self._still = display(frame, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython's own
         self._live = display(self._widget_bundle() | about, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         self._show_still()
+        self._about = {"text/plain": repr(self)}
 
     def _widget_bundle(self) -> dict[str, Any]:
         """Return the widget, which is sent to the page now. ipywidgets before 8 has no bundle of its own."""
@@ -390,8 +393,11 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": view}
 
     def _update_still(self) -> None:
-        """Show the current state in the picture that was displayed last, once nothing is being read."""
-        if not self._is_closed and self._still is not None:
+        """Show what the user did in the picture that was displayed last, once nothing is being read.
+
+        Not once another cell has run: its state is not that of the picture.
+        """
+        if not self._is_closed and self._still is not None and self._still_cell == cell_count():
             if self._work.wait(0):
                 self._show_still()
             else:
@@ -566,6 +572,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._send_page()
         self._send_view()
         if self._still is not None and is_page_acting():
+            self._still_cell = cell_count()
             self._still_later.start()
 
     @staticmethod

@@ -114,6 +114,7 @@ export class Rows {
     copy.type = "button";
     copy.addEventListener("click", () => navigator.clipboard?.writeText(value.textContent));
     value.tabIndex = 0;
+    value.setAttribute("role", "group");
     value.setAttribute("aria-label", `${column.name} of row ${row + 1}`);
     this.inspected.replaceChildren(name, type, copy, value);
     this.inspected.hidden = false;

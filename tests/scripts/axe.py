@@ -1,0 +1,88 @@
+"""Check the explorer's page with axe-core: every tab and part of it, light and dark, in a chromium without Jupyter.
+
+    npm install --prefix /tmp/axe axe-core
+    python -m tests.scripts.axe /tmp/axe/node_modules/axe-core/axe.min.js
+
+Prints what axe finds, a line for each element, and exits with status 1 if there is any. What axe cannot decide is not
+printed. Needs Playwright and chromium.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from snapshot_explorer import open_table, samples
+from snapshot_explorer.jupyter.explorer import Explorer
+from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH
+from tests.support.explorer_page import show, use_theme
+
+RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(
+  (one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 120)}`))"""
+VIEWS = (
+    {"tab": "commit"},
+    {"tab": "manifests", "carried": True},
+    *({"tab": "compare", "compared": part} for part in COMPARED),
+    {"tab": "compare", "compared": "another table", "other": "copy@3"},
+    {"tab": "data"},
+    {"tab": "data", "where": "no condition"},
+    {"tab": "data", "where": ""},
+    {"tab": "files", "statistics": True},
+    *({"tab": "health", "health": part} for part in HEALTH),
+)
+"""What is set, one after the other."""
+PRESSED = {"data": ("Columns", "Blame rows", "Trace", "Plan repair"), "health": ("Verify files", "Find orphans")}
+"""The buttons that are pressed in a tab, where they are."""
+
+
+def findings(page, explorer, axe):
+    """Yield where something was found, and what."""
+    page.evaluate(axe)
+    page.get_by_role("button", name="Filters").click()
+    for values in VIEWS:
+        page.evaluate("(values) => window.model.send({set: values})", values)
+        yield from _found(page, values)
+        for button in PRESSED.get(values["tab"], ()):
+            if page.get_by_role("button", name=button).count():
+                page.get_by_role("button", name=button).first.click()
+                page.wait_for_function("!document.querySelector('.sx-busy')")
+                yield from _found(page, {**values, "pressed": button})
+        if values["tab"] == "manifests":
+            page.locator(".sx-link").first.click()
+            page.locator(".sx-section").wait_for()
+            yield from _found(page, {**values, "opened": "manifest"})
+        if values == {"tab": "data"}:
+            page.locator(".sx-grid tbody td").first.click()
+            yield from _found(page, {**values, "opened": "cell"})
+
+
+def _found(page, what):
+    page.wait_for_timeout(200)
+    for theme in ("light", "dark"):
+        use_theme(page, theme)
+        yield from ((theme, what, finding) for finding in page.evaluate(RUN))
+
+
+def main():
+    """Check samples of two formats."""
+    axe, found = Path(sys.argv[1]).read_text("utf-8"), 0
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name in ("orders", "payments"):
+            table = open_table(samples.path(name))
+            explorer = Explorer(table, name=name, variables={"copy": table}).wait()
+            page = chromium.new_page(viewport={"width": 1280, "height": 1000})
+            show(page, explorer)
+            for theme, what, finding in findings(page, explorer, axe):
+                found += 1
+                print(name, theme, what, finding)
+            page.close()
+            explorer.close()
+        chromium.close()
+    print(f"{found} findings")
+    raise SystemExit(found > 0)
+
+
+if __name__ == "__main__":
+    main()
