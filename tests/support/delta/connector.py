@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import os
 import re
 import shutil
 import time
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tests.support.canonical import canonical_rows
+from tests.support.oracles import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,22 +35,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SOURCE = "Delta Lake (Spark connector)"
-_SETTINGS = {
+_SETTINGS = sessions.INTERPRETED | {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.driver.extraJavaOptions": (
-        "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
-    ),
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM lists in as many tasks
-    "spark.sql.adaptive.enabled": "false",
-    # A query over a dozen rows ends before code for it would be compiled.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
@@ -102,18 +91,8 @@ class Lake:
 
 
 def session(jars: Iterable[Path], *, master: str = "local[2]", variables: Mapping[str, str] | None = None) -> Any:
-    """Return a local Spark session that knows Delta, everything in UTC, user "lake". One per process."""
-    before = dict(os.environ)
-    os.environ.update({"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"})
-    os.environ.update(variables or {})
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master(master)
-    for key, value in (_SETTINGS | {"spark.jars": ",".join(map(str, jars))}).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+    """Return a local Spark session that knows Delta."""
+    return sessions.session(jars, _SETTINGS, master=master, variables=variables)
 
 
 def play(spark: Any, folder: Path, scenario: Scenario, out: Path) -> None:

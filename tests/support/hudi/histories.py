@@ -9,10 +9,8 @@ has `before/`, the table at its end, and `deleted.json`: by policy and number th
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
-import os
 import random
 import re
 import shutil
@@ -24,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tests.support.canonical import canonical_rows
+from tests.support.oracles import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,13 +54,6 @@ _SETTINGS = {
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 OPTIONS = {
     "hoodie.clean.automatic": "false",
@@ -80,18 +72,8 @@ OPTIONS = {
 
 
 def session(jars: Iterable[Path], warehouse: Path) -> Any:
-    """Return a local Spark session with a warehouse in a folder, everything in UTC. One per process."""
-    before = dict(os.environ)
-    os.environ.update({"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"})
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[2]")
-    more = {"spark.jars": ",".join(map(str, jars)), "spark.sql.warehouse.dir": warehouse.as_uri()}
-    for key, value in (_SETTINGS | more).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+    """Return a local Spark session with a warehouse in a folder."""
+    return sessions.session(jars, {**_SETTINGS, "spark.sql.warehouse.dir": warehouse.as_uri()})
 
 
 @dataclass

@@ -9,10 +9,8 @@ format 1; the lineage is the rows again, behind them row id and last update, nul
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
-import os
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tests.support.canonical import canonical_rows
+from tests.support.oracles import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,40 +38,17 @@ KINDS = {
 _STEPS = 6
 """What is done to each table, after a first append."""
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
-_SETTINGS = {
+_SETTINGS = sessions.INTERPRETED | {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.lake.type": "hadoop",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "2",
-    "spark.sql.adaptive.enabled": "false",
-    # A query over a dozen rows ends before code for it would be compiled.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
-def session(jars: Iterable[Path], warehouse: Path, settings: Mapping[str, str] | None = None) -> Any:
-    """Return a local Spark session with the catalog `lake` over a folder, everything in UTC. One per process.
-
-    Args:
-        settings: More settings, in place of those with the same names.
-    """
-    before = dict(os.environ)
-    os.environ.update({"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"})
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[2]")
-    more = {"spark.jars": ",".join(map(str, jars)), "spark.sql.catalog.lake.warehouse": warehouse.as_uri()}
-    for key, value in (_SETTINGS | more | (settings or {})).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+def session(jars: Iterable[Path], warehouse: Path, settings: Mapping[str, str]) -> Any:
+    """Return a local Spark session with the catalog `lake` over a folder, and with more settings."""
+    return sessions.session(jars, {**_SETTINGS, "spark.sql.catalog.lake.warehouse": warehouse.as_uri(), **settings})
 
 
 @dataclass

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from tests.support.delta import connector
+from tests.support.hudi import histories as hudi
+from tests.support.iceberg import histories as iceberg
+from tests.support.oracles import sessions
 
 INNER = {"hudi": "hudi", "paimon": "hudi"}
 """The environment within that of .ci/oracles that has the Spark for a format's connector."""
@@ -22,22 +25,11 @@ _BOTH = {
 _PAIMON_SETTINGS = {
     "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
     "spark.sql.catalog.lake": "org.apache.paimon.spark.SparkCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
 def session(kind: str, out: Path) -> Any:
     """Return a session with the connector of a format, everything in UTC; tables without a path are below `out`."""
-    from tests.support.delta import connector
-    from tests.support.hudi import histories as hudi
-    from tests.support.iceberg import histories as iceberg
-
     folder = Path(sys.executable).parents[2 if kind in INNER else 1] / "jars"
     jars = sorted((folder / JARS.get(kind, kind)).glob("*.jar"))
     if kind == "delta":
@@ -50,20 +42,7 @@ def session(kind: str, out: Path) -> Any:
         for key, value in hudi.OPTIONS.items():
             spark.sql(f"SET {key}={value}")
         return spark
-    return _paimon(jars, out)
-
-
-def _paimon(jars: list[Path], out: Path) -> Any:
-    before = dict(os.environ)
-    os.environ.update({"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"})
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[2]")
-    more = {"spark.jars": ",".join(map(str, jars)), "spark.sql.catalog.lake.warehouse": out.as_uri()}
-    for key, value in (_PAIMON_SETTINGS | more).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("OFF")
+    spark = sessions.session(jars, {**_PAIMON_SETTINGS, "spark.sql.catalog.lake.warehouse": out.as_uri()})
     spark.sql("CREATE DATABASE IF NOT EXISTS lake.db")
     return spark
 
