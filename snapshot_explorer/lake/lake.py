@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.checks import check_settings, matches
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")
+
+_MANY = 64
+"""From so many tables on, one request of each at a time keeps the storage busy."""
 
 
 class Lake:
@@ -79,7 +84,7 @@ class Lake:
     ) -> Iterator[tuple[LakeTable, A | SnapshotExplorerError]]:
         """Yield each table with the result of some work on it, or its error, as soon as it is there.
 
-        At most 32 tables at the same time. What has not begun is cancelled when the caller stops.
+        At most 128 tables at the same time. What has not begun is cancelled when the caller stops.
 
         Args:
             work: Called in a thread. Its errors of this package are yielded; others are raised.
@@ -138,7 +143,14 @@ class Lake:
 
     def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
         """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
-        for table, result in self.each(lambda table: overview_row(table.open(), request), what="Reading tables"):
+        # Threads that compete for the interpreter cost more than what they compute: one computes, the others wait.
+        turns = Semaphore() if len(self.tables) >= _MANY else None
+
+        def read(table: LakeTable) -> dict[str, object]:
+            with turns or nullcontext(), table.reading_once(turns):
+                return overview_row(table.open(), request)
+
+        for table, result in self.each(read, what="Reading tables"):
             row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
             yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 

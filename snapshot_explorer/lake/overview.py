@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,11 +15,11 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.health import RHYTHM_RULE, Rhythm, rhythm, span
+from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.refs import AsOf
 from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import DRAWN, counted, moment, size
-from snapshot_explorer.render.timeline import changed_schema
 from snapshot_explorer.rows.profiling.anomalies import jumps
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ RECENT = 12
 """Commits of a table that are read first."""
 MOST_COMMITS = 192
 """Commits of a table that are read where its recent ones do not reach back far enough."""
+_FEWEST_READ = 4
+"""Fewer commits than that are not left for another round."""
 _EVIDENCE = 4
 """A table is only late if the commits that were read span so many times its age, or are all that were to be read."""
 _FEWEST_APPENDS = 4
@@ -39,6 +42,10 @@ _EXPLAINED = 50
 _STATES = ("act", "watch", "unknown", "ok")
 _BARS = "▁▂▃▄▅▆▇█"
 _SUMS = ("added_rows", "removed_rows", "added_bytes", "removed_bytes")
+_READ = ["version", "kind", "added_files", *_SUMS, "total_rows", "readable", "schema_id"]
+"""The columns of COMMITS that the row of a table is computed from, in addition to the time."""
+_Commit = dict[str, Any]
+"""A commit with these columns and its time, aware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +73,17 @@ def overview_row(table: Table, request: OverviewRequest) -> dict[str, object]:
         return row | {"state": "unknown", "rhythm": "unknown", "note": "No version has been committed."}
     commits, is_complete = _read_commits(table, versions, request)
     pace = _rhythm(commits, request.now)
-    changing = _changing(commits)
     row |= {
         "version": versions[-1],
-        "committed_at": commits["committed_at"][-1].as_py(),
+        "committed_at": commits[-1]["committed_at"],
         "age_seconds": _seconds(pace.age),
         "rhythm": pace.pace or "unknown",
         "usual_seconds": _seconds(pace.usual_gap),
         "late_after_seconds": _seconds(pace.latest_gap),
-        "total_rows": commits["total_rows"][-1].as_py(),
-        "recent_rows": changing["added_rows"].slice(max(0, len(changing) - RECENT)).to_pylist(),
+        "total_rows": commits[-1]["total_rows"],
+        "recent_rows": [commit["added_rows"] for commit in _changing(commits)][-RECENT:],
     }
-    recent = commits.filter(pc.greater_equal(commits["committed_at"], pa.scalar(request.since, frames.UTC_MILLIS)))
-    row |= _changes_since(table, commits, recent, versions[0] if is_complete else None)
+    row |= _changes_since(table, commits, request.since, versions[0] if is_complete else None)
     if request.health:
         row["health"] = _worst(table.health(versions[-1]).findings["state"].to_pylist())
     return row | {"state": _state(row)}
@@ -96,23 +101,35 @@ def _version_at(table: Table, time: datetime) -> int | None:
         return None
 
 
-def _read_commits(table: Table, versions: Sequence[int], request: OverviewRequest) -> tuple[pa.Table, bool]:
-    """Return the newest COMMITS, oldest first, and whether they contain all since the time that is counted from."""
-    parts: list[pa.Table] = []
-    count = 0
+def _read_commits(table: Table, versions: Sequence[int], request: OverviewRequest) -> tuple[list[_Commit], bool]:
+    """Return the newest commits, oldest first, and whether they contain all since the time that is counted from."""
+    commits: list[_Commit] = []
     while True:
-        size_ = min(max(RECENT, count), len(versions) - count)
+        count = len(commits)
+        more = min(max(RECENT, count), len(versions) - count)
         end = len(versions) - count
-        parts.insert(0, table.bound.commits(versions[end - size_ : end]))
-        count += size_
-        commits = pa.concat_tables(parts)
-        first = pc.min(commits["committed_at"]).as_py()
-        is_complete = count == len(versions) or first is None or first < request.since
-        if count in (len(versions), MOST_COMMITS) or (is_complete and _is_evident(commits, request.now)):
+        if end - more < _FEWEST_READ:
+            more = end
+        commits = _listed(table.bound.commits(versions[end - more : end])) + commits
+        first = min((commit["committed_at"] for commit in commits if commit["committed_at"] is not None), default=None)
+        is_complete = len(commits) == len(versions) or first is None or first < request.since
+        if (
+            len(commits) == len(versions)
+            or len(commits) >= MOST_COMMITS
+            or (is_complete and _is_evident(commits, request.now))
+        ):
             return commits, is_complete
 
 
-def _is_evident(commits: pa.Table, now: datetime) -> bool:
+def _listed(commits: pa.Table) -> list[_Commit]:
+    """Return a few COMMITS as Python objects: there, single values cost less than columns."""
+    columns = commits.select(_READ).to_pydict()
+    millis = commits["committed_at"].cast(pa.int64()).to_pylist()
+    columns["committed_at"] = [None if time is None else from_millis(time) for time in millis]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _is_evident(commits: Sequence[_Commit], now: datetime) -> bool:
     """Return whether more commits would not change what is said about the rhythm."""
     if _rhythm(commits, now).pace != "late":
         return True
@@ -120,51 +137,53 @@ def _is_evident(commits: pa.Table, now: datetime) -> bool:
     return max(times) - min(times) >= _EVIDENCE * (now - max(times))
 
 
-def _changing(commits: pa.Table) -> pa.Table:
+def _changing(commits: Sequence[_Commit]) -> list[_Commit]:
     """Return the commits that change data."""
-    return commits.filter(pc.invert(pc.is_in(commits["kind"], pa.array(MAINTENANCE_KINDS))))
+    return [commit for commit in commits if commit["kind"] not in MAINTENANCE_KINDS]
 
 
-def _rhythm(commits: pa.Table, now: datetime) -> Rhythm:
+def _rhythm(commits: Sequence[_Commit], now: datetime) -> Rhythm:
     return rhythm(_times(commits), now)
 
 
-def _times(commits: pa.Table) -> list[datetime]:
+def _times(commits: Sequence[_Commit]) -> list[datetime]:
     """Return the times of commits that change data."""
-    times: list[datetime] = _changing(commits)["committed_at"].drop_null().to_pylist()
-    return times
+    return [commit["committed_at"] for commit in _changing(commits) if commit["committed_at"] is not None]
 
 
-def _changes_since(table: Table, commits: pa.Table, recent: pa.Table, first: int | None) -> dict[str, object]:
+def _changes_since(table: Table, commits: Sequence[_Commit], since: datetime, first: int | None) -> dict[str, object]:
     """Return what recent commits changed; null where it is not known.
 
     Args:
         first: The first version of the table; None if not all recent commits were read.
     """
-    unreadable = pc.sum(pc.equal(commits["readable"], "no")).as_py()
-    versions = recent["version"].to_pylist()
+    recent = [commit for commit in commits if commit["committed_at"] is not None and commit["committed_at"] >= since]
+    unreadable = sum(commit["readable"] == "no" for commit in commits)
+    versions = [commit["version"] for commit in recent]
     row: dict[str, object] = {"unreadable": unreadable or None, "anomalies": list(_anomalies(table, commits, versions))}
     if first is None:
         return row | {"note": f"More than {len(commits):,} commits since then: their numbers are not added up."}
     row["commits"] = len(recent)
-    changing = _changing(recent)
     for name in _SUMS:
-        row[name] = pc.sum(changing[name], skip_nulls=False, min_count=0).as_py() if len(changing) else 0
+        numbers = [commit[name] for commit in _changing(recent)]
+        row[name] = None if None in numbers else sum(numbers)
     row["schema_changes"] = _schema_changes(table, commits, versions, first)
     return row
 
 
-def _schema_changes(table: Table, commits: pa.Table, versions: Sequence[int], first: int) -> int | None:
+def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence[int], first: int) -> int | None:
     """Return how many commits of these versions changed the schema; `first` is the first version of the table."""
-    if versions and commits["version"][0].as_py() == versions[0] == first:
+    if versions and commits[0]["version"] == versions[0] == first:
         versions = versions[1:]  # the first version creates the schema
     if not versions:
         return 0
-    known = commits["version"].to_pylist()
-    if commits["schema_id"].null_count < len(commits):
-        changed = changed_schema(commits)
-        return sum(bool(is_changed) and version in versions for version, is_changed in zip(known, changed, strict=True))
-    before = [version for version in known if version < versions[0]]
+    if any(commit["schema_id"] is not None for commit in commits):
+        ids = [None, *(commit["schema_id"] for commit in commits)]
+        return sum(
+            commit["version"] in versions and (commit["kind"] == "schema" or (None not in pair and len({*pair}) > 1))
+            for commit, pair in zip(commits, pairwise(ids), strict=True)
+        )
+    before = [commit["version"] for commit in commits if commit["version"] < versions[0]]
     try:
         earlier, later = table.bound.schemas([before[-1] if before else versions[0], versions[-1]])
     except SnapshotExplorerError:
@@ -172,10 +191,16 @@ def _schema_changes(table: Table, commits: pa.Table, versions: Sequence[int], fi
     return int(earlier.columns != later.columns)
 
 
-def _anomalies(table: Table, commits: pa.Table, versions: Sequence[int]) -> Iterator[str]:
+def _anomalies(table: Table, commits: Sequence[_Commit], versions: Sequence[int]) -> Iterator[str]:
     """Yield what jumps at these versions, compared with those before, and appends that repeat another one."""
-    totals = commits.select(["version", "committed_at"]).append_column("value", commits["total_rows"])
-    kinds = dict(zip(commits["version"].to_pylist(), commits["kind"].to_pylist(), strict=True))
+    totals = pa.table(
+        {
+            "version": [commit["version"] for commit in commits],
+            "committed_at": pa.array([commit["committed_at"] for commit in commits], frames.UTC_MILLIS),
+            "value": pa.array([commit["total_rows"] for commit in commits], pa.int64()),
+        }
+    )
+    kinds = {commit["version"]: commit["kind"] for commit in commits}
     for mark in jumps({"rows": totals}, {}).to_pylist():
         if mark["version"] in versions and kinds[mark["version"]] not in MAINTENANCE_KINDS:
             yield f"version {mark['version']}: {mark['rule']}"
@@ -187,17 +212,15 @@ def _anomalies(table: Table, commits: pa.Table, versions: Sequence[int]) -> Iter
             )
 
 
-def _equal_appends(commits: pa.Table, versions: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _equal_appends(commits: Sequence[_Commit], versions: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Yield pairs of appends of equally many files, rows and bytes, the only ones, where those of others differ."""
-    appends = commits.filter(pc.and_(pc.equal(commits["kind"], "append"), pc.greater(commits["added_rows"], 0)))
-    sizes = [tuple(row.values()) for row in appends.select(["added_files", "added_rows", "added_bytes"]).to_pylist()]
+    appends = [commit for commit in commits if commit["kind"] == "append" and (commit["added_rows"] or 0) > 0]
+    sizes = [tuple(commit[name] for name in ("added_files", "added_rows", "added_bytes")) for commit in appends]
     counts = Counter(sizes)
     repeated = [item for item, count in counts.items() if count > 1 and None not in item]
     if len(sizes) < _FEWEST_APPENDS or len(repeated) != 1 or counts[repeated[0]] != 2:  # noqa: PLR2004 - a pair
         return
-    first, second = (
-        version for version, item in zip(appends["version"].to_pylist(), sizes, strict=True) if item == repeated[0]
-    )
+    first, second = (commit["version"] for commit, item in zip(appends, sizes, strict=True) if item == repeated[0])
     if second in versions:
         yield first, second, repeated[0][1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from snapshot_explorer.opening import open_found, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from os import PathLike
+    from threading import Semaphore
 
     from pyspark.sql import SparkSession
 
@@ -61,6 +64,10 @@ class LakeTable:
                 self._error = None
             return self._table
 
+    def reading_once(self, turns: Semaphore | None) -> AbstractContextManager[None]:
+        """Return a block in which each metadata file in the table's folder is read once; see `Storage.reading_once`."""
+        return nullcontext() if self.folder is None else self.folder[0].reading_once(turns)
+
     @property
     def table(self) -> Table | None:
         """Return the table; None if it cannot be opened."""
@@ -96,12 +103,14 @@ def tables_below(
     root = search.root.root
 
     def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:
+        storage = search.root.below(name)
+
         def opened() -> Table:
             if table_format is None:
                 raise StorageError(problem)
-            return open_found(search.root.below(name), table_format)
+            return open_found(storage, table_format)
 
-        folder = None if table_format is None else (search.root.below(name), table_format)
+        folder = None if table_format is None else (storage, table_format)
         return LakeTable(title, path=joined(root, name), table_format=table_format, opened=opened, folder=folder)
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-_WORKERS = 32
+_WORKERS = 128
 """Tables that are read at the same time: nearly all of the time is spent waiting for storage."""
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, SnapshotExplorerError, StorageError
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
+from snapshot_explorer.single_flight import SingleFlight
 from snapshot_explorer.storage import azure
 from snapshot_explorer.storage.failures import (
     Mask,
@@ -72,6 +73,8 @@ _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
 _TOGETHER = 8
 """The most functions beside the caller's that `Storage.together` runs at the same time; each makes many requests."""
+_MAX_KEPT_BYTES = 2**16
+"""The size of the largest files that `Storage.reading_once` keeps."""
 _MAX_ENTRIES_PER_FILE = 16
 """Entries of a folder that are listed per file to check."""
 
@@ -154,6 +157,8 @@ class Storage:
         self._above: Storage | None = None
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
+        self._once: SingleFlight | None = None
+        self._turns: threading.Semaphore | None = None
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
         if settings(self._location, self._options) is None:
@@ -172,12 +177,21 @@ class Storage:
         """Return the storage of a folder below the root, which makes its requests over the connection of this one."""
         if not path:
             return self
-        location = full_text(self._location)
-        slash = "" if location.endswith("/") else "/"
-        result = Storage(
-            f"{location}{slash}{path}", self._options, external_files=self._external_files, limits=self.limits
+        address = full_text(self._location)
+        location = parse_location(f"{address}{'' if address.endswith('/') else '/'}{path}")
+        result = Storage.__new__(Storage)
+        vars(result).update(
+            vars(self),  # options are checked, and masks made, once for all folders of a lake
+            root=location.shown,
+            _location=location,
+            _above=self,
+            _external_locations=ExternalLocations(location, self._external_files),
+            _connections={},
+            _file_names=FileNames(),
+            _ahead={},
+            _once=None,
+            _turns=None,
         )
-        result._above = self
         return result
 
     @property
@@ -203,6 +217,8 @@ class Storage:
         """Return a file's bytes, in one request."""
         if (ahead := self._taken_ahead(path)) is not None and (found := ahead.result()) is not None:
             return found
+        if self._once is not None and (kept := self._kept_present(path)) is not None:
+            return kept
         files, address = self._resolve(path)
         content = self._call(files.read, address, path)
         log.debug("read %s (%d bytes)", path, len(content))
@@ -218,7 +234,7 @@ class Storage:
         Where threads bring no speed, each file is read when the iterator reaches it, so that it is processed while in
         the CPU cache. Otherwise all are read concurrently, like `read_many`.
         """
-        return map(self.read, paths) if self._connection().pool is None else iter(self.read_many(paths))
+        return map(self.read, paths) if self._pool is None else iter(self.read_many(paths))
 
     def read_present(self, paths: Sequence[str]) -> builtins.list[bytes | None]:
         """Return the files' bytes like `read_many`, with None for a file that does not exist."""
@@ -229,9 +245,8 @@ class Storage:
 
         The first `read`, `read_present` or `read_many` of each takes these bytes, and `exists` looks at them.
         """
-        pool = self._connection().pool if paths else None
-        if pool is not None:
-            self._ahead.update((path, pool.submit(self._read_present_now, path)) for path in paths)
+        if paths and (pool := self._pool) is not None:
+            self._ahead.update((path, pool.submit(self._kept_present, path)) for path in paths)
 
     @contextmanager
     def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
@@ -243,9 +258,39 @@ class Storage:
             for path in paths:
                 self._ahead.pop(path, None)
 
+    @contextmanager
+    def reading_once(self, turns: threading.Semaphore | None = None) -> Iterator[None]:
+        """Read each small file and list each folder once for a block, as if nothing changed meanwhile.
+
+        For several questions about a table at one moment, of which each would read the same metadata again. It holds
+        for all threads that use this storage.
+
+        Args:
+            turns: What the calling thread has acquired to compute something, where many others read other tables:
+                requests are then made one after another in this thread, and leave the turn to others meanwhile.
+        """
+        self._once, self._turns = SingleFlight(), turns
+        try:
+            yield
+        finally:
+            self._once, self._turns = None, None
+
+    def _kept(self, key: str, make: Callable[[], A]) -> A:
+        """Return what `make` returns; within `reading_once` what it returned first, unless that is None or large."""
+        once = self._once
+        if once is None:
+            return make()
+        value = once.get(key, make)
+        if value is None or (isinstance(value, bytes) and len(value) > _MAX_KEPT_BYTES):
+            once.forget(key)
+        return value
+
+    def _kept_present(self, path: str) -> bytes | None:
+        return self._kept(path, partial(self._read_present_now, path))
+
     def _read_present(self, path: str) -> bytes | None:
         ahead = self._taken_ahead(path)
-        return self._read_present_now(path) if ahead is None else ahead.result()
+        return self._kept_present(path) if ahead is None else ahead.result()
 
     def _taken_ahead(self, path: str) -> Future[bytes | None] | None:
         """Return a file that is being or was read ahead, once; None if that failed before anybody asked."""
@@ -268,6 +313,9 @@ class Storage:
         Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
         missing folder costs a second request, for its parent.
         """
+        return self._kept(f"{folder}/", partial(self._list_now, folder))
+
+    def _list_now(self, folder: str) -> builtins.list[Entry]:
         try:
             entries = self._request(lambda files, address: files.list(address), folder)
         except MissingFileError:
@@ -277,6 +325,9 @@ class Storage:
 
     def folders(self, folder: str) -> builtins.list[str]:
         """Return the names of the subfolders of a folder, sorted, without sizes and times. One listing."""
+        return self._kept(f"{folder}//", partial(self._folders_now, folder))
+
+    def _folders_now(self, folder: str) -> builtins.list[str]:
         try:
             names = self._request(lambda files, address: files.folders(address), folder)
         except MissingFileError:
@@ -376,7 +427,7 @@ class Storage:
 
         Raises: the first error, in the order of the functions.
         """
-        if self._connection().pool is None or len(reads) < 2:  # noqa: PLR2004 - one needs no thread
+        if self._pool is None or len(reads) < 2:  # noqa: PLR2004 - one needs no thread
             return tuple(read() for read in reads)
         *others, last = reads
         # Not the pool of the requests: a thread that waits for requests would block one that makes them.
@@ -441,6 +492,11 @@ class Storage:
         # No lock, because a fork could leave it locked. If two threads connect at once, the first connection stays.
         return self._connections.get(process) or self._connections.setdefault(process, self._connect())
 
+    @property
+    def _pool(self) -> ThreadPoolExecutor | None:
+        """The threads that make requests; None where they are made in turn."""
+        return self._connection().pool if self._turns is None else None
+
     def _connect(self) -> _Connection:
         location = self._location
         failure: SnapshotExplorerError
@@ -477,6 +533,15 @@ class Storage:
 
     def _call(self, operation: Callable[[B], A], argument: B, path: str) -> A:
         """Return the result of an operation on the storage; its errors are retried or translated."""
+        if (turns := self._turns) is None:
+            return self._attempt(operation, argument, path)
+        turns.release()
+        try:
+            return self._attempt(operation, argument, path)
+        finally:
+            turns.acquire()
+
+    def _attempt(self, operation: Callable[[B], A], argument: B, path: str) -> A:
         try:
             return operation(argument)
         except (SnapshotExplorerError, MemoryError):
@@ -550,10 +615,10 @@ class Storage:
 
     def _map(self, operation: Callable[[str], A], paths: Sequence[str]) -> builtins.list[A]:
         """Return the results in order, computed concurrently where that is faster. Raises the first error in order."""
-        connection = self._connection()
-        if connection.pool is None or len(paths) < 2:  # noqa: PLR2004 - one request needs no thread
+        pool = self._pool
+        if pool is None or len(paths) < 2:  # noqa: PLR2004 - one request needs no thread
             return [operation(path) for path in paths]
-        return _concurrently(connection.pool, connection.files.workers, operation, paths)
+        return _concurrently(pool, self._connection().files.workers, operation, paths)
 
 
 def _files(location: Location, options: Mapping[str, Any]) -> Files:

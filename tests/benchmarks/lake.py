@@ -12,10 +12,13 @@ otherwise than it was planted. The exit status is 1 if there is one.
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
 import json
 import logging
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -38,10 +41,46 @@ HERE = Path(__file__).parent
 FORMATS = ("delta", "iceberg", "paimon")
 QUIET_SHARE = 0.9
 PORT_SECONDS = 10
+REQUESTS = "/requests"
+"""The target that returns how many requests were answered."""
 
 
 class LakeServer(Server):
-    """A store whose listings read one folder, with the times of the files."""
+    """A store whose listings read one folder, with the times of the files. Answers all requests in one thread.
+
+    A thread for each connection would need more of the processor than what is measured.
+    """
+
+    def __init__(self, folder: Path, delay: float) -> None:
+        """Serve a folder as the bucket `lake`, each answer after some seconds."""
+        self.folder, self.delay = folder, delay
+        self.requests = 0
+
+    async def serve(self, address: Path) -> None:
+        """Serve until the process ends. Writes the URL to a file once connections are accepted."""
+        server = await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=1024)
+        partial = address.with_suffix(".new")
+        partial.write_text(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        partial.rename(address)
+        await server.serve_forever()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                target = head.split(" ", 2)[1]
+                if target == REQUESTS:
+                    status, headers, body = 200, {}, str(self.requests).encode()
+                else:
+                    self.requests += 1
+                    await asyncio.sleep(self.delay)
+                    wanted = re.search(r"(?mi)^range: *(\S+)", head)
+                    status, headers, body = self.answer(target, wanted and wanted[1])
+                headers["Content-Length"] = str(len(body))
+                lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+                writer.write(f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + body * (not head.startswith("HEAD")))
+                await writer.drain()
+        writer.close()
 
     def _listing(self, query: dict[str, list[str]]) -> bytes:
         prefix = query.get("prefix", [""])[0]
@@ -161,12 +200,7 @@ def main() -> int:
 
 def serve(folder: Path, delay: int) -> None:
     """Serve a folder until the process is killed; its URL is in the file `url`."""
-    server = LakeServer(folder)
-    server.delay = delay / 1000
-    (folder / "url.new").write_text(server.url)
-    (folder / "url.new").rename(folder / "url")
-    while True:
-        time.sleep(60)
+    asyncio.run(LakeServer(folder, delay / 1000).serve(folder / "url"))
 
 
 if __name__ == "__main__":

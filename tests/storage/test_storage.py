@@ -431,7 +431,7 @@ def test_a_storage_has_no_way_to_write():
 
     listing, reading = (
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "sizes", "together"},
-        {"open", "read", "read_ahead", "read_each", "read_many", "read_present", "reading_ahead"},
+        {"open", "read", "read_ahead", "read_each", "read_many", "read_present", "reading_ahead", "reading_once"},
     )
     assert public == {
         *listing,
@@ -454,6 +454,24 @@ def test_files_of_this_machine_are_read_one_by_one_as_they_are_requested(tmp_pat
     assert next(contents) == b"1"
     with pytest.raises(MissingFileError, match="gone does not exist"):
         next(contents)
+
+
+@pytest.mark.parametrize("turns", [None, threading.Semaphore(0)])
+def test_in_a_block_that_reads_once_nothing_changes(turns):
+    storage = Storage("memory://once")
+    files = fsspec.filesystem("memory")
+    files.pipe({"/once/a": b"1", "/once/large": bytes(100_000)})
+
+    with storage.reading_once(turns):
+        before = [*storage.read_many(["a", "a"]), storage.read_present(["gone"])[0], len(storage.list(""))]
+        files.pipe({"/once/a": b"2", "/once/gone": b"3", "/once/large": b"4"})
+        within = storage.read("a"), storage.read("gone"), len(storage.list("")), storage.read("large")
+
+    assert before == [b"1", b"1", None, 2]
+    assert within == (b"1", b"3", 2, b"4")  # what is absent or large is looked for again
+    assert storage.read("a") == b"2"
+    assert turns is None or not turns.acquire(blocking=False)  # it was given up for each request, and taken again
+    files.rm("/once", recursive=True)
 
 
 def test_files_of_another_machine_are_read_at_once_in_the_order_requested():
