@@ -66,8 +66,9 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         catalog: The URI of an Iceberg REST catalog such as `http://host:8181`, or the name of a catalog that is
             configured for pyiceberg: `path` is then a name such as `shop.orders`. The table is opened at the metadata
             file that the catalog names; open it again for newer commits. Needs the extra `catalogs`. Without
-            `storage_options`, the credentials for S3 that the catalog returns are used. With `format="paimon"`, the
-            URI of a Paimon REST catalog, which needs the extra `paimon-catalogs`.
+            `storage_options`, the credentials for S3 that the catalog returns are used. A URI that ends in
+            `/unity-catalog` is a Unity Catalog, and its names are such as `main.shop.orders`. With `format="paimon"`,
+            the URI of a Paimon REST catalog, which needs the extra `paimon-catalogs`.
         catalog_options: Properties of the catalog, as pyiceberg or Paimon names them: `token`, `credential`,
             `warehouse`, ... They are never shown.
         name: The name in titles; by default the last part of the path, or the name in the catalog.

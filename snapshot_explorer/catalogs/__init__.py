@@ -1,4 +1,4 @@
-"""Locate tables by their names in a catalog, through pyiceberg, or pypaimon-rust for Paimon REST catalogs.
+"""Locate tables by their names in a catalog, through pyiceberg, pypaimon-rust for Paimon REST catalogs, or `unity`.
 
 The catalog only returns where the table is, and an Iceberg one credentials for it. This package reads the rest itself.
 """
@@ -14,6 +14,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
+from snapshot_explorer.catalogs.unity import UnityCatalog, check_options, is_unity
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     LimitError,
@@ -23,7 +24,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats import split_metadata_path
+from snapshot_explorer.formats import formats_by_name, split_metadata_path, titles
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import Mask, error_chain, error_text
 from snapshot_explorer.storage.location import parse_location, shortened
@@ -160,6 +161,8 @@ def locate(
     check_limits(limits)
     if table_format == "paimon":
         return _in_paimon(catalog, name, parts, options or {})
+    if is_unity(catalog):
+        return _in_unity(catalog, name, parts, options or {}, limits, with_storage=with_storage)
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
     secrets: list[str] = []
     failure: SnapshotExplorerError
@@ -203,31 +206,43 @@ def table_names(
     namespace, glob = split_pattern(pattern)
     secrets: list[str] = []
     failure: SnapshotExplorerError
-    if table_format == "paimon":
-        settings = _paimon_rest(catalog, options or {})
-    else:
-        settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
-
-    def listed() -> list[tuple[str, ...]]:
-        if table_format == "paimon":
-            return _paimon_tables(settings.properties, namespace)
-        with _client(settings, secrets.append, limits.value_bytes) as client:
-            spaces = client.list_namespaces() if namespace is None else [tuple(namespace.split("."))]
-            return [tuple(name) for space in spaces for name in client.list_tables(space)]
-
+    is_paimon = table_format == "paimon"
+    settings = _settings(catalog, options or {}, is_paimon=is_paimon)
     try:
-        names = _within_limit(listed)
+        names = _within_limit(lambda: _listed(settings, namespace, secrets.append, limits, is_paimon=is_paimon))
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         mask = _mask(settings, secrets)
-        if table_format == "paimon" and not isinstance(error, ImportError):
+        if is_paimon and not isinstance(error, ImportError):
             failure = _paimon_failure(error, settings.shown, glob, mask)
-        elif table_format == "paimon":
+        elif is_paimon:
             failure = MissingDependencyError(_NO_PAIMON_CLIENT)
         else:
             failure = _failure(error, settings.shown, glob, mask)
     else:
         return sorted(name for name in map(quoted_name, names) if fnmatchcase(name, glob))
     raise failure  # not above, as in locate
+
+
+def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon: bool) -> _Settings:
+    if is_paimon:
+        return _paimon_rest(catalog, options)
+    if is_unity(catalog):
+        return _unity(catalog, options)
+    return _rest(catalog, options) if "://" in catalog else _configured(catalog, options)
+
+
+def _listed(
+    settings: _Settings, namespace: str | None, secret: Callable[[str], object], limits: Limits, *, is_paimon: bool
+) -> list[tuple[str, ...]]:
+    """Return the names of the tables in a namespace; None for all."""
+    if is_paimon:
+        return _paimon_tables(settings.properties, namespace)
+    if is_unity(settings.shown):
+        parts = name_parts(namespace, "Give a catalog and a schema, such as main.shop.") if namespace else ()
+        return UnityCatalog(settings.shown, settings.properties, secret, limits.value_bytes).table_names(parts)
+    with _client(settings, secret, limits.value_bytes) as client:
+        spaces = client.list_namespaces() if namespace is None else [tuple(namespace.split("."))]
+        return [tuple(name) for space in spaces for name in client.list_tables(space)]
 
 
 def split_pattern(pattern: str) -> tuple[str | None, str]:
@@ -458,7 +473,7 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
         return LimitError(f"The catalog {shown} did not return the location of {name}: {reason}.")
     if "NotInstalledError" in names:
         return MissingDependencyError(f"pyiceberg needs a package for the catalog {shown}: {reason}.")
-    paimon = _ONLY_ICEBERG if "://" in shown else ""
+    paimon = _ONLY_ICEBERG if "://" in shown and not is_unity(shown) else ""
     if names & _ABSENT:
         return TableNotFoundError(
             f"The catalog {shown} has no table {name}: {reason}. Check the namespace and the name.{paimon}"
@@ -490,6 +505,49 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
         _check_paimon(name, properties)
         return CatalogTable(path=path, format="paimon")
     raise failure  # not above, as in locate
+
+
+def _in_unity(
+    catalog: str,
+    name: str,
+    parts: tuple[str, ...],
+    options: Mapping[str, Any],
+    limits: Limits,
+    *,
+    with_storage: bool,
+) -> CatalogTable:
+    settings = _unity(catalog, options)
+    if len(parts) != 3:  # noqa: PLR2004 - catalog, schema and table
+        raise InvalidArgumentError(
+            f"{name} has {len(parts)} parts. In a Unity Catalog, give catalog, schema and table: main.shop.orders."
+        )
+    secrets: list[str] = []
+    failure: SnapshotExplorerError
+    try:
+        client = UnityCatalog(settings.shown, settings.properties, secrets.append, limits.value_bytes)
+        path, table_format, keys = _within_limit(lambda: client.table(parts, with_storage=with_storage))
+    except Exception as error:  # noqa: BLE001 - as in locate
+        failure = _failure(error, settings.shown, name, _mask(settings, secrets))
+    else:
+        if table_format in formats_by_name():
+            return CatalogTable(path=path, format=table_format, storage_options=keys)
+        failure = UnsupportedFeatureError(
+            f"The catalog {settings.shown} says that {name} is a table of {shortened(table_format)}. "
+            f"Tables of {titles()} are read."
+        )
+    raise failure  # not above, as in locate
+
+
+def _unity(catalog: str, options: Mapping[str, Any]) -> _Settings:
+    match = _REST.fullmatch(catalog)
+    if match is None or match[2]:
+        raise InvalidArgumentError(
+            "catalog must be the URI of a Unity Catalog without user, password and query, such as "
+            "https://host/api/2.1/unity-catalog. The token goes into catalog_options."
+        )
+    check_options(options)
+    uri = catalog.rstrip("/")
+    return _Settings(shown=uri, name="snapshot_explorer", properties={**options, "uri": uri}, secrets=())
 
 
 def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:

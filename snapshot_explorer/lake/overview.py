@@ -180,7 +180,8 @@ def _schema_changes(table: Table, commits: Sequence[_Commit], versions: Sequence
     if any(commit["schema_id"] is not None for commit in commits):
         ids = [None, *(commit["schema_id"] for commit in commits)]
         return sum(
-            commit["version"] in versions and (commit["kind"] == "schema" or (None not in pair and len({*pair}) > 1))
+            commit["version"] in versions
+            and bool(commit["kind"] == "schema" or (None not in pair and len({*pair}) > 1))
             for commit, pair in zip(commits, pairwise(ids), strict=True)
         )
     before = [commit["version"] for commit in commits if commit["version"] < versions[0]]

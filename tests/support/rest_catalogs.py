@@ -18,8 +18,17 @@ LISTINGS = {
     "/v1/namespaces": {"namespaces": [["shop"]]},
     "/databases/shop/tables": {"tables": ["orders"]},
     "/databases": {"databases": ["shop"]},
+    "/unity-catalog/catalogs": {"catalogs": [{"name": "main"}]},
+    "/unity-catalog/schemas": {"schemas": [{"name": "shop", "catalog_name": "main"}], "next_page_token": ""},
+    "/unity-catalog/tables": {
+        "tables": [
+            {"name": "orders", "table_type": "EXTERNAL", "storage_location": "file:///lake/orders"},
+            {"name": "daily", "table_type": "VIEW"},
+        ]
+    },
 }
 """What a catalog answers that is asked for its namespaces and tables."""
+TABLES = ("/namespaces/shop/tables/shipments", "/databases/shop/tables/orders", "/tables/main.shop.orders")
 
 
 def loaded(location, *, config=None, properties=None, credentials=()):
@@ -42,6 +51,12 @@ def in_paimon(path, options=None):
     return table | {"schemaId": 0, "schema": schema, "owner": "me", "createdAt": 1, "createdBy": "me"}
 
 
+def in_unity(location, table_format="DELTA"):
+    """What a Unity Catalog answers that has a table, with the members of its REST description."""
+    name = {"name": "orders", "catalog_name": "main", "schema_name": "shop", "table_id": "455b3c00"}
+    return name | {"table_type": "EXTERNAL", "data_source_format": table_format, "storage_location": location}
+
+
 def refused(status, message, kind="Refused"):
     """An error of a catalog, as its answer and its status."""
     return {"error": {"message": message, "type": kind, "code": status}}, status
@@ -49,7 +64,7 @@ def refused(status, message, kind="Refused"):
 
 @contextlib.contextmanager
 def served(table, config=CONFIG, token=None):
-    """Yield a catalog's URI, with shop.shipments or Paimon's shop.orders, and the requests as (path, Authorization).
+    """Yield a catalog's URI and the requests as (path, Authorization). It has one table, shop.shipments or shop.orders.
 
     An answer is the body, as JSON or text, or a pair of body and status, or a function that writes all of it.
     """
@@ -59,7 +74,7 @@ def served(table, config=CONFIG, token=None):
         def do_GET(self):
             path = self.path.partition("?")[0]
             requests.append((self.path, self.headers["Authorization"]))
-            if path.endswith(("/namespaces/shop/tables/shipments", "/databases/shop/tables/orders")):
+            if path.endswith(TABLES):
                 self.answer(table)
             elif (listing := next((LISTINGS[end] for end in LISTINGS if path.endswith(end)), None)) is not None:
                 self.answer(listing)
