@@ -68,8 +68,8 @@ def _run(words: Sequence[str]) -> terminal.Output:
 
 def _room() -> int:
     """Return the width of text: that of the terminal, within bounds."""
-    minimum, most = _WIDTHS
-    return max(minimum, min(most, shutil.get_terminal_size((most, 0)).columns))
+    minimum, widest = _WIDTHS
+    return max(minimum, min(widest, shutil.get_terminal_size((widest, 0)).columns))
 
 
 def _parser() -> argparse.ArgumentParser:

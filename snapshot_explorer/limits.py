@@ -102,13 +102,13 @@ def parse_limits(text: str) -> Limits:
 
 def exceeded(path: str, size_bytes: int, claim: str, name: str, needed: int, limits: Limits) -> LimitError:
     """Return the error for a file that exceeds a limit; it names the file, the limit and how to raise it."""
-    most = {
+    limit = {
         "metadata_bytes": limits.most_bytes(size_bytes),
         "metadata_rows": limits.most_rows(size_bytes),
         "value_bytes": limits.value_bytes,
     }[name]
     return LimitError(
-        f"{path}, of {size_bytes} bytes, {claim}; the limit is {most}. It may be damaged, or crafted to exhaust "
+        f"{path}, of {size_bytes} bytes, {claim}; the limit is {limit}. It may be damaged, or crafted to exhaust "
         f"memory. If the file is valid, open the table with limits=Limits({name}={2 * needed})."
     )
 

@@ -32,15 +32,15 @@ def extreme_over(
     widths = ends - begins
     values, begins, ends, widths = (part[widths > 0] for part in (values, begins, ends, widths))
     power = np.frexp(widths.astype(np.float64))[1] - 1
-    most = np.full((count, *values.shape[1:]), nothing, values.dtype)
+    extremes = np.full((count, *values.shape[1:]), nothing, values.dtype)
     for exponent in reversed(range(int(power.max(initial=0)) + 1)):
         some = power == exponent
         wide = 1 << exponent
-        extreme.at(most, begins[some], values[some])
-        extreme.at(most, ends[some] - wide, values[some])
+        extreme.at(extremes, begins[some], values[some])
+        extreme.at(extremes, ends[some] - wide, values[some])
         if exponent:
             half = wide // 2
-            halves = most.copy()
-            halves[half:] = extreme(halves[half:], most[:-half])
-            most = halves
-    return most
+            halves = extremes.copy()
+            halves[half:] = extreme(halves[half:], extremes[:-half])
+            extremes = halves
+    return extremes

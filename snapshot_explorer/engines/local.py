@@ -226,8 +226,8 @@ def _partition_rows(reader: TableVersion, split: Split, columns: pa.Schema) -> I
     values = None if rows is None else _partition_values(reader, split, columns)
     if rows is None or values is None:
         return None
-    most = min(rows, _BATCH_ROWS)
-    repeated = [pa.repeat(value, most) for value in (column[0] for column in values.columns)]
+    size = min(rows, _BATCH_ROWS)
+    repeated = [pa.repeat(value, size) for value in (column[0] for column in values.columns)]
     batch = pa.RecordBatch.from_arrays(repeated, schema=columns)
     return (batch.slice(0, rows - start) for start in range(0, rows, _BATCH_ROWS))
 
@@ -371,12 +371,12 @@ def _in_order(
 
 def _small_together(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
     """Return the splits in order, consecutive small ones together, in several groups for each thread."""
-    most = min(_MAX_SMALL, len(splits) // (8 * _THREADS))
+    limit = min(_MAX_SMALL, len(splits) // (8 * _THREADS))
     groups: list[list[Split]] = []
     size = 0
     for split in splits:
         size += split.size_bytes
-        if groups and len(groups[-1]) < most and size <= _SMALL_BYTES:
+        if groups and len(groups[-1]) < limit and size <= _SMALL_BYTES:
             groups[-1].append(split)
         else:
             groups.append([split])

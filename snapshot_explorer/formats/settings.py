@@ -38,11 +38,11 @@ def parse_bytes(text: str) -> int | None:
     return size if 0 < size <= _MAX else None
 
 
-def parse_count(text: str, most: int = 2**31 - 1) -> int | None:
+def parse_count(text: str, maximum: int = 2**31 - 1) -> int | None:
     """Return a number from 1 on; None if the text is not one, or greater than `most`."""
     text = text.strip()
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
-    return number if 0 < number <= most else None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(maximum)) else 0
+    return number if 0 < number <= maximum else None
 
 
 class SettingsReader:
@@ -74,10 +74,10 @@ class SettingsReader:
             return default, source
         return value, f"the table's {self._noun} {name}"
 
-    def required_count(self, name: str, default: int, most: int = 2**31 - 1) -> int:
+    def required_count(self, name: str, default: int, maximum: int = 2**31 - 1) -> int:
         """Return the value of a setting on which expiry depends. Raise if it is not valid."""
         text = self._values.get(name)
-        count = default if text is None else parse_count(text, most)
+        count = default if text is None else parse_count(text, maximum)
         if count is None:
             raise CorruptTableError(
                 f"The table's {self._noun} {name} must be 1 or more, got {str(text)[:40]!r}. Set the {self._noun} "

@@ -134,15 +134,15 @@ def _of_files(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator[F
         advice=settings.compact,
     )
     sizes = partitions["size_bytes"].to_numpy()
-    median, most = float(np.median(sizes)), int(sizes.max())
+    median, largest = float(np.median(sizes)), int(sizes.max())
     yield Finding(
         finding="skew",
-        value=round(most / median, 1) if median else None,
+        value=round(largest / median, 1) if median else None,
         watch_from=_SKEW,
-        is_large_enough=most >= _LARGE * settings.target_bytes,
+        is_large_enough=largest >= _LARGE * settings.target_bytes,
         found=f"all is in one {noun[1]}"
         if len(sizes) == 1
-        else f"the largest of {len(sizes):,} {noun[0]} has {size(most)}, the median {size(int(median))}",
+        else f"the largest of {len(sizes):,} {noun[0]} has {size(largest)}, the median {size(int(median))}",
         threshold=f"{_SKEW} times the median, where the largest has {size(_LARGE * settings.target_bytes)} or more",
         meaning="Tasks are per partition and bucket: the largest determines how long a read or compaction takes.",
         advice="Find out what its rows have in common; choose a bucket key or partitions that distribute them",
@@ -174,9 +174,9 @@ def _of_deletes(partitions: pa.Table, settings: MaintenanceSettings) -> Iterator
     if with_vector:
         share = "an unknown part" if ratio is None else f"{ratio:.1%}"
         description = f"{share} of the rows, by vectors of {with_vector:,} of {files:,} files"
-        most = pc.max(partitions["deleted_ratio"]).as_py()
-        if len(partitions) > 1 and most is not None:
-            description += f"; at most {most:.1%} in a {noun_of(partitions)[1]}"
+        maximum = pc.max(partitions["deleted_ratio"]).as_py()
+        if len(partitions) > 1 and maximum is not None:
+            description += f"; at most {maximum:.1%} in a {noun_of(partitions)[1]}"
     yield Finding(
         finding="rows deleted by vectors",
         value=ratio,
@@ -211,14 +211,14 @@ def _of_runs(
 ) -> Iterator[Finding]:
     trigger, stop = triggers
     runs = partitions["sorted_runs"].to_numpy()
-    most, above = int(runs.max(initial=0)), int((runs > trigger).sum())
+    maximum, above = int(runs.max(initial=0)), int((runs > trigger).sum())
     fresh = pc.sum(levels.filter(pc.equal(levels["level"], 0))["files"]).as_py() or 0
     yield Finding(
         finding="sorted runs",
-        value=most,
+        value=maximum,
         watch_from=trigger + 1,
         act_from=stop + 1,
-        found=f"at most {most:,} in a bucket, {above:,} of {len(runs):,} buckets are above the trigger, "
+        found=f"at most {maximum:,} in a bucket, {above:,} of {len(runs):,} buckets are above the trigger, "
         f"and level 0 has {fresh:,} files",
         threshold=f"{trigger + 1}, above num-sorted-run.compaction-trigger, act from {stop + 1}, above .stop-trigger",
         meaning="Readers merge the runs of a bucket; above the stop trigger its writers wait for a compaction.",

@@ -45,7 +45,7 @@ def name(number: int) -> str:
 
 def restore_names(sentence: str, written: Mapping[int, str]) -> str:
     """Return an engine's message with the user's table names in place of generated ones."""
-    return _GENERATED.sub(lambda found: written.get(int(found[1]), found[0]), sentence)
+    return _GENERATED.sub(lambda match: written.get(int(match[1]), match[0]), sentence)
 
 
 def restore_column(column: str, query: str, written: Mapping[int, str]) -> str:
@@ -115,7 +115,7 @@ def _rewrite_token(token: Token, dialect: Dialect) -> str:
         return quoted(token.value, dialect)
     if token.kind == "text" and dialect == "spark":
         if token.text[0] in "eE":
-            inner = re.sub(r"\\.|''", lambda found: found[0].replace("''", "\\'"), token.text[2:-1], flags=re.DOTALL)
+            inner = re.sub(r"\\.|''", lambda match: match[0].replace("''", "\\'"), token.text[2:-1], flags=re.DOTALL)
             return f"'{inner}'"
         return "'" + token.value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return token.text

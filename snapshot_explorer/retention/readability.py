@@ -41,10 +41,10 @@ class KnownReadability:
         if not len(self.rows):
             return [*map(readable_words, commits["readable"].to_pylist())]
         at = pc.index_in(commits["version"], self.rows["version"].combine_chunks())
-        found = self.rows.select(["readable", "reason"]).take(at.combine_chunks()).to_pylist()
+        known = self.rows.select(["readable", "reason"]).take(at.combine_chunks()).to_pylist()
         return [
             readable_words(readable, row["reason"] if readable == row["readable"] else None)
-            for readable, row in zip(commits["readable"].to_pylist(), found, strict=True)
+            for readable, row in zip(commits["readable"].to_pylist(), known, strict=True)
         ]
 
     def applied_to(self, commits: pa.Table) -> pa.Table:

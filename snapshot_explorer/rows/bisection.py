@@ -511,8 +511,8 @@ def _pass_over(
     condition = test.condition
     result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
     if isinstance(condition, _Rows) and condition.partial is not None:
-        most = len(versions) if is_asked else reading.loads
-        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=most)
+        max_plans = len(versions) if is_asked else reading.loads
+        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=max_plans)
     if isinstance(result, str):
         if is_asked:
             raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")

@@ -232,27 +232,27 @@ def _unpacked(packed: bytes, packing: _Packing) -> bytes:
 
     Source: Avro specification, "Required Codecs" and "Optional Codecs".
     """
-    codec, most = packing.codec, packing.limits.value_bytes
+    codec, limit = packing.codec, packing.limits.value_bytes
     if codec == "null":
         return packed
     if codec == "deflate":
         stream = zlib.decompressobj(-15)
-        block = stream.decompress(packed, most + 1)
-        if not stream.eof and len(block) <= most:
+        block = stream.decompress(packed, limit + 1)
+        if not stream.eof and len(block) <= limit:
             raise TruncatedError("a deflate block is cut short")
     elif codec == "snappy":
         block = _unsnapped(packed, packing)
     elif codec == "zstandard":
-        block = _inflated(packed, most)
+        block = _inflated(packed, limit)
     elif codec in ("bzip2", "xz"):
-        block = _streamed(packed, codec, most)
+        block = _streamed(packed, codec, limit)
     else:
         raise refusal(AVRO_CODECS, codec=codec)
     packing.check(len(block))
     return block
 
 
-def _streamed(packed: bytes, codec: str, most: int) -> bytes:
+def _streamed(packed: bytes, codec: str, limit: int) -> bytes:
     """Return the content of a bzip2 or xz block, up to one byte more than the limit."""
     # Some builds of Python lack these modules.
     import bz2  # noqa: PLC0415
@@ -261,10 +261,10 @@ def _streamed(packed: bytes, codec: str, most: int) -> bytes:
     is_xz = codec == "xz"
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_FOR_XZ) if is_xz else bz2.BZ2Decompressor()
     try:
-        block: bytes = stream.decompress(packed, most + 1)
+        block: bytes = stream.decompress(packed, limit + 1)
     except lzma.LZMAError as error:
         raise TruncatedError(f"an xz block is damaged ({error})") from error
-    if not stream.eof and len(block) <= most:
+    if not stream.eof and len(block) <= limit:
         raise TruncatedError(f"a {codec} block is cut short")
     return block
 
@@ -280,11 +280,11 @@ def _unsnapped(packed: bytes, packing: _Packing) -> bytes:
     return block
 
 
-def _inflated(packed: bytes, most: int) -> bytes:
+def _inflated(packed: bytes, limit: int) -> bytes:
     stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
     parts: list[bytes] = []
     total = 0
-    while total <= most and (part := stream.read(_CHUNK)):
+    while total <= limit and (part := stream.read(_CHUNK)):
         parts.append(part)
         total += len(part)
     return b"".join(parts)

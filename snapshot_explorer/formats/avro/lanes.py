@@ -239,11 +239,11 @@ def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDAr
         number = item.branches[branch]
     if number not in (Atom("int"), Atom("long")) or not len(rows):
         return passed
-    most = int(np.bincount(counts).argmax())
-    size = most * (1 if branch is None else 2)
+    usual = int(np.bincount(counts).argmax())
+    size = usual * (1 if branch is None else 2)
     if not size or size > lanes.size:
         return passed
-    alike = np.flatnonzero((counts == most) & (lanes.at[rows] + size <= lanes.size))
+    alike = np.flatnonzero((counts == usual) & (lanes.at[rows] + size <= lanes.size))
     items = np.lib.stride_tricks.sliding_window_view(lanes.content, size)[lanes.at[rows[alike]]]
     is_small = (items < 0x80).all(axis=1)  # noqa: PLR2004 - the continuation bit
     if branch is not None:

@@ -77,11 +77,11 @@ class OrcFile:
             stripes = orc_tail.stripe_ranges(self._source)
         except (CorruptBytesError, UnsupportedFeatureError):
             stripes = []  # the reader raises its own error, or reads LZO
-        most = _MAX_WHOLE if names is None or set(self.schema.names) <= set(names) else _MAX_PARTLY_READ
+        limit = _MAX_WHOLE if names is None or set(self.schema.names) <= set(names) else _MAX_PARTLY_READ
 
         def fetch(stripe: int) -> None:
             now, ahead = (
-                [(start, end) for start, end in some if end - start <= most]
+                [(start, end) for start, end in some if end - start <= limit]
                 for some in (stripes[stripe : stripe + 1], stripes[stripe + 1 : stripe + 2])
             )
             load(now, ahead)

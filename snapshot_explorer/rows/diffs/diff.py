@@ -93,9 +93,9 @@ def check_key(plan: RowDiffPlan) -> None:
         hashes: list[Hashes] = []
 
         def see(
-            _: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, found: list[Hashes] = hashes
+            _: tuple[int, int], batch: pa.RecordBatch, reader: SideReader = reader, parts: list[Hashes] = hashes
         ) -> None:
-            found.append(reader.checked(batch)[1])
+            parts.append(reader.checked(batch)[1])
 
         local.for_each_batch(reader.side.version, reader.side.splits, reader.needed, see)
         ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))

@@ -177,12 +177,12 @@ def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
     return result
 
 
-def _batches(every: Iterator[_Series], most: int) -> Iterator[list[_Series]]:
+def _batches(every: Iterator[_Series], limit: int) -> Iterator[list[_Series]]:
     """Yield series of the same number of versions together, about so many values."""
     batch: list[_Series] = []
     for series in every:
         count = len(series.values)
-        if batch and (len(batch[0].values) != count or len(batch) * count >= most):
+        if batch and (len(batch[0].values) != count or len(batch) * count >= limit):
             yield batch
             batch = []
         batch.append(series)

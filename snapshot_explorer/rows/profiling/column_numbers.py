@@ -81,10 +81,10 @@ class FileRanges:
         by_type: dict[pa.DataType, list[str]] = {}
         for column in columns:
             by_type.setdefault(self.bounds.lower.schema.field(column).type, []).append(column)
-        most = max(1, _AT_ONCE // max(1, len(self.first), self.count))
+        limit = max(1, _AT_ONCE // max(1, len(self.first), self.count))
         for dtype, alike in by_type.items():
-            for begin in range(0, len(alike), most):
-                some = alike[begin : begin + most]
+            for begin in range(0, len(alike), limit):
+                some = alike[begin : begin + limit]
                 nulls, is_empty = self._nulls(some)
                 minimum, maximum = (
                     self._extremes(self._together(values, some), is_empty, dtype, is_maximum=is_maximum)

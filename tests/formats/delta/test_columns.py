@@ -9,7 +9,7 @@ import pytest
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
-from snapshot_explorer.formats.delta.files.columns import Origin, conform, found
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, stored_fields
 from snapshot_explorer.formats.delta.metadata.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from tests.support.delta.log_reader import metadata
@@ -180,7 +180,8 @@ def test_a_column_is_found_by_its_exact_name_then_by_its_name_but_for_case():
     there = pa.schema({"ID": pa.int64(), "id": pa.int64(), "Name": pa.string()})
 
     names = [
-        field and field.name for field in found(fields(("id", "long"), ("NAME", "string"), ("x", "long")), there, PLAIN)
+        field and field.name
+        for field in stored_fields(fields(("id", "long"), ("NAME", "string"), ("x", "long")), there, PLAIN)
     ]
 
     assert names == ["id", "Name", None]
@@ -188,13 +189,13 @@ def test_a_column_is_found_by_its_exact_name_then_by_its_name_but_for_case():
 
 def test_a_name_that_fits_several_columns_but_for_case_is_damage():
     with pytest.raises(CorruptTableError, match="The data file f.parquet has 2 columns that match 'Id'"):
-        found(fields(("Id", "long")), pa.schema({"ID": pa.int64(), "id": pa.int64()}), PLAIN)
+        stored_fields(fields(("Id", "long")), pa.schema({"ID": pa.int64(), "id": pa.int64()}), PLAIN)
 
 
 def test_a_column_is_found_by_its_physical_name():
     there = pa.schema({"a": pa.int64(), "col-1": pa.int64()})
 
-    (place,) = found(fields(("a", "long", numbered(1)), mode="name"), there, PLAIN)
+    (place,) = stored_fields(fields(("a", "long", numbered(1)), mode="name"), there, PLAIN)
 
     assert place.name == "col-1"
 
@@ -207,9 +208,9 @@ def test_a_column_is_found_by_its_id_and_a_file_without_ids_is_damage():
     there = pa.schema([with_id("a", pa.int64(), 2), with_id("b", pa.int64(), 1)])
     columns = fields(("a", "long", numbered(1)), ("c", "long", numbered(3)), mode="id")
 
-    assert [field and field.name for field in found(columns, there, BY_ID)] == ["b", None]
+    assert [field and field.name for field in stored_fields(columns, there, BY_ID)] == ["b", None]
     with pytest.raises(CorruptTableError, match="f.parquet has no field ids"):
-        found(columns, pa.schema({"a": pa.int64()}), BY_ID)
+        stored_fields(columns, pa.schema({"a": pa.int64()}), BY_ID)
 
 
 def test_fields_of_a_struct_are_found_by_id():
@@ -309,6 +310,6 @@ def test_columns_of_a_wide_file_are_found_in_one_pass(in_other_case):
     stored = pa.schema([(name.upper() if in_other_case else name, pa.int64()) for name in names])
 
     with at_most_steps(100_000):
-        columns = found(fields, stored, PLAIN)
+        columns = stored_fields(fields, stored, PLAIN)
 
     assert columns == list(stored)

@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.files.columns import Origin, field_id, found
+from snapshot_explorer.formats.delta.files.columns import Origin, field_id, stored_fields
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 
@@ -100,7 +100,7 @@ def _check_others(
     partitions = {name.lower() for field in schema.partition_fields for name in (field.name, field.stored)}
     data = [field for field in schema.fields if field.name not in schema.partition_columns]
     others = [item for item in file_schema if item.name.lower() not in partitions]
-    if not others or any(stored is not None for stored in found(data, file_schema, origin)):
+    if not others or any(stored is not None for stored in stored_fields(data, file_schema, origin)):
         return
     if any(_statistic(statistics, "nullCount", field.stored) == rows for field in data):
         return

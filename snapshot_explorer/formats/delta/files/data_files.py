@@ -17,7 +17,7 @@ from snapshot_explorer.formats import row_groups
 from snapshot_explorer.formats.corrupt_files import check_size, named_in_errors
 from snapshot_explorer.formats.delta.files.absent_columns import ExpectedColumns, check_absent
 from snapshot_explorer.formats.delta.files.calendars import Calendar, calendar_of
-from snapshot_explorer.formats.delta.files.columns import Origin, conform, found, is_exact
+from snapshot_explorer.formats.delta.files.columns import Origin, conform, is_exact, stored_fields
 from snapshot_explorer.formats.delta.files.deletion_vectors import DeltaVector
 from snapshot_explorer.formats.delta.files.missing_files import Removals, missing_file_error
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, Mode, arrow_field, arrow_type, type_text
@@ -98,7 +98,7 @@ class DeltaColumns:
         self.opener = ParquetOpener()
         self.schema = pa.schema([arrow_field(field) for field in fields])
         self._last: tuple[pa.Schema, Mode, Calendar] | None = None
-        self._found: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
+        self._stored: tuple[list[pa.Field | None], pa.Schema | None] = ([], None)
 
     def of(self, opened_file: DeltaOpenFile) -> tuple[list[pa.Field | None], pa.Schema | None]:
         """Return the file's column of each column, and the schema of its batches if they need no conversion."""
@@ -109,10 +109,10 @@ class DeltaColumns:
             or (origin.mode, origin.calendar) != last[1:]
             or not schema.equals(last[0], check_metadata=True)
         ):
-            stored_fields = found(self.fields, schema, origin)
+            stored = stored_fields(self.fields, schema, origin)
             self._last = schema, origin.mode, origin.calendar
-            self._found = stored_fields, self._exact(stored_fields, origin)
-        return self._found
+            self._stored = stored, self._exact(stored, origin)
+        return self._stored
 
     def _exact(self, stored_fields: Sequence[pa.Field | None], origin: Origin) -> pa.Schema | None:
         if not all(

@@ -300,8 +300,8 @@ def broken_line(name: str, content: bytes, error: Exception) -> CorruptTableErro
             if isinstance(orjson.loads(line), dict):
                 continue
             why = "it is not an object"
-        except orjson.JSONDecodeError as found:
-            why = str(found)
+        except orjson.JSONDecodeError as syntax_error:
+            why = str(syntax_error)
         return CorruptTableError(
             f"{name} is damaged: line {number} is not an action: {why}. "
             "The file may be cut short; restore it from a backup."

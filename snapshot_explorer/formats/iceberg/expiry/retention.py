@@ -133,8 +133,8 @@ def _kept(metadata: TableMetadata, rule: _Rule) -> _KeptSnapshots:
     refs: list[SnapshotRef] = []
     removed: list[SnapshotRef] = []
     for name, ref in metadata.refs.items():
-        most = rule.ref_age if ref.max_ref_age_ms is None else ref.max_ref_age_ms
-        is_kept = name == MAIN or rule.now - metadata.snapshots[ref.snapshot_id].timestamp_ms <= most
+        max_age = rule.ref_age if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        is_kept = name == MAIN or rule.now - metadata.snapshots[ref.snapshot_id].timestamp_ms <= max_age
         (refs if is_kept else removed).append(ref)
     snapshots: dict[int, str] = {}
     referenced: set[int] = set()

@@ -8,7 +8,7 @@ from snapshot_explorer.model import MaintenanceSettings
 
 _MB = 1024 * 1024
 _SMALL_RATIO = 0.75
-_number = partial(parse_count, most=2**62)
+_number = partial(parse_count, maximum=2**62)
 
 
 def settings_of(properties: Mapping[str, str], root: str) -> MaintenanceSettings:

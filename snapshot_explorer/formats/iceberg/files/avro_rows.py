@@ -128,16 +128,16 @@ def _convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Convert:
     if avro_type == "array" and node.get("logicalType") == "map":
         parts = _entry(node, named)
         key, value = (_convert(resolved(parts[name]["type"], named), named) for name in ("key", "value"))
-        return lambda found: (
-            None if found is None else [(_applied(key, item["key"]), _applied(value, item["value"])) for item in found]
+        return lambda items: (
+            None if items is None else [(_applied(key, item["key"]), _applied(value, item["value"])) for item in items]
         )
     if avro_type in ("array", "map"):
         item = _convert(resolved(node["items" if avro_type == "array" else "values"], named), named)
         if avro_type == "map":
-            return lambda found: (
-                None if found is None else [(name, _applied(item, element)) for name, element in found.items()]
+            return lambda items: (
+                None if items is None else [(name, _applied(item, element)) for name, element in items.items()]
             )
-        return None if item is None else lambda found: None if found is None else [item(element) for element in found]
+        return None if item is None else lambda items: None if items is None else [item(element) for element in items]
     return None
 
 
@@ -145,7 +145,7 @@ def _record_convert(node: Mapping[str, Any], named: Mapping[str, Any]) -> Conver
     parts = [(part["name"], _convert(resolved(part["type"], named), named)) for part in node["fields"]]
     if all(convert is None for _, convert in parts):
         return None
-    return lambda found: None if found is None else {name: _applied(convert, found[name]) for name, convert in parts}
+    return lambda record: None if record is None else {name: _applied(convert, record[name]) for name, convert in parts}
 
 
 def _applied(convert: Convert, value: Any) -> Any:

@@ -142,10 +142,10 @@ def _head(metadata: TableMetadata, branch: str | None) -> int | None:
 
 
 def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNotFoundError:
-    asked = shortened(repr(branch))
+    quoted = shortened(repr(branch))
     if is_tag:
         return TableNotFoundError(
-            f"The table has no branch {asked}: it is a tag. Open the table without a branch and use "
+            f"The table has no branch {quoted}: it is a tag. Open the table without a branch and use "
             f"tag:{shortened(branch)}."
         )
     names = sorted(name for name, ref in metadata.refs.items() if ref.is_branch) or [MAIN]
@@ -154,7 +154,7 @@ def _no_branch(metadata: TableMetadata, branch: str, *, is_tag: bool) -> TableNo
     listed = ", ".join(shortened(name) for name in names[:_MAX_NAMED])
     more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
     return TableNotFoundError(
-        f"The table has no branch {asked} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
+        f"The table has no branch {quoted} and no snapshot of that id. Branches: {listed}{more}.{nearest}"
     )
 
 

@@ -449,9 +449,9 @@ def _checked_current(top: JsonObject, current: int | None, snapshots: Mapping[in
     return current
 
 
-def _check_count(top: JsonObject, name: str, most: int) -> None:
+def _check_count(top: JsonObject, name: str, limit: int) -> None:
     value = top.raw.get(name)
-    if isinstance(value, list | dict) and len(value) > most:
+    if isinstance(value, list | dict) and len(value) > limit:
         raise LimitError(
-            f"{top.path} has {len(value):,} {name}; the limit is {most:,}. The file may be crafted to exhaust memory."
+            f"{top.path} has {len(value):,} {name}; the limit is {limit:,}. The file may be crafted to exhaust memory."
         )

@@ -287,9 +287,9 @@ def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDa
     del source
     floats = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
     dtype = np.int64 if target.root == "BIGINT" else np.int32
-    minimum, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    inside = np.where((floats > float(minimum)) & (floats < float(most)), floats, 0.0).astype(dtype)
-    held = np.where(floats >= float(most), most, np.where(floats <= float(minimum), minimum, inside))
+    minimum, maximum = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inside = np.where((floats > float(minimum)) & (floats < float(maximum)), floats, 0.0).astype(dtype)
+    held = np.where(floats >= float(maximum), maximum, np.where(floats <= float(minimum), minimum, inside))
     return with_nulls(_integer(held.astype(dtype), target), values, arrow_type(target))
 
 

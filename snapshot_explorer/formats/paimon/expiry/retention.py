@@ -184,7 +184,7 @@ def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
     age = rule.keep if rule.keep is not None else _duration(held.options)
     minimum = rule.keep_last or settings.required_count(_MIN, _DEFAULTS[_MIN])
     own_most = settings.required_count(_MAX, _DEFAULTS[_MAX])
-    most = max(minimum, own_most)
+    maximum = max(minimum, own_most)
     older_than = to_millis(check_age(rule.now, age))
     newest = held.snapshots[held.latest] if held.snapshots else None
     least_source = settings.source_of(_MIN, is_requested=rule.keep_last is not None)
@@ -192,15 +192,15 @@ def _rule(rule: RetentionRule, held: RetentionState) -> _Rule:
         ("keep", f"{format_duration(age)} ({settings.source_of(_AGE, is_requested=rule.keep is not None)})"),
         ("keep at least", f"{_version_count(minimum)} ({least_source})"),
     ]
-    if most < _ALL:
+    if maximum < _ALL:
         rules.append(
             (
                 "keep at most",
-                f"{_version_count(most)} ({settings.source_of(_MAX, is_requested=most != own_most)})",
+                f"{_version_count(maximum)} ({settings.source_of(_MAX, is_requested=maximum != own_most)})",
             )
         )
     return _Rule(
-        retain_max=most,
+        retain_max=maximum,
         retain_min=minimum,
         older_than=older_than,
         by_next=newest is not None and any((newest.operation, newest.uuid, newest.writer_version)),

@@ -88,7 +88,7 @@ def escape(text: str) -> str:
 
     Source: paimon PartitionPathUtils.escapePathName.
     """
-    return _ESCAPED.sub(lambda found: f"%{ord(found.group()):02X}", text)
+    return _ESCAPED.sub(lambda match: f"%{ord(match.group()):02X}", text)
 
 
 def bucket_folder(partition: Sequence[tuple[str, str | None]], bucket: int, options: Mapping[str, str]) -> str:

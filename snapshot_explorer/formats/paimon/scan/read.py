@@ -401,8 +401,8 @@ def _check_system(own: pa.RecordBatch, file: PaimonDataFile) -> None:
     """Raise for rows without a sequence number or with an unknown kind, if these columns were read."""
     is_known = not any(column.null_count for column in own.columns)
     if is_known and own.num_rows and _KIND.name in own.schema.names:
-        minimum, most = pc.min_max(own.column(_KIND.name)).values()
-        is_known = minimum.as_py() >= 0 and most.as_py() <= _GREATEST_KIND
+        minimum, maximum = pc.min_max(own.column(_KIND.name)).values()
+        is_known = minimum.as_py() >= 0 and maximum.as_py() <= _GREATEST_KIND
     if not is_known:
         raise CorruptTableError(
             f"The data file {file.path} has rows without a sequence number or with an unknown kind. "

@@ -90,8 +90,8 @@ def rows_deleted(before: Split, after: Split) -> Split | None:
     if other.vector is None or other.vector == file.vector:
         return None
     detail = PaimonVectorDifference(plan=before.detail, deleted_by=other.vector, not_deleted_by=file.vector)
-    most = file.rows if other.vector.cardinality is None else other.vector.cardinality
-    return replace(before, raw=False, rows=most, counted=None, detail=detail)
+    deleted = file.rows if other.vector.cardinality is None else other.vector.cardinality
+    return replace(before, raw=False, rows=deleted, counted=None, detail=detail)
 
 
 def _only_file(split: Split) -> PaimonDataFile | None:
