@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.command import COMMON_OPTIONS, Arguments, Command, Option
-from snapshot_explorer.jupyter.tokens import Token
+from snapshot_explorer.jupyter.command_line import Token
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import value_of_name
 from snapshot_explorer.refs import parse_ref

@@ -16,12 +16,11 @@ from snapshot_explorer.formats import FORMATS
 from snapshot_explorer.frames import PandasTypes
 from snapshot_explorer.history import CachedMetadata
 from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Option, ValueType
+from snapshot_explorer.jupyter.command_line import ALIASES, Token, tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import ENGINES
 from snapshot_explorer.jupyter.query_completion import Names, query_items
-from snapshot_explorer.jupyter.spellings import ALIASES
 from snapshot_explorer.jupyter.tables import OpenTables
-from snapshot_explorer.jupyter.tokens import Token, tokenize
 from snapshot_explorer.jupyter.variables import dict_variables
 from snapshot_explorer.model import Kind
 from snapshot_explorer.render.cells import moment

@@ -1,10 +1,15 @@
-"""The help of `%snapshot`, written from the commands' records."""
+"""The help of `%snapshot`, written from the commands' records, and commands in place of calls in messages."""
 
+import re
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.jupyter.command import COMMON_OPTIONS, TABLE, Command, Option
 from snapshot_explorer.jupyter.command import HELP as HELP_OPTION
+from snapshot_explorer.overview import last_part
+from snapshot_explorer.table import Table
 
 _WIDTH = 98
 _REFS = (
@@ -22,6 +27,29 @@ _LINES = (
     "explore --follow. "
     "Details: %snapshot help COMMAND. Settings: %config SnapshotMagics."
 )
+_RESTORING = ("checkout", "reset", "restore", "revert", "rollback", "undo")
+_WRITING = (
+    "alter",
+    "compact",
+    "create",
+    "delete",
+    "drop",
+    "insert",
+    "merge",
+    "optimize",
+    "truncate",
+    "update",
+    "write",
+)
+_CALLS = (
+    (re.compile(r"\b(?:table\.)?readability\(\)"), "%snapshot readability"),
+    (re.compile(r"\boverwrite=True\b"), "--overwrite"),
+    (re.compile(r"\bfind_tables\('([^']*)'\)"), r'%snapshot tables "\1"'),
+    (re.compile(r"\bopen_table\('([^']*)'\)"), r'%snapshot open "\1"'),
+    (re.compile(r"\bopen_table\(path, branch='([^']*)'\)"), r'%snapshot open PATH --branch "\1"'),
+)
+"""Calls that messages suggest, and the commands for them."""
+_PLAIN_VALUE = re.compile(r'(%snapshot (?:tables|open(?: PATH --branch)?) )"([\w./:@%+~-]+)"')
 
 
 class HelpText:
@@ -113,3 +141,30 @@ def _options(command: Command, in_terminal: str | None) -> Sequence[Option]:
     if in_terminal is None:
         return (*command.options, *COMMON_OPTIONS)
     return (*(item for item in command.options if item != TABLE and not item.is_variable), HELP_OPTION)
+
+
+def with_commands(message: str) -> str:
+    """Return a message in which the suggested calls are replaced by commands."""
+    for call, command in _CALLS:
+        message = call.sub(command, message)
+    return _PLAIN_VALUE.sub(r"\1\2", message)
+
+
+def read_only_sentence(words: Sequence[str], table: Table | None) -> str | None:
+    """Return what to do in place of a command that would write, such as `restore 3`; None for another word.
+
+    Args:
+        words: The name of the command, and what follows it.
+    """
+    word, *others = words
+    if word.lower() not in (*_RESTORING, *_WRITING):
+        return None
+    sentence = f"%snapshot is read-only and cannot {word.lower()}."
+    if table is None:
+        return f"{sentence} Do it in the engine that writes the table."
+    fields = {"name": last_part(table.path), "version": "VERSION", "identifier": "SNAPSHOT_ID"}
+    with suppress(SnapshotExplorerError):
+        commit = table.at(others[0]).commit if others else None
+        fields |= {} if commit is None else {"version": str(commit.version), "identifier": str(commit.identifier)}
+    command = table.bound.restore_command.format(**fields)
+    return f"{sentence} Run {command} in your engine to restore a version; %snapshot repair writes the statement."

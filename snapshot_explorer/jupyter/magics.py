@@ -12,13 +12,12 @@ from traitlets import Bool, Bunch, Enum, Int, TraitError, Unicode, validate
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import HELP, Arguments, Command, Invocation, Settings, find_command
+from snapshot_explorer.jupyter.command_line import ALIASES, CommandLine, Token, as_command, without_semicolon
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS, ENGINES
-from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
+from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview, read_only_sentence, with_commands
 from snapshot_explorer.jupyter.progress import ShellProgress
-from snapshot_explorer.jupyter.spellings import ALIASES, CommandLine, as_command, read_only_sentence, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables, is_variable_name
-from snapshot_explorer.jupyter.tokens import Token, without_semicolon
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.jupyter.variables import expand
 from snapshot_explorer.jupyter.zones import zone_of

@@ -22,12 +22,11 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Command, Invocation, Settings, find_command
+from snapshot_explorer.jupyter.command_line import Token
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.cost import DEFAULT_LIMITS
-from snapshot_explorer.jupyter.help_text import command_help
-from snapshot_explorer.jupyter.spellings import with_commands
+from snapshot_explorer.jupyter.help_text import command_help, with_commands
 from snapshot_explorer.jupyter.tables import OpenTables
-from snapshot_explorer.jupyter.tokens import Token
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, open_lake
 from snapshot_explorer.opening import open_table

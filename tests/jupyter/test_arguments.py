@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.jupyter.arguments import parse
 from snapshot_explorer.jupyter.command import Arguments, find_command
+from snapshot_explorer.jupyter.command_line import tokenize
 from snapshot_explorer.jupyter.commands import COMMANDS
-from snapshot_explorer.jupyter.tokens import tokenize
 from snapshot_explorer.jupyter.usage_error import UsageError
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshot_explorer.jupyter.tokens import Token, tokenize, without_semicolon
+from snapshot_explorer.jupyter.command_line import Token, tokenize, without_semicolon
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """`%snapshot help`: the list of commands, or the help of one."""
 
 from snapshot_explorer.jupyter.command import Argument, Command, Invocation, find_command
+from snapshot_explorer.jupyter.command_line import ALIASES
 from snapshot_explorer.jupyter.help_text import HelpText, command_help, overview
-from snapshot_explorer.jupyter.spellings import ALIASES
 
 
 def _help(invocation: Invocation) -> HelpText:
