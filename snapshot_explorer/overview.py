@@ -84,7 +84,6 @@ def overview_facts(
     """Return what is known of the newest version by name: its commit, rows, files and keys.
 
     Args:
-        version: The newest version.
         commits: COMMITS that have been read.
         files: Its FILES, if those were read.
     """

@@ -25,7 +25,6 @@ def extreme_over(
         values: A value or, for several columns at once, a row of values for each range.
         begins: The first position of each range.
         ends: The position after the last one of each range.
-        count: The number of positions.
         extreme: `np.maximum` or `np.minimum`.
         nothing: The result where no range is: a value that is less (for the maximum) or greater than all others.
     """

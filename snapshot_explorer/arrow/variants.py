@@ -258,7 +258,6 @@ def _cut(cells: Bytes, widths: Ints, counts: Ints | None = None) -> pa.Array:
     """Return the first bytes of rows of cells as binary values.
 
     Args:
-        cells: The bytes.
         widths: How many bytes of each row.
         counts: How many rows make one value, for each value; by default one.
     """

@@ -94,7 +94,6 @@ class Comparison:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
-            name: The name of the table, for titles.
             table_format: The table, with the history of B.
             commits: Returns COMMITS of versions; by default the format's.
             parted: The branches of A and B, where neither history has both.

@@ -103,11 +103,7 @@ def detect(storage: Storage, name: str | None = None, *, folders: frozenset[str]
 
 
 def others_in(storage: Storage, table_format: type[TableFormat], folders: Collection[str]) -> list[type[TableFormat]]:
-    """Return the other formats with metadata in the table's folder. No request unless a folder has such a name.
-
-    Args:
-        folders: The names of the folders in the table's folder.
-    """
+    """Return the other formats with metadata in the table's folder. No request unless a folder has such a name."""
     return [
         other
         for other in FORMATS

@@ -338,7 +338,6 @@ class TableFormat(ABC):
 
         Args:
             files: path, size_bytes and modified of each file.
-            now: The time of the clean-up.
         """
         nothing = FileCleanUp(kind="other", outcome="ignored", because="the format has no clean-up of such files")
         return CleanUp(files=[nothing] * len(files), rule="The format has no clean-up of such files.", commands=())

@@ -62,7 +62,6 @@ class Health:
         """Create a result. Use `Table.health` to get one.
 
         Args:
-            name: The name of the table, for the title.
             partitions: HEALTH_PARTITIONS.
             levels: HEALTH_LEVELS.
             manifests: MANIFESTS.

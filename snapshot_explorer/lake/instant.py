@@ -21,7 +21,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
 )
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lake.names import find_by_name, last_part, short_names
+from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
@@ -314,7 +314,7 @@ def _reopened(table: PinnedTable, storage_options: Mapping[str, Any] | None) -> 
     def opened() -> Table:
         if table.path is None:
             raise TableNotFoundError(f"The record of the lake has no path of {table.name}.")
-        return open_table(table.path, format=table.format, storage_options=storage_options, name=last_part(table.name))
+        return open_table(table.path, format=table.format, storage_options=storage_options, name=short_name(table.name))
 
     return LakeTable(table.name, path=table.path, table_format=table.format, opened=opened)
 

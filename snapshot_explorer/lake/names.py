@@ -17,15 +17,15 @@ _NAMED = 10
 """The most names in a message."""
 
 
-def last_part(name: str) -> str:
+def short_name(name: str) -> str:
     """Return the last part of a path or of a name in a catalog."""
     return name.rpartition("/")[2].rpartition(".")[2]
 
 
 def short_names(tables: Mapping[str, A]) -> dict[str, A]:
     """Return tables by their last parts where these are unique, and by their whole names."""
-    counts = Counter(map(last_part, tables))
-    return {last_part(name): table for name, table in tables.items() if counts[last_part(name)] == 1} | dict(tables)
+    counts = Counter(map(short_name, tables))
+    return {short_name(name): table for name, table in tables.items() if counts[short_name(name)] == 1} | dict(tables)
 
 
 def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
@@ -36,7 +36,7 @@ def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
     """
     if name in (known := short_names(tables)):
         return known[name]
-    same = [full for full in tables if last_part(full) == name]
+    same = [full for full in tables if short_name(full) == name]
     if same:
         raise TableNotFoundError(
             f"{lake} has {len(same):,} tables called {name}: {listed(same)}. Use one of these names."
@@ -46,7 +46,7 @@ def find_by_name(name: str, tables: Mapping[str, A], lake: str) -> A:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """Return the name that may be meant, and which names exist."""
-    whole = {last_part(full): full for full in names}
+    whole = {short_name(full): full for full in names}
     near = get_close_matches(str(name), [*whole, *names], 1, 0.5)
     meant = f"Did you mean {whole.get(near[0], near[0])}? " if near else ""
     return f"{meant}Tables: {listed(sorted(names))}."

@@ -81,9 +81,6 @@ def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: d
     """Return the references to tables in a query, in the order of the text.
 
     Args:
-        query: The text.
-
-
         now: The time that `@2h` counts from.
     """
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)

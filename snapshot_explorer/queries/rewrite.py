@@ -68,7 +68,6 @@ def rewrite(
     For Spark, quoted names are converted to backquotes, and backslashes in strings are escaped.
 
     Args:
-        query: The text.
         tables: The references to tables in order, each with the text in its place.
     """
     parts: list[tuple[str, int]] = []

@@ -28,7 +28,6 @@ def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | No
     Args:
         key: The columns that identify a row; by default the primary key, or all columns where there is none.
         where: A condition in SQL; None for all rows.
-        title: The title of the frame.
 
     Raises:
         InvalidArgumentError: A column does not exist, or its values are nested.

@@ -68,7 +68,6 @@ def changes(
     """Return CHANGES of versions as a DataFrame. Lists on the driver and reads commits on executors.
 
     Args:
-        spark: The session; None as for `sessions.session`.
         notes: What the rows lack, a sentence each: logged as warnings, since a DataFrame shows none.
     """
     _warn(notes)
@@ -89,7 +88,6 @@ def files(
     """Return FILES of a version as a DataFrame; empty if the version is None.
 
     Args:
-        spark: The session; None as for `sessions.session`.
         partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine reads statistics.
     """
@@ -117,7 +115,6 @@ def lifetimes(
     The driver lists the log and plans the tasks for the first version of each run of versions without a gap.
 
     Args:
-        spark: The session; None as for `sessions.session`.
         cache_dir: Refused: nothing is cached.
     """
     if cache_dir is not None:

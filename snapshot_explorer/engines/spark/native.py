@@ -131,7 +131,6 @@ def frames(
     scans, for the files with the most bytes: a scan reads files of one partition and one schema.
 
     Args:
-        wanted: The columns to return.
         needed: These columns and those of the condition.
     """
     passes = None if condition is None else translated(condition, needed)

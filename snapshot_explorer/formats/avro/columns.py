@@ -22,7 +22,6 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
 
     Args:
         blocks: Number of rows and uncompressed bytes, together under 2 GB.
-        shape: The shape of each row.
         wanted: The fields to return and their types; fields that the shape lacks are null.
     """
     content = b"".join([*(block for _, block in blocks), bytes(PADDING)])

@@ -115,7 +115,6 @@ def changes_of(actions: Actions, versions: Sequence[int], in_force: Sequence[tup
     """Return the CHANGES of commits.
 
     Args:
-        actions: Their actions.
         versions: Their versions, in the order of the result.
         in_force: Versions where the metadata changes, ascending, including the first version.
     """

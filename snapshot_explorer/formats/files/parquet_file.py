@@ -47,7 +47,6 @@ class ParquetOpener:
         """Return a parquet file, opened. INT96 columns have the type of 12 bytes (`int96.timestamps`).
 
         Args:
-            source: The file.
             coerced_key: The start of a key in the metadata of files whose INT96 columns are timestamps in microseconds.
             dictionary: Columns that are not decoded where they are stored as a dictionary.
             options: Arguments of `pyarrow.parquet.ParquetFile`.

@@ -68,9 +68,7 @@ def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes:
     """Return the tasks that read the changes of commits. Reads nothing.
 
     Args:
-        history: The history that the versions are of.
         versions: Ascending. A task has versions that follow each other in the history.
-        lifetimes: Whether the changes are read for lifetimes.
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     indices = {version: index for index, version in enumerate(history.versions)}

@@ -77,7 +77,6 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
 
     Args:
         versions: Ascending, with or without gaps.
-        lifetimes: Whether the changes are read for lifetimes.
     """
     each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [

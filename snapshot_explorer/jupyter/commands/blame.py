@@ -1,7 +1,7 @@
 """`%snapshot blame`: what happened to rows."""
 
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation, Option
-from snapshot_explorer.jupyter.commands.shared_arguments import column_names, condition_of
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation, Option
+from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, column_names, condition_of
 from snapshot_explorer.rows import Blame
 
 
@@ -27,14 +27,7 @@ BLAME = Command(
         '%snapshot blame "amount < 0" --between 5..latest --columns amount,buyer',
         'b = %snapshot blame "event_id = 13" --key event_id',
     ),
-    arguments=(
-        Argument(
-            name="CONDITION",
-            value_type="condition",
-            meaning="SQL on the rows, with the columns of the newest version",
-            required=True,
-        ),
-    ),
+    arguments=(CONDITION,),
     options=(
         Option(
             flags=("--key",),

@@ -24,6 +24,12 @@ STORAGE_OPTIONS = Option(
 RANGE = Argument(
     name="A..B", value_type="range", meaning="from version A to version B, both included; either can be left out"
 )
+CONDITION = Argument(
+    name="CONDITION",
+    value_type="condition",
+    meaning="SQL on the rows, with the columns of the newest version",
+    required=True,
+)
 COMMIT_FILTERS = (
     Option(flags=("--kind",), metavar="K", value_type="kind", meaning="only commits of a kind, such as compact"),
     Option(

@@ -1,7 +1,7 @@
 """`%snapshot trace`: where rows still are."""
 
-from snapshot_explorer.jupyter.command import TABLE, Argument, Command, Invocation
-from snapshot_explorer.jupyter.commands.shared_arguments import condition_of
+from snapshot_explorer.jupyter.command import TABLE, Command, Invocation
+from snapshot_explorer.jupyter.commands.shared_arguments import CONDITION, condition_of
 from snapshot_explorer.rows import Trace
 
 
@@ -17,14 +17,7 @@ TRACE = Command(
     run=_trace,
     python='orders.trace("customer_id = 42")',
     examples=("%snapshot trace order_id = 42", 't = %snapshot trace "event_id = 13 and amount < 0"'),
-    arguments=(
-        Argument(
-            name="CONDITION",
-            value_type="condition",
-            meaning="SQL on the rows, with the columns of the newest version",
-            required=True,
-        ),
-    ),
+    arguments=(CONDITION,),
     options=(TABLE,),
     notes="Covers every version of every branch, and deleted rows that data files still store. Opens only files that "
     "can have matching rows by their statistics. t.verdict never says that rows are gone where something could not be "

@@ -298,8 +298,6 @@ def widened(
 
     Args:
         dtype: The type from `wider`.
-        ids: The field ids of the values.
-        target_ids: The field ids of the type.
         leave_out: The argument that leaves a column out, for the message.
     """
     try:

@@ -61,7 +61,6 @@ class SplitRows:
         Args:
             side: 0 for before, 1 for after.
             order: Their position among the rows of their side.
-            hashes: The hash of each.
         """
         with self._lock:
             self._parts[side].append((order, batch, hashes))

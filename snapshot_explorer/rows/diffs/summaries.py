@@ -39,7 +39,6 @@ def by_column(parts: Iterable[pa.Table], schema: pa.Schema, key: Sequence[str]) 
     Args:
         parts: Changed rows; see `row_changes.changes_schema`.
         schema: The columns that were compared.
-        key: The columns that identify a row.
     """
     if not key:
         raise InvalidArgumentError(

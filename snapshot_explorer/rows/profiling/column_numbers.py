@@ -151,7 +151,6 @@ class FileRanges:
         Args:
             values: The values of columns in files, one column after another.
             is_empty: Which files have no values, a row per file.
-            is_maximum: Whether to return the maximum.
         """
         if pa.types.is_floating(dtype):
             values = pc.if_else(pc.is_nan(values), pa.scalar(None, dtype), values)

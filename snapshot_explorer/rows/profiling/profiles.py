@@ -133,7 +133,6 @@ def profile_over(
 
     Args:
         columns: The columns, of the last of the versions; all for None.
-        between: Some versions; all for None.
         exact: Read rows, so that no number is a bound.
         call: The Python call that returns the result.
     """

@@ -47,11 +47,7 @@ def reading_version(log: DeltaLog, start: int, end: int) -> int:
 
 
 def definitions(log: DeltaLog, start: int, actions: Actions) -> list[Definition]:
-    """Return the definition at the first version of a range, and at each version that changed it.
-
-    Args:
-        start: The first version.
-    """
+    """Return the definition at the first version of a range, and at each version that changed it."""
     protocol, metadata = log.protocol_and_metadata(start)
     result = [Definition(version=start, protocol=protocol, metadata=metadata)]
     for version in sorted({*actions.protocols, *actions.metadatas}):

@@ -65,9 +65,6 @@ def rows_deleted(version: int, before: Split, after: Split) -> Split | None:
     """Return a split of the rows that the vector of `before` does not delete, and that of `after` does.
 
     None if there are none. Reads nothing.
-
-    Args:
-        version: The version of `before`.
     """
     plan, later = before.detail, after.detail
     if not (isinstance(plan, DeltaPlan) and isinstance(later, DeltaPlan)):

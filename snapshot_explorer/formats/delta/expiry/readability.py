@@ -88,7 +88,6 @@ class Readability:
 
         Args:
             versions: Consecutive versions, ascending.
-            actions: Their actions.
         """
         newest = self._log.versions()[-1]
         whole = self._log.listing().loadable

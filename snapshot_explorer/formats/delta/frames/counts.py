@@ -64,7 +64,6 @@ def counts_of(versions: Sequence[int], actions: Actions, known: DeltaLiveFiles |
 
     Args:
         versions: Consecutive versions, ascending.
-        actions: Their actions.
         known: The live files before the first version, or after one of them. From there on totals are known. Without
             it, missing counts of removes are looked up only among the adds of `actions`.
     """

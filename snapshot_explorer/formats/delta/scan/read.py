@@ -65,10 +65,8 @@ def read_rows(
     """Yield the rows of a split as `read` does, of some files only the rows at given positions.
 
     Args:
-        columns: As for `read`.
         keep: Positions by path (`DataFile.path`), ascending: these rows are read, even if a deletion vector removes
             them. Row groups without one are not read. Other files are read as usual.
-        removals: As for `read`.
     """
     yield from _read(storage, split, columns, keep, None, removals)
 

@@ -291,9 +291,7 @@ def bounds(
 
     Args:
         adds: ADDS.
-        fields: The columns.
         rows: The result of `rows_of`.
-        partitions: Their partitions.
         careful: Widen bounds that a writer may have rounded.
     """
     of_partitions = frozenset(partitions.values.column_names)

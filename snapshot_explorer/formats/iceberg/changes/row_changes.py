@@ -40,7 +40,6 @@ def splits_between(
     no change, nor is a compaction. Reads the manifests of a version and the one before, and of appends their own.
 
     Args:
-        history: The history that the versions are of.
         first: The version before the first included one.
         last: The last included version.
         mode: `auto` and `delta`: by commit. `diff`: the rows of `last` against those of `first`.

@@ -152,7 +152,6 @@ class DeleteIndex:
         """Return the deletes that apply to a data file.
 
         Args:
-            spec_id: The id of its spec.
             partition: Its partition among those of the spec.
         """
         if self._is_empty:

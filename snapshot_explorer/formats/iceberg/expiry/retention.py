@@ -323,7 +323,6 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     Reads the manifest lists, and each manifest of delete files. A listing for each folder.
 
     Args:
-        history: The history that the versions are of.
         lifetimes: LIFETIMES of the history.
     """
     paths = lifetimes.column("path")

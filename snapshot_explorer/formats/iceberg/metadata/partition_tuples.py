@@ -22,7 +22,6 @@ class PartitionTuples:
         """Return the number of each tuple within its spec.
 
         Args:
-            spec_ids: The spec of each tuple.
             tuples: The tuples, whose fields are named by their ids.
         """
         numbers = np.zeros(len(tuples), np.int32)

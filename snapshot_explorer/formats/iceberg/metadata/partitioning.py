@@ -165,9 +165,6 @@ def partition_texts(columns: Sequence[PartitionColumn], rows: int) -> list[dict[
     """Return each distinct partition as text: name of the partition field to value, as in the names of folders.
 
     Void fields are left out: they have no values.
-
-    Args:
-        columns: The fields of a spec with their values.
     """
     shown = [column for column in columns if column.field.transform.name != "void"]
     listed = [texts(column.values, column.field.transform.name) for column in shown]

@@ -129,9 +129,6 @@ def check_limit(total: int) -> None:
 def parse(content: bytes, rows: int) -> BlobFile:
     """Return a blob file with its index decoded.
 
-    Args:
-        content: All its bytes.
-
     Raises:
         CorruptBytesError: The bytes violate the format, or contain another number of rows.
 
@@ -235,7 +232,6 @@ def column(
 
     Args:
         files: Files of the column, the newest first; empty for a column of nulls.
-        first_row_id: The id of the first row.
         described: Whether to return descriptors. Then only the indexes of the files are read.
 
     Source: paimon DataEvolutionSplitRead, BlobFallbackRecordReader.

@@ -98,7 +98,6 @@ def file_indexes(
     """Return a row per index of a live file, in the order of the manifests. One concurrent request per index file.
 
     Args:
-        partitions: Their partitions.
         paths: The path of each file, for the storage.
         locations: The full location of each, for display.
 

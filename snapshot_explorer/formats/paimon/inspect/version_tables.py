@@ -87,7 +87,6 @@ def files(
     """Return a row per live file, in the order of the manifests; Paimon's order is undefined.
 
     Args:
-        partitions: Their partitions.
         locations: The full location of each file.
         schema: The version's schema, which defines the columns of the statistics. Without a version, Paimon uses the
             newest schema.

@@ -91,7 +91,6 @@ def data_paths(entries: pa.Table, folders: pa.Array, storage: Storage, *, strict
 
     Args:
         entries: ENTRIES.
-        folders: The folder of each.
         storage: The table's storage, which resolves files at full locations.
         strict: Raise for a location on another storage; otherwise it is returned as stored.
     """
