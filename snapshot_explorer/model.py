@@ -31,7 +31,7 @@ MAINTENANCE_KINDS: tuple[Kind, ...] = ("compact", "analyze", "maintenance")
 """Kinds of commits that change no rows of the table."""
 
 _DRAWN_COLUMNS = 200
-"""The most columns of a schema to draw."""
+"""The maximum number of columns of a schema to draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Commit:
     added_rows: int | None
     """Rows in the added files, without those that deletion vectors remove; also rows that return."""
     removed_rows: int | None
-    """Rows in the removed files, likewise; and those that the commit deleted by deletion vectors."""
+    """Rows in the removed files, counted in the same way, and those that the commit deleted by deletion vectors."""
     added_bytes: int | None
     removed_bytes: int | None
     total_rows: int | None
@@ -114,7 +114,7 @@ class FieldIds:
     id: int | str | None
     """What renames keep: the id, or the name in data files; None of items, keys and values."""
     parts: tuple["FieldIds", ...] = ()
-    """Of a struct its fields in order, of a list its items, of a map its keys and its values; else empty."""
+    """The fields of a struct in order, the items of a list, or the keys and values of a map; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class NativeFile:
     ids: Mapping[str, int] | None = None
     """The field ids that columns of the file must have, by name in the file; None where columns have no ids."""
     deleted: int = 0
-    """The most rows that its deletion vector removes."""
+    """The maximum number of rows that its deletion vector removes."""
     size_bytes: int | None = None
     """The size that the metadata records; None if it records none, or a wrong one."""
 

@@ -24,7 +24,7 @@ _MAX_BYTES = 450_000
 """The size up to which a file has all rows that it may have."""
 _FEWEST_BARS = 3
 _ROWS = 200
-"""The most rows of a table."""
+"""The maximum number of rows of a table."""
 _DARK = (
     "--jp-content-font-color1:#e0e0e0;--jp-content-font-color2:#b0b0b0;--jp-layout-color0:#1e1e1e;"
     "--jp-rendermime-table-row-background:#2a2a2a;--jp-border-color1:#555"

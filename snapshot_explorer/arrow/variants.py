@@ -31,7 +31,7 @@ _OBJECT, _ARRAY = 2, 3
 _SMALL = 255
 """The most elements whose number fits in one byte."""
 _SHORT = 63
-"""The most bytes of a text whose length is in its header."""
+"""The maximum number of bytes of a text whose length is in its header."""
 _UUID_WIDTH = 16
 _FIXED: Mapping[pa.DataType, tuple[int, int]] = {
     pa.float32(): (14, 4),
@@ -47,7 +47,7 @@ _FIXED: Mapping[pa.DataType, tuple[int, int]] = {
 """Number and width of the primitive types of one width."""
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _DECIMALS = ((9, 8, 4), (18, 9, 8), (38, 10, 16))
-"""The most digits of each decimal type, its number and its width without the scale."""
+"""The maximum number of digits of each decimal type, its number and its width without the scale."""
 _TEXTS = (pa.string(), pa.large_string())
 _BINARIES = (pa.binary(), pa.large_binary())
 

@@ -3,7 +3,7 @@
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 
 LONGEST = 10
-"""The most bytes of a number with 64 bits."""
+"""The maximum number of bytes of a number with 64 bits."""
 _MORE = 0x80
 
 

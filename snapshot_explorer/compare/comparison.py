@@ -69,7 +69,7 @@ _EMPTY_TEXTS = {
 
 
 def _without_zeros(summary: pa.Table) -> pa.Table:
-    """Return COMPARED without the lines of what is shared, added and removed in which nothing is."""
+    """Return COMPARED without the lines for shared, added and removed files if there are none."""
     return summary.filter(pc.or_(pc.not_equal(summary["files"], 0), pc.starts_with(summary["part"], "in ")))
 
 
@@ -311,7 +311,7 @@ class Comparison:
         kinds = Counter(self.commits["kind"].to_pylist())
         kinds_text = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common()) or "none"
         gone = f"; {gaps_text(self._gaps)}" if self._gaps else ""
-        undone = "; B is without them" if self._backwards and self._between else ""
+        undone = "; B does not include them" if self._backwards and self._between else ""
         between = ("commits between", kinds_text + gone + undone)
         if self._parted:
             between = ("commits of B", f"{kinds_text}{gone}, {self._parted.since}")

@@ -55,7 +55,7 @@ def aggregate(text: str, schema: pa.Schema) -> Aggregate | None:
         read=lambda names, _where, _limit: schema.empty_table().select(list(names)),
         count=lambda: 0,
     )
-    # Over no rows, an aggregate is one value and anything else is none.
+    # Over no rows, an aggregate returns one value and any other expression none.
     if len(_evaluated(text, empty)) != 1:
         condition(text, schema)  # raises
     return Aggregate(text=text, columns=columns)

@@ -136,7 +136,7 @@ def _spread(
 ) -> tuple[Sequence[Split], int]:
     """Return splits from which to read columns, in the same order of rows, and how many to read at once.
 
-    Of large local files, one more than there are processors are read at once: others would only hold rows. Remote files
+    Reads one more large local file at once than there are processors: further ones would only hold rows. Remote files
     need no processor while they are fetched, so more are read at once. Splits of several files become one for each
     file, except where the partition may contain all columns: two threads would share eight files as five and three. A
     limit reads the first files only.

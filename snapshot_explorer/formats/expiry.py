@@ -28,7 +28,7 @@ _MICROSECONDS = MappingProxyType(
     | dict.fromkeys(("w", "week", "weeks"), 604_800_000_000)
 )
 _MAX_CHECKED = 32
-"""The most missing files that are checked one by one: as many as concurrent requests."""
+"""The maximum number of missing files that are checked one by one: as many as concurrent requests."""
 _PART = re.compile(r"(\d{1,15})\s*([a-z]+)\s*", re.ASCII)
 
 

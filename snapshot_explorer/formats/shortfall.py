@@ -14,7 +14,7 @@ TRIES = 3
 """Listings before one is refused: an object store may not be up to date, or a writer may be active."""
 PAUSE_SECONDS = 0.1
 _MAX_NAMED = 5
-"""The most versions that a message lists."""
+"""The maximum number of versions that a message lists."""
 
 
 def now() -> datetime:

@@ -58,7 +58,7 @@ class Reading:
     versions: int
     """The versions among which the first is searched."""
     loads: int
-    """The most versions whose rows are read."""
+    """The maximum number of versions whose rows are read."""
     columns: tuple[str, ...] | None
     """The columns to read of each version; None if a function decides."""
     files: int
@@ -512,7 +512,7 @@ def _pass_over(
     result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
     if isinstance(condition, _Rows) and condition.partial is not None:
         max_plans = len(versions) if is_asked else reading.loads
-        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, most_plans=max_plans)
+        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, max_plans=max_plans)
     if isinstance(result, str):
         if is_asked:
             raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")

@@ -100,7 +100,7 @@ class _Parts:
 
 
 def single_pass(
-    source: Source, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, most_plans: int
+    source: Source, versions: Sequence[int], columns: Sequence[str], where: Predicate | None, *, max_plans: int
 ) -> SinglePass | str:
     """Return the splits of one pass over the rows of versions, or why it may not be exact. Opens no data file.
 
@@ -110,7 +110,7 @@ def single_pass(
     Args:
         versions: The versions, ascending.
         where: Rules out files without a matching row.
-        most_plans: The most versions to plan.
+        max_plans: The maximum number of versions to plan.
     """
     if why := _why_not_exact(source, versions, columns):
         return why
@@ -129,7 +129,7 @@ def single_pass(
         return "deletion vectors remove rows"
     paths = lifetimes.intervals.paths(rows.take(pa.array(chosen))).to_pylist()
     places = _covering(first, last)
-    if len(places) > most_plans:
+    if len(places) > max_plans:
         return f"{len(places):,} versions would be planned, so that each file is in one of them"
     return _planned(source, versions, places, _Files(paths, first, last), where)
 

@@ -330,7 +330,7 @@ def test_from_a_newer_version_to_an_older_one_every_part_has_the_same_direction(
     assert [row["status"] for row in comparison.manifests.to_dict() if row["list_b"] is None] == ["removed"]
     assert comparison.entries("manifest-2").title == "Entries of manifest/manifest-2, which only version 2 names"
     assert comparison.commits.title == "Commits missing from B: version 2 to 1"
-    assert "commits between  1 append; B is without them" in repr(comparison)
+    assert "commits between  1 append; B does not include them" in repr(comparison)
 
 
 def test_where_commits_between_have_expired_a_new_manifest_of_the_base_has_no_status(table):

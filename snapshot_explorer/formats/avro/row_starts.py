@@ -20,7 +20,7 @@ _TEXT_PREFIX = 8
 _SAMPLE = 512
 """Texts by which the numbers of bytes before texts are found."""
 _GREATEST_LEAD = 11
-"""The most bytes of a number that may be null."""
+"""The maximum number of bytes of a number that may be null."""
 _GREATEST_FIRST = 4
 """The zigzag form of 2, the greatest status of a manifest entry."""
 _PIECE = 2**20

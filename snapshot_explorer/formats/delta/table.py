@@ -143,7 +143,7 @@ class Delta(TableFormat):
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         """Return the commit time of each version, aware, UTC: Delta's adjusted file times, or in-commit timestamps.
 
-        From the listing, unless commits contain their times: then reads one commit file for each; see `Times`.
+        Uses the listing, unless commits contain their times: then it reads one commit file for each; see `Times`.
         """
         return self._times.committed_at(versions)
 

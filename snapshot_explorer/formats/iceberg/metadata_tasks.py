@@ -19,7 +19,7 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
 
 _COMMITS = 100
-"""The most commits of a task."""
+"""The maximum number of commits of a task."""
 _UNITS = 32
 """The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
 _BYTES = 4 << 20

@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, ve
 from snapshot_explorer.storage import Storage
 
 _COMMITS = 100
-"""The most commits of a task."""
+"""The maximum number of commits of a task."""
 _UNITS = 32
 """The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
 _BYTES = 4 << 20

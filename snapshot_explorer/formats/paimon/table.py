@@ -53,7 +53,7 @@ from snapshot_explorer.model import (
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""The most commits whose entries are in memory at the same time."""
+"""The maximum number of commits whose entries are in memory at the same time."""
 
 
 class Paimon(TableFormat):

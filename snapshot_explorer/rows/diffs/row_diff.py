@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _HEAD_ROWS = 1_000
 """The rows of each kind that remain in memory, to be drawn."""
 HELD_BYTES = 256 * 2**20
-"""The most bytes of changed rows in memory; more are written to a temporary file."""
+"""The maximum number of bytes of changed rows in memory; more are written to a temporary file."""
 _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
@@ -175,7 +175,7 @@ class RowDiff:
     def suggested_key(self) -> str | None:
         """A column that may identify rows, where they were compared without a key; None if there is none.
 
-        Of whole numbers and texts, the one with the most values on both sides, if its values are unique and not null
+        It is the column of whole numbers or texts with the most values on both sides, if these are unique and not null
         among the first changed rows of each side.
         """
         deleted, inserted = (self.changed.heads.get(kind) for kind in (DELETED, INSERTED))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HASH = "hash"
 """The name of the hash in temporary files, where it is the last column."""
 _MATCHING_BYTES = 64
-"""The most bytes that matching needs per row in addition to the row and its hash, measured."""
+"""The maximum number of bytes that matching needs per row in addition to the row and its hash, measured."""
 _BUFFERED_BYTES = 32 * 2**20
 """Bytes of rows of a side that are sorted by bucket and written at a time."""
 _BITS = 5

@@ -178,7 +178,7 @@ def _floats_of(columns: Mapping[str, pa.Table], part: str) -> dict[str, Floats]:
 
 
 def _batches(every: Iterator[_Series], limit: int) -> Iterator[list[_Series]]:
-    """Yield series of the same number of versions together, about so many values."""
+    """Yield batches of series with the same number of versions, each of about `limit` values."""
     batch: list[_Series] = []
     for series in every:
         count = len(series.values)

@@ -196,7 +196,7 @@ _OF_BRANCHES = "unknown: the table also has rows of another branch"
 
 
 def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> str:
-    """Return the names of columns that have rows, but no number of them, as text; empty if there are none.
+    """Return as text the columns whose numbers are missing at versions with rows; empty if there are none.
 
     Args:
         columns: The numbers of each column over versions.
@@ -217,7 +217,7 @@ def _is_unrecorded(rows: pa.Table, *, everywhere: bool) -> bool:
 
 
 _NAMED = 5
-"""The most columns that a note names."""
+"""The maximum number of columns that a note names."""
 
 
 def _of_columns(

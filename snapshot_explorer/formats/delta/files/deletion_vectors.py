@@ -37,7 +37,7 @@ _PORTABLE = 1_681_511_377
 _NATIVE = 1_681_511_376
 _MIN_BYTES = 8
 _MAX_BYTES = 1 << 28
-"""The most bytes of a vector."""
+"""The maximum number of bytes of a vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

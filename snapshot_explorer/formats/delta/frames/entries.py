@@ -25,9 +25,9 @@ from snapshot_explorer.storage import Storage
 def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.Table:
     """Return the ENTRIES of a file of the log that a version is made of: a commit, a checkpoint's file or a sidecar.
 
-    In the order of the file, without files of change data. A remove in a checkpoint is a tombstone: it removes nothing,
-    but records that the file was removed before. Partitions have the columns in force at the commit or
-    the checkpoint, as in CHANGES.
+    Entries are in the order of the file, without files of change data. A remove in a checkpoint is a tombstone: it
+    removes nothing, but records that the file was removed before. Partitions have the columns in force at the commit
+    or the checkpoint, as in CHANGES.
 
     Reads the file: a commit, or a checkpoint in JSON, whole, one in parquet a row group at a time. Of the checkpoint
     what is not a file action is read too, unless it is kept.

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFil
 
 _AGE = timedelta(days=3)
 _AT_ONCE = 256
-"""The most manifests whose entries are in memory at the same time."""
+"""The maximum number of manifests whose entries are in memory at the same time."""
 _LISTS_AT_ONCE = 2_000
 
 

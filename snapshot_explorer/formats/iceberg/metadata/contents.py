@@ -155,7 +155,7 @@ def changed_files(
 def own_manifests(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Table:
     """Return the manifests that the commits of snapshots wrote; the others were carried over.
 
-    By sequence numbers, or by snapshot ids where there are none: some tools rounded the ids in metadata files.
+    Compares sequence numbers, or snapshot ids where there are none: some tools rounded the ids in metadata files.
 
     Args:
         manifests: MANIFEST_FILES of the snapshots.

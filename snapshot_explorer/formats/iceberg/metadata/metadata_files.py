@@ -25,7 +25,7 @@ _ANY = re.compile(r"[^/]+\.metadata\.json(?:\.gz)?", re.ASCII)
 _SPELLINGS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz")
 """The names of a numbered file. If there are several, the first one counts."""
 _STEPS = 4
-"""The most files after the hint that are requested one by one before the folder is listed."""
+"""The maximum number of files after the hint that are requested one by one before the folder is listed."""
 _TRIES = 3
 _MAX_TIED = 100
 _Content = tuple[str, bytes]

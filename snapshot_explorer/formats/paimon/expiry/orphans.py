@@ -22,7 +22,7 @@ from snapshot_explorer.storage import Storage
 
 _AGE = timedelta(days=1)
 _AT_ONCE = 256
-"""The most manifests whose content is in memory at the same time."""
+"""The maximum number of manifests whose content is in memory at the same time."""
 _BRANCH = r"(?:branch/branch-[^/]+/)?"
 _OWN = re.compile(
     rf"{_BRANCH}(?:snapshot/(?:snapshot-\d+|LATEST|EARLIEST)|changelog/(?:changelog-\d+|LATEST|EARLIEST)|schema/schema-\d+"

@@ -385,7 +385,7 @@ def expire_commands(
 
     Args:
         name: The table in SQL.
-        retain_max: The most versions to keep; None for the table's setting.
+        retain_max: The maximum number of versions to keep; None for the table's setting.
         older_than: Only older snapshots expire; written in UTC.
         max_deletes: The most snapshots that expire in one call.
     """

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, Paimon
 from snapshot_explorer.storage import Storage
 
 LIMIT_BYTES = 256 * 2**20
-"""The most bytes of blob files that one read loads."""
+"""The maximum number of bytes of blob files that one read loads."""
 _VERSION = 1
 _MAGIC = (1481511375).to_bytes(4, "little")
 _TAIL = 5

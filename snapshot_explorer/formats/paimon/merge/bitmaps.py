@@ -21,7 +21,7 @@ _WITHOUT_RUNS = 12346
 _OFFSETS_FROM = 4
 """A bitmap with runs and fewer containers has no table of offsets."""
 GREATEST_ARRAY = 4096
-"""The most numbers of an array container. More numbers are stored as bits."""
+"""The maximum number of numbers of an array container. More numbers are stored as bits."""
 _BITMAP_BYTES = 8192
 
 

@@ -25,7 +25,7 @@ class Function:
     null_keys: str = "merge"
     """How to handle rows in an array whose key contains null: merge (null is a value), ignore or error."""
     count_limit: int | None = None
-    """The most rows of an array; None for no limit."""
+    """The maximum number of rows of an array; None for no limit."""
     time_field: str | None = None
     """The field of a map's values that contains their time; None for the last one."""
 

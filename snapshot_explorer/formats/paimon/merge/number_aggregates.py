@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.merge.aggregates import Fold
 
 _COMPACT = 18
-"""The most digits of a decimal that Paimon stores in a long."""
+"""The maximum number of digits of a decimal that Paimon stores in a long."""
 _LONG = 2**63
 
 

@@ -23,7 +23,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _MAX_BRANCHES = 100
-"""The most branches whose versions are read."""
+"""The maximum number of branches whose versions are read."""
 
 
 def branch_names(storage: Storage) -> list[str]:

@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, Pai
 from snapshot_explorer.model import Predicate
 
 _MAX_KEYS = 1_000
-"""The most keys that are hashed for a condition. A condition with more keys skips no buckets."""
+"""The maximum number of keys that are hashed for a condition. A condition with more keys skips no buckets."""
 _PACKED = {
     "BOOLEAN": "<?7x",
     "TINYINT": "<b7x",
