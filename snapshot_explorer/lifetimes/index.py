@@ -281,7 +281,7 @@ class FileLifetimes:
 
     def heat_map(self, y: Measure = "rows") -> HeatMap:
         """Return how many rows, files or bytes each version added to and removed from each partition."""
-        return partition_heat(self.to_arrow(), self.versions, title=self._title, y=y)
+        return partition_heat(self.intervals, self.versions, title=self._title, y=y)
 
     def picture(self, of: Literal["totals", "files", "partitions"] = "totals", *, y: Measure = "rows") -> Picture:
         """Return a figure over the known versions, with a table beside it.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.lifetimes.intervals import OPEN, Intervals
 from snapshot_explorer.render.cells import cell, counted, cut, size
 from snapshot_explorer.render.commits import UNREADABLE, Measure
 from snapshot_explorer.render.heat_map import HeatMap
@@ -116,35 +117,33 @@ def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
     return stripes
 
 
-def partition_heat(lifetimes: pa.Table, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
+def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
     """Return how many rows, files or bytes each version added to and removed from each partition.
 
     Of many partitions those that changed most are drawn; of many versions, neighbours are added up.
     """
-    known = np.asarray(versions, np.int64)
-    partitions = lifetimes["partition"].combine_chunks()
-    names = [cell(value).text or "all rows" for value in partitions]
-    labels, codes = np.unique(np.array(names, np.object_).astype(str), return_inverse=True)
-    column = {"bytes": "size_bytes"}.get(y, y)
-    values = (
-        np.ones(len(lifetimes), np.int64)
-        if y == "files"
-        else pc.fill_null(lifetimes[column].cast(pa.int64()), 0).to_numpy()
-    )
-    width = max(1, -(-len(known) // _MAX_COLUMNS))
-    changed = np.zeros((len(labels), -(-len(known) // width)), np.int64)
-    for end in ("first_version", "removed_version"):
-        is_known = lifetimes[end].is_valid().to_numpy()
-        at = np.searchsorted(known, pc.drop_null(lifetimes[end]).to_numpy()) // width
-        np.add.at(changed, (codes[is_known], at), values[is_known])
+    rows = intervals.rows
+    names = [cell(value).text or "all rows" for value in intervals.partitions]
+    labels, codes = np.unique(np.array(names, str), return_inverse=True)
+    partitions = codes[rows["partition"].to_numpy()]
+    numbers = None if y == "files" else rows[{"bytes": "size_bytes"}.get(y, y)]
+    values = np.ones(len(rows), np.int64) if numbers is None else pc.fill_null(numbers, 0).to_numpy()
+    width = max(1, -(-len(versions) // _MAX_COLUMNS))
+    changed = np.zeros((len(labels), -(-len(versions) // width)), np.int64)
+    for end in ("first", "last"):
+        places = rows[end].to_numpy()
+        is_known = places < OPEN
+        np.add.at(changed, (partitions[is_known], places[is_known] // width), values[is_known])
     chosen = np.sort(np.argsort(-changed.sum(axis=1), kind="stable")[:_MAX_PARTITIONS])
-    lasts = [*known[width - 1 :: width], *known[-1:]][: changed.shape[1]]
-    is_all = len(chosen) == len(labels)
+    lasts = [*versions[width - 1 :: width], *versions[-1:]][: changed.shape[1]]
+    few, unknown = len(chosen) < len(labels), 0 if numbers is None else numbers.null_count
+    notes = [f"the {len(chosen)} of {len(labels):,} partitions that changed most"] if few else []
+    notes += [f"without {counted(unknown, 'file')} whose {y} are not known"] if unknown else []
     return HeatMap(
         title=title,
-        labels=tuple(str(labels[index]) for index in chosen.tolist()),
-        versions=tuple(int(end) for pair in zip(known[::width], lasts, strict=True) for end in pair),
+        labels=tuple(labels[chosen].tolist()),
+        versions=tuple(end for pair in zip(versions[::width], lasts, strict=True) for end in pair),
         numbers=changed[chosen],
         unit=y,
-        note="" if is_all else f"the {len(chosen)} of {len(labels):,} partitions that changed most",
+        note=", ".join(notes),
     )

@@ -16,7 +16,8 @@ from tests.support.jupyter_server import TOKEN
 
 BEGUN = re.compile(r"\[[*\d]")
 READY = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
-TIMELINE = ".sx-explorer .sx-timeline, .sx-explorer .js-plotly-plot"
+TIMELINE = ".sx-explorer .sx-timeline, .sx-still > svg"
+"""The timeline of an explorer, or its picture in a cell whose explorer a later cell shows."""
 FEWEST = 300
 """Pixels of the colours of bars, without which a timeline is blank."""
 COUNT = """async ([png, colours]) => {
