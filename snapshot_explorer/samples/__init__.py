@@ -4,12 +4,13 @@
 |---|---|
 | `orders` | a primary-key table (deduplicate, two buckets) with upserts, deletes, compactions, tags and a branch |
 | `events` | an append table partitioned by day, with an overwritten partition, deletes and schema changes |
+| `invoices` | a Paimon table, partitioned by month, with Iceberg metadata that is two versions behind: a pair of twins |
 | `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
 | `rides` | a Hudi table that merges on read: updates and deletes in log files, compactions, a clustering, a savepoint |
 | `shipments` | an Iceberg table with a branch, a tag, deletes of both kinds, a rollback, new partitions and an expiry |
 
-Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, Delta Lake 4.4.0 the third, Apache Hudi
-1.2.0 the fourth, and Apache Iceberg 1.12.0 the last (`README.md` lists the commits, version by version).
+Apache Paimon 0.9.0 wrote the first two, through its connector for Spark 3.5, Apache Paimon 1.4.2 `invoices`, Delta
+Lake 4.4.0 `payments`, Apache Hudi 1.2.0 `rides`, and Apache Iceberg 1.12.0 the last (`README.md` lists the commits).
 Nothing in them was written or changed by this package.
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_explorer import open_table, twins
+from snapshot_explorer import open_table, samples, twins
 from snapshot_explorer.errors import InvalidArgumentError, TableNotFoundError
 from tests.support.delta.table_builder import DeltaTable
 
@@ -43,6 +43,22 @@ def test_the_rows_of_twins_can_be_compared_without_reading_the_files_that_both_h
 
     assert sorted(found.before["id"].to_pylist()) == [3, 4]
     assert "not read: 3 files that both" in " ".join(repr(found).split())
+
+
+def test_only_partitions_in_which_twins_differ_are_read():
+    result = twins(samples.path("invoices"))
+    plan = result.diff(preview=True)
+
+    assert result.ahead == (2, 0)
+    rows = plan.by_partition.to_arrow().to_pylist()
+    assert [(dict(row["partition"])["month"], row["shared_files"], row["files_a"], row["proof"]) for row in rows] == [
+        ("2026-11", 2, 1, "different"),
+        ("2026-12", 0, 1, "different"),
+        ("2026-10", 1, 0, "equal"),
+    ]
+    assert plan.proof.endswith(
+        "The rows differ in 2 partitions of 3. Of 3 partitions, 1 is equal: both have the same files in it."
+    )
 
 
 def test_the_call_of_a_diff_of_twins_names_the_formats():

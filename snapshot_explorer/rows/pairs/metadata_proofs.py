@@ -83,7 +83,7 @@ class _FileStatistics:
     def of(cls, side: Side) -> _FileStatistics | None:
         """Return the statistics of the files to read of a side; None where they do not describe the rows."""
         splits = side.splits
-        if not splits or not all(split.raw for split in splits):
+        if not splits or not all(_has_all_rows(side.version, split) for split in splits):
             return None
         paths = Counter(path for split in splits for path in split.files)
         files = side.version.files(statistics=True)
@@ -139,6 +139,12 @@ class _Bounds:
         begun = np.searchsorted(np.sort(other.lower), self.upper, side="right")
         ended = np.searchsorted(np.sort(other.upper), self.lower, side="left")
         return int(self.values[begun == ended].sum())
+
+
+def _has_all_rows(version: TableVersion, split: Split) -> bool:
+    """Return whether the rows of a split are those of its files: none is merged or deleted."""
+    is_counted = split.rows is not None and split.counted == split.rows
+    return split.raw or (is_counted and version.native_files(split) is not None)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from snapshot_explorer.engines.footers import footer
 from snapshot_explorer.rows.diffs.changed_splits import ChangedSplits, changed_splits
 
@@ -92,18 +94,22 @@ class _NamedFile:
     native: NativeRows
     has_no_ids: bool
     """Whether its columns are found in this way only if it stores no ids."""
+    is_raw: bool
+    """Whether any reader reads all of its columns alike. Otherwise only those of plain types."""
 
     @classmethod
     def of(cls, version: TableVersion, split: Split) -> _NamedFile | None:
         if len(split.files) != 1:
             return None
-        native = version.native_files(split) if split.raw else None
+        native = version.native_files(split)
+        if native is not None and not split.raw and native.partition is None:
+            native = None
         by_names = version.files_by_names(split) if native is None else None
         rows = native or by_names
         if rows is None or rows.files[0].deleted:
             return None
         address = version.storage.address(split.files[0])
-        return cls(address=address, file=rows.files[0], native=rows, has_no_ids=by_names is not None)
+        return cls(address=address, file=rows.files[0], native=rows, has_no_ids=by_names is not None, is_raw=split.raw)
 
     def identity(self, version: TableVersion, columns: Sequence[str], *, by_name: bool) -> Hashable | None:
         """Return a value that is equal for files of two tables with the same rows; None where that is unknown."""
@@ -122,7 +128,10 @@ class _NamedFile:
         Args:
             names: The names in the file of columns by their ids; None where a column is found by its name alone.
         """
-        type_name, file, constants = str(version.arrow_schema.field(name).type), self.file, self.native.partition
+        dtype = version.arrow_schema.field(name).type
+        if not (self.is_raw or _is_plain(dtype, self.file.kind)):
+            return None
+        type_name, file, constants = str(dtype), self.file, self.native.partition
         if name not in file.names:
             is_known = constants is not None and name in constants.column_names
             return (
@@ -135,3 +144,10 @@ class _NamedFile:
         if names is None or stored is None:
             return type_name, stored, number
         return (type_name, names[number], None) if number is not None and number in names else None
+
+
+def _is_plain(dtype: pa.DataType, kind: str) -> bool:
+    """Return whether all readers of a file read a column of this type alike."""
+    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    is_other = pa.types.is_boolean(dtype) or pa.types.is_string(dtype) or pa.types.is_date(dtype)
+    return bool(is_number or is_other or (kind == "parquet" and pa.types.is_timestamp(dtype)))
