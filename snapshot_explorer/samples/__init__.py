@@ -4,7 +4,7 @@
 |---|---|
 | `orders` | a primary-key table (deduplicate, two buckets) with upserts, deletes, compactions, tags and a branch |
 | `events` | an append table partitioned by day, with an overwritten partition, deletes and schema changes |
-| `invoices` | a Paimon table, partitioned by month, with Iceberg metadata that is two versions behind: a pair of twins |
+| `invoices` | a Paimon table by month, with Iceberg metadata that is two versions behind: a pair of twins |
 | `payments` | a Delta table with updates, deletes by vectors, merges, a restore, checkpoints and a renamed column |
 | `rides` | a Hudi table that merges on read: updates and deletes in log files, compactions, a clustering, a savepoint |
 | `shipments` | an Iceberg table with a branch, a tag, deletes of both kinds, a rollback, new partitions and an expiry |
