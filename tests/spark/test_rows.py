@@ -29,12 +29,12 @@ from tests.support.paimon.table_builder import PaimonTable
 from tests.support.spark_frames import arrow_table
 
 DATA = Path(__file__).parents[1] / "data"
-FORMATS = ("delta", "paimon")
+FORMATS = ("delta", "paimon", "hudi")
 VECTORS = ["deletionVectors"]
 NEWEST = {
     kind: sorted(path.name for path in (DATA / kind).iterdir() if path.is_dir() and not path.name.startswith("aggr"))
-    for kind in FORMATS
-}
+    for kind in ("delta", "paimon")
+} | {"hudi": ["v9_cow_basic", "v9_mor_basic"]}
 
 
 def local(snapshot):
@@ -100,6 +100,7 @@ def numbers(tmp_path):
 ALIKE = {
     "delta": ("dv_partitioned", "types", "mapping_later", "variants"),
     "paimon": ("append_orc", "aggregation", "dv", "evolution_append"),
+    "hudi": ("v9_cow_basic", "v9_mor_basic"),
 }
 """Tables that are read in every way."""
 
@@ -300,6 +301,14 @@ def test_a_folder_of_any_name_is_read(spark, tmp_path, name):
 def test_a_file_that_spark_would_pass_over_is_read(spark, tmp_path, name):
     table = DeltaTable(None, tmp_path / "t")
     append(table, pa.table({"id": pa.array([1], pa.int64()), "name": ["x"]}), name=name)
+
+    assert open_table(str(tmp_path / "t")).current.to_spark(spark).collect() == [(1, "x")]
+
+
+def test_a_file_beside_checksums_of_another_one_is_read(spark, tmp_path):
+    table = DeltaTable(None, tmp_path / "t")
+    append(table, pa.table({"id": pa.array([1], pa.int64()), "name": ["x"]}), name="part.parquet")
+    (tmp_path / "t" / ".part.parquet.crc").write_bytes(b"crc\0\0\0\2\0")
 
     assert open_table(str(tmp_path / "t")).current.to_spark(spark).collect() == [(1, "x")]
 

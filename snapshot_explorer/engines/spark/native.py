@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -72,6 +74,9 @@ _PLAIN_PATH = re.compile(r"/[\w./=+@,\- %]*", re.ASCII)
 """Paths that Spark does not read as a glob pattern."""
 _IGNORED_NAME = re.compile(r"[_.].*|.*\._COPYING_")
 """Names of files that Spark silently skips."""
+_CHECKSUM_MAGIC, _CHECKSUM_BYTES = b"crc\0", 4
+_CHECKSUM_HEADER = struct.Struct(">4si")
+"""The beginning of a file of checksums, and the bytes that each of them is for."""
 _OPTIONS = {
     "mergeSchema": "false",
     "recursiveFileLookup": "true",  # otherwise Spark reads folder names as partition columns
@@ -214,11 +219,31 @@ def _verified_files(
         if id(partition) not in constants:
             constants[id(partition)] = _constants(partition, schema)
         sources = None if file_footer is None else _sources(file, file_footer, constants[id(partition)], schema)
-        if sources is None or file_footer is None or file.rows not in (None, file_footer.rows):
+        is_counted = file_footer is not None and file.rows in (None, file_footer.rows)
+        if sources is None or file_footer is None or not is_counted or _has_other_checksums(file, file_footer):
             rest.append(split)
         else:
             verified.append(_VerifiedFile(split=split, file=file, footer=file_footer, sources=sources))
     return verified, rest
+
+
+def _has_other_checksums(file: NativeFile, file_footer: Footer) -> bool:
+    """Return whether the checksums beside a file are not those of a file of its size, so that Hadoop cannot read it.
+
+    Source: hadoop ChecksumFileSystem.
+    """
+    folder, _, name = str(file.address).rpartition("/")
+    checksums = Path(folder, f".{name}.crc")
+    try:
+        with checksums.open("rb") as content:
+            header = content.read(_CHECKSUM_HEADER.size)
+        size = checksums.stat().st_size
+    except OSError:
+        return False
+    if not header.startswith(_CHECKSUM_MAGIC) or len(header) < _CHECKSUM_HEADER.size:
+        return False  # Hadoop ignores it
+    chunk: int = _CHECKSUM_HEADER.unpack(header)[1]
+    return chunk <= 0 or size != _CHECKSUM_HEADER.size + _CHECKSUM_BYTES * -(-file_footer.size_bytes // chunk)
 
 
 def _deleted_positions(
