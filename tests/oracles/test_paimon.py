@@ -80,16 +80,15 @@ def changes(table, case, refused):
 @of_every_table
 def test_a_condition_skips_no_row(written, name, release):
     table, dice = open_written(written(release), name), random.Random(f"{SEED} {name}")
-    for version in {table.versions()[0], dice.choice(table.versions())}:
-        snapshot = table.at(version)
-        try:
-            rows = snapshot.to_arrow()
-        except SnapshotExplorerError:
-            continue
-        for condition in conditions(rows, dice):
-            kept = rows.take(matching(rows, condition))
+    snapshot = table.at(dice.choice(table.versions()))
+    try:
+        rows = snapshot.to_arrow()
+    except SnapshotExplorerError:
+        return
+    for condition in conditions(rows, dice):
+        kept = rows.take(matching(rows, condition))
 
-            found = snapshot.to_arrow(where=condition)
+        found = snapshot.to_arrow(where=condition)
 
-            assert canonical_rows(found) == canonical_rows(kept), condition
-            assert snapshot.count(condition) == len(kept), condition
+        assert canonical_rows(found) == canonical_rows(kept), condition
+        assert snapshot.count(condition) == len(kept), condition

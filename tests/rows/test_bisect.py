@@ -83,7 +83,7 @@ def test_a_condition_on_rows_is_a_change_that_linear_search_finds_too(kind, step
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(steps=STEPS, number=st.integers(1, 8))
 def test_a_single_pass_evaluates_every_version_as_the_model_does_or_is_refused(kind, steps, number):
     model = played(kind, steps)

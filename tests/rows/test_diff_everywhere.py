@@ -13,7 +13,7 @@ from tests.support.canonical import canonical_rows
 
 DATA = Path(__file__).parents[1] / "data"
 TABLES = sorted(path for kind in ("paimon", "delta", "iceberg") for path in (DATA / kind).iterdir())
-_MOST_PAIRS = 5
+_MOST_PAIRS = 3
 
 
 def multiset(rows):

@@ -244,7 +244,7 @@ CONDITIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(files=FILES, where=CONDITIONS)
 def test_pruning_loses_no_row(memory_root, files, where):
     filesystem, root = memory_root
