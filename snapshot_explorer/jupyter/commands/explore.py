@@ -22,8 +22,9 @@ EXPLORE = Command(
         Option(flags=("--follow",), meaning="look for new commits every few seconds, as %snapshot watch does"),
         TABLE,
     ),
-    notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files and "
-    "health, each with the equivalent line of Python. Compare shows the rows that differ, Data blames rows and bisects "
-    "a condition. Works by keyboard; e.state controls it from code, "
+    notes="A timeline with markers A and B, and views of the commit, manifests, differences, rows, files, "
+    "branches and health, each with the equivalent line of Python. Compare shows the rows that differ, Data blames "
+    "rows and bisects a condition, Files has the lives of all files and what changed in each partition. "
+    "Works by keyboard; e.state controls it from code, "
     "e.wait() waits for pending reads, e.close() ends it. Without widgets it is a table and a picture.",
 )
