@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
-from snapshot_explorer.jupyter.explorer.state import COMPARED, HEALTH
+from snapshot_explorer.jupyter.explorer.state import COMPARED, FILE_VIEWS, HEALTH
 from tests.support.explorer_page import show, use_theme
 
 RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap(
@@ -28,7 +28,9 @@ VIEWS = (
     {"tab": "data"},
     {"tab": "data", "where": "no condition"},
     {"tab": "data", "where": ""},
-    {"tab": "files", "statistics": True},
+    *({"tab": "files", "file_view": part} for part in FILE_VIEWS),
+    {"tab": "files", "file_view": "list", "statistics": True},
+    {"tab": "branches"},
     *({"tab": "health", "health": part} for part in HEALTH),
 )
 """What is set, one after the other."""
