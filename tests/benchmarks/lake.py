@@ -1,11 +1,13 @@
 """The overview of a lake of 1,000 tables on a store: what it finds, how long it takes, and how much memory.
 
-    python tests/benchmarks/lake.py [--tables 1000] [--delay 50] [--peers PYTHON] [--paimon-peers PYTHON]
+    python tests/benchmarks/lake.py [--deltalake PYTHON] [--pyiceberg PYTHON] [--pypaimon PYTHON]
+        [--tables 1000] [--delay 50] [--alone]
 
 Tables are written by deltalake, pyiceberg and pypaimon (`lake_tables.py`), one per history of `tests/support/lakes.py`,
 then copied with rewritten commit times. A small S3 server on the loopback interface answers each request after a delay,
-in a process of its own. Prints seconds, processor time, requests, the peak of memory, and each table that is reported
-otherwise than it was planted. The exit status is 1 if there is one.
+in a process of its own. Prints seconds, processor time, the peak of memory, and each table that is reported
+otherwise than it was planted. The exit status is 1 if there is one. The peer is the plain loop: deltalake, pyiceberg
+and pypaimon, 32 threads each, one after another, open each table and read its newest 12 commits, without their bytes.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -29,20 +31,24 @@ from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).parents[2]))
 
 from snapshot_explorer import open_lake
 from tests.benchmarks.lake_tables import set_times
+from tests.benchmarks.report import record
 from tests.benchmarks.store import Server
 from tests.support import lakes
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 HERE = Path(__file__).parent
-FORMATS = ("delta", "iceberg", "paimon")
+LIBRARIES = {"delta": "deltalake", "iceberg": "pyiceberg", "paimon": "pypaimon"}
+FORMATS = tuple(LIBRARIES)
 QUIET_SHARE = 0.9
 PORT_SECONDS = 10
-REQUESTS = "/requests"
-"""The target that returns how many requests were answered."""
 
 
 class LakeServer(Server):
@@ -54,7 +60,6 @@ class LakeServer(Server):
     def __init__(self, folder: Path, delay: float) -> None:
         """Serve a folder as the bucket `lake`, each answer after some seconds."""
         self.folder, self.delay = folder, delay
-        self.requests = 0
 
     async def serve(self, address: Path) -> None:
         """Serve until the process ends. Writes the URL to a file once connections are accepted."""
@@ -69,13 +74,9 @@ class LakeServer(Server):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 target = head.split(" ", 2)[1]
-                if target == REQUESTS:
-                    status, headers, body = 200, {}, str(self.requests).encode()
-                else:
-                    self.requests += 1
-                    await asyncio.sleep(self.delay)
-                    wanted = re.search(r"(?mi)^range: *(\S+)", head)
-                    status, headers, body = self.answer(target, wanted and wanted[1])
+                await asyncio.sleep(self.delay)
+                wanted = re.search(r"(?mi)^range: *(\S+)", head)
+                status, headers, body = self.answer(target, wanted and wanted[1])
                 headers["Content-Length"] = str(len(body))
                 lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
                 writer.write(f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + body * (not head.startswith("HEAD")))
@@ -109,16 +110,15 @@ class LakeServer(Server):
         ).encode()
 
 
-def write_templates(folder: Path, peers: str, paimon_peers: str) -> None:
-    """Have the real writers write a table of each history."""
+def write_templates(folder: Path, pythons: Mapping[str, str]) -> None:
+    """Have the real writers write a table of each history; `pythons` are interpreters by format."""
     histories = {
         name: [asdict(step) for step in history(number)]
         for number, (name, history) in enumerate(lakes.HISTORIES.items())
     }
     (folder / "histories.json").write_text(json.dumps(histories))
     for table_format in FORMATS:
-        python = paimon_peers if table_format == "paimon" else peers
-        subprocess.run([python, str(HERE / "lake_tables.py"), table_format, str(folder)], check=True)
+        subprocess.run([pythons[table_format], str(HERE / "lake_tables.py"), table_format, str(folder)], check=True)
 
 
 def write_lake(templates: Path, root: Path, count: int) -> None:
@@ -128,14 +128,36 @@ def write_lake(templates: Path, root: Path, count: int) -> None:
     for number in range(count):
         names = lakes.QUIET if numbers.random() < QUIET_SHARE else lakes.INCIDENTS
         name, table_format = numbers.choice([*names]), FORMATS[number % len(FORMATS)]
-        folder = root / f"db{number // 100}" / f"{name}_{number}"
+        folder = root / f"db{number // 100}.db" / f"{name}_{number}"
         shutil.copytree(templates / f"{name}_{table_format}", folder)
         set_times(folder, table_format, [step.millis + shift for step in lakes.HISTORIES[name](number)])
         if name == "broken":
             lakes.damage(folder, table_format)
 
 
-def measure(url: str) -> int:
+def peer_seconds(root: Path, url: str, pythons: Mapping[str, str]) -> float:
+    """Return the seconds in which the libraries of the formats read the newest commits of all tables."""
+    seconds = 0.0
+    for position, table_format in enumerate(FORMATS):
+        numbered = [(int(path.name.rpartition("_")[2]), path) for path in root.glob("*/*")]
+        names = [f"{path.parent.name}/{path.name}" for number, path in numbered if number % len(FORMATS) == position]
+        (root.parent / "names.json").write_text(json.dumps(names))
+        command = [
+            pythons[table_format],
+            str(HERE / "lake_tables.py"),
+            table_format,
+            str(root),
+            url,
+            str(root.parent / "names.json"),
+        ]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        taken, count = json.loads(done.stdout.splitlines()[-1])
+        print(f"  {table_format}: {count:,} of {len(names):,} tables in {taken:.1f} s by its library")
+        seconds += taken
+    return seconds
+
+
+def measure(url: str, peer: float | None = None) -> int:
     """Read and check the overview of the store at a URL."""
     logging.disable(logging.WARNING)  # pyiceberg writes no version hint, which is logged once per table
     options = {"key": "k", "secret": "s", "endpoint_url": url, "client_kwargs": {"region_name": "us-east-1"}}
@@ -153,6 +175,9 @@ def measure(url: str) -> int:
         f"{len(rows):,} tables: listed in {listed:.1f} s, first row after {first or 0:.1f} s, all in {seconds:.1f} s "
         f"({time.process_time() - processor:.1f} s of processor), peak {peak:.0f} MiB"
     )
+    work = f"A lake of {len(rows):,} tables on a store: rhythm, rows, bytes and incidents of each"
+    others = {} if peer is None else {"opening each and reading its commits with the formats' libraries": peer}
+    record(work, seconds, others, note=f"{peak:.0f} MiB")
     wrong = unknowable = 0
     found: Counter[str] = Counter()
     for row in rows:
@@ -174,15 +199,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=1000)
     parser.add_argument("--delay", type=int, default=50, help="milliseconds per request")
-    parser.add_argument("--peers", default=sys.executable, help="one with deltalake and pyiceberg[sql-sqlite]")
-    parser.add_argument("--paimon-peers", default=sys.executable, help="one with pypaimon")
+    for library in LIBRARIES.values():
+        parser.add_argument(f"--{library}", default=sys.executable, metavar="PYTHON", help=f"one with {library}")
     parser.add_argument("--templates", type=Path, help="a folder with tables that were written before")
+    parser.add_argument("--alone", action="store_true", help="measure no peer")
     arguments = parser.parse_args()
+    pythons = {table_format: getattr(arguments, library) for table_format, library in LIBRARIES.items()}
     with tempfile.TemporaryDirectory() as folder:
         templates = arguments.templates or Path(folder) / "templates"
         if arguments.templates is None:
             templates.mkdir()
-            write_templates(templates, arguments.peers, arguments.paimon_peers)
+            write_templates(templates, pythons)
         write_lake(templates, Path(folder) / "lake", arguments.tables)
         served = os.fork()
         if not served:
@@ -192,7 +219,11 @@ def main() -> int:
             end = time.monotonic() + PORT_SECONDS
             while not address.exists() and time.monotonic() < end:
                 time.sleep(0.05)
-            return measure(address.read_text())
+            url = address.read_text()
+            peer = None
+            if not arguments.alone:
+                peer = peer_seconds(Path(folder) / "lake", url, pythons)
+            return measure(url, peer)
         finally:
             os.kill(served, 9)
             os.waitpid(served, 0)

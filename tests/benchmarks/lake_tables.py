@@ -1,6 +1,7 @@
 """Writes a lake of many tables for `lake.py`: histories by real writers, copied with rewritten commit times.
 
     PYTHON tests/benchmarks/lake_tables.py delta|iceberg|paimon FOLDER     with deltalake, pyiceberg or pypaimon
+    PYTHON tests/benchmarks/lake_tables.py delta|iceberg|paimon FOLDER URL NAMES     the plain loop, in 32 threads
 
 Each history of `tests/support/lakes.py` is written once by the real writer. `lake.py` copies it, and sets the times
 of its commits in the log: those of files for Delta, `timestamp-ms` for Iceberg, `timeMillis` for Paimon. Nothing else
@@ -13,10 +14,15 @@ import json
 import os
 import shutil
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+NEWEST = 12
+"""The commits of a table that are read, as in an overview."""
 
 
 def rows_of(step: Any, columns: int) -> pa.Table:
@@ -98,9 +104,62 @@ def set_times(folder: Path, table_format: str, millis: list[int]) -> None:
             path.write_text(json.dumps(metadata))
 
 
+def commits_of(table_format: str, folder: Path, url: str) -> Any:
+    """Return a function that opens a table of the store by its name and returns its newest commits."""
+    location = f"s3://lake/{folder.name}"
+    if table_format == "delta":
+        from deltalake import DeltaTable
+
+        options = {"endpoint": url, "access_key_id": "k", "secret_access_key": "s", "region": "us-east-1"}
+        options["allow_http"] = "true"
+        return lambda name: DeltaTable(f"{location}/{name}", storage_options=options).history(NEWEST)
+    if table_format == "iceberg":
+        from pyiceberg.table import StaticTable
+
+        options = {"s3.endpoint": url, "s3.access-key-id": "k", "s3.secret-access-key": "s", "s3.region": "us-east-1"}
+
+        def read(name: str) -> Any:
+            # Without a catalog it needs to be told which metadata file is the newest.
+            newest = max((folder / name / "metadata").glob("*.metadata.json")).name
+            return StaticTable.from_metadata(f"{location}/{name}/metadata/{newest}", options).snapshots()[-NEWEST:]
+
+        return read
+    from pypaimon import CatalogFactory
+
+    options = {"s3.endpoint": url, "s3.access-key": "k", "s3.secret-key": "s", "s3.region": "us-east-1"}
+    catalog = CatalogFactory.create({"warehouse": location, **options})
+
+    def read_snapshots(name: str) -> Any:
+        manager = catalog.get_table(name.replace(".db/", ".")).snapshot_manager()
+        newest = manager.get_latest_snapshot()
+        return [manager.get_snapshot_by_id(number) for number in range(max(1, newest.id - NEWEST + 1), newest.id + 1)]
+
+    return read_snapshots
+
+
+def read_lake(table_format: str, folder: Path, url: str, names: list[str]) -> None:
+    """Print the seconds in which the newest commits of all tables are read; a table that cannot be opened has none."""
+    read = commits_of(table_format, folder, url)
+
+    def tried(name: str) -> bool:
+        try:
+            return bool(read(name))
+        except Exception:  # noqa: BLE001 - one in a hundred is broken
+            return False
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(32) as threads:
+        count = sum(threads.map(tried, names))
+    print(json.dumps([time.perf_counter() - began, count]))  # noqa: T201 - the caller reads it
+
+
 def main() -> None:
-    """Write a table for each history in a file of JSON."""
-    table_format, folder = sys.argv[1:]
+    """Write a table for each history in a file of JSON, or read tables."""
+    table_format, folder, *reading = sys.argv[1:]
+    if reading:
+        url, names = reading
+        read_lake(table_format, Path(folder), url, json.loads(Path(names).read_text()))
+        return
     write = {"delta": write_delta, "iceberg": write_iceberg, "paimon": write_paimon}[table_format]
     for name, steps in json.loads((Path(folder) / "histories.json").read_text()).items():
         write(Path(folder) / f"{name}_{table_format}", steps)

@@ -57,6 +57,7 @@ BENCHMARKS = (
     "spark_rows.py merge --jars {paimon_jars}",
     "spark_metadata.py",
     "explorer.py",
+    "lake.py --deltalake {deltalake} --pyiceberg {pyiceberg} --pypaimon {pypaimon}",
 )
 """The commands below tests/benchmarks, with the peers that they need: a package of Python, or a folder of jars."""
 PACKAGES = {
