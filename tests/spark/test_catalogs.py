@@ -2,9 +2,9 @@
 
 import pytest
 
-from snapshot_explorer import open_table, samples
+from snapshot_explorer import open_lake, open_table, samples
 from snapshot_explorer.errors import InvalidArgumentError, StorageError, TableNotFoundError, UnsupportedFeatureError
-from tests.support.spark_catalogs import DescribingSession
+from tests.support.spark_catalogs import DescribingSession, ListingSession
 
 DELTA = (
     ("payment_id", "bigint"),
@@ -73,6 +73,28 @@ def test_a_table_of_paimons_catalog_is_opened_where_its_property_says():
         UnsupportedFeatureError, match=r"branch of a Paimon table\. Open the table by its own name, with branch="
     ):
         open_table("paimon.shop.`orders$branch_dev`", spark=spark)
+
+
+def test_the_tables_of_a_namespace_or_of_a_whole_catalog_are_listed_without_views():
+    path = samples.path("payments")
+    tables = [{"namespace": "shop", "tableName": name, "isTemporary": False} for name in ("payments", "seen")]
+    spark = ListingSession(  # what Spark 4.1 returned with the catalogs of Delta and Iceberg
+        {
+            "SHOW NAMESPACES": [{"namespace": "shop"}],
+            "SHOW NAMESPACES IN lake": [{"namespace": "shop"}],
+            "SHOW TABLES IN shop": tables,
+            "SHOW VIEWS IN shop": [{"namespace": "shop", "viewName": "seen", "isTemporary": False}],
+            "SHOW TABLES IN lake.shop": tables[:1],
+            "DESCRIBE TABLE EXTENDED `shop`.`payments`": described(DELTA, path),
+        }
+    )
+
+    names = {pattern: [table.name for table in open_lake(pattern, spark=spark)] for pattern in ("shop", "*", "lake.*")}
+
+    assert names == {"shop": ["shop.payments"], "*": ["shop.payments"], "lake.*": ["lake.shop.payments"]}
+    assert open_lake("shop.pay*", spark=spark)["payments"].format == "delta"
+    with pytest.raises(StorageError, match=r"could not say where none\.\* is: Missing database"):
+        open_lake("none.*", spark=spark)
 
 
 def test_a_table_of_hives_own_is_refused_with_its_path():

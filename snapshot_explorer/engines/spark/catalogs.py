@@ -61,18 +61,17 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
 
 
 def table_names(spark: SparkSession, pattern: str) -> Sequence[str]:
-    """Return the names of the tables in the session's catalog, sorted, without views. Two queries for each namespace.
+    """Return the names of the tables in the session's catalog, sorted, without views.
+
+    Two queries for each namespace, and up to two to find the namespaces.
 
     Args:
-        pattern: A namespace such as `shop`, a pattern such as `shop.*`, or `*` for all of the current catalog.
+        pattern: A namespace such as `shop`, a pattern such as `shop.*`, the name of a catalog, alone or as in `lake.*`,
+            or `*` for all of the current catalog.
     """
     namespace, glob = split_pattern(pattern)
     used = checked(spark)
-    spaces = (
-        [namespace]
-        if namespace is not None
-        else [str(row["namespace"]) for row in _ask(used, "SHOW NAMESPACES", pattern)]
-    )
+    spaces = _namespaces(used, namespace, pattern)
     names = []
     for space in spaces:
         parts = name_parts(space, "Give a namespace such as shop, or a pattern such as shop.*.")
@@ -84,6 +83,18 @@ def table_names(spark: SparkSession, pattern: str) -> Sequence[str]:
             tables -= {str(row["viewName"]) for row in _ask(used, f"SHOW VIEWS IN {quoted}", pattern)}
         names += [quoted_name((*parts, table)) for table in tables]
     return sorted(name for name in names if fnmatchcase(name, glob))
+
+
+def _namespaces(spark: SparkSession, name: str | None, pattern: str) -> list[str]:
+    """Return the namespaces of a catalog; of the current one without a name. The name itself if it is a namespace."""
+    if name is None:
+        return [str(row["namespace"]) for row in _ask(spark, "SHOW NAMESPACES", pattern)]
+    parts = name_parts(name, "Give a namespace such as shop, or a pattern such as shop.*.")
+    with suppress(SnapshotExplorerError):
+        _ask(spark, f"SHOW TABLES IN {quoted_name(parts)}", pattern)
+        return [name]
+    inner = _ask(spark, f"SHOW NAMESPACES IN {quoted_name(parts)}", pattern)
+    return [f"{name}.{quoted_name(str(row['namespace']).split('.'))}" for row in inner]
 
 
 def _ask(spark: SparkSession, query: str, name: str) -> list[Mapping[str, object]]:
