@@ -195,3 +195,8 @@ def test_the_terminal_has_the_exit_status_and_writes_files(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("There is no rule 'lat'. Did you mean late?")
     assert main([*words, "--junit", str(folder / "c.xml")]) == 2
     assert "which is only read" in capsys.readouterr().err
+
+    assert main(["check", str(folder), "--format", "iceberg"]) == 2
+    assert "iceberg table but a" in capsys.readouterr().err
+    assert main(["check", str(folder), "--branch", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err

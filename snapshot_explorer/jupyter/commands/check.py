@@ -39,14 +39,19 @@ def _target(invocation: Invocation) -> Table | Lake:
     value = invocation.variables.get(path)
     if isinstance(value, Table | Lake):
         return value
-    return _opened(str(value) if isinstance(value, str) else path, dict_of(invocation, "options"))
+    branch, table_format = (invocation.arguments.get(name) for name in ("branch", "format"))
+    return _opened(str(value) if isinstance(value, str) else path, branch, table_format, dict_of(invocation, "options"))
 
 
-def _opened(path: str, storage_options: Mapping[str, Any] | None) -> Table | Lake:
-    """Return the table at a path, or else the lake of the tables below it."""
+def _opened(
+    path: str, branch: str | None, table_format: str | None, storage_options: Mapping[str, Any] | None
+) -> Table | Lake:
+    """Return the table at a path, or else the lake of the tables below it. Only a table has a branch or a format."""
     try:
-        return open_table(path, storage_options=storage_options)
+        return open_table(path, branch=branch, format=table_format, storage_options=storage_options)
     except TableNotFoundError as error:
+        if branch or table_format:
+            raise
         try:
             return open_lake(path, storage_options=storage_options)
         except TableNotFoundError:
@@ -89,6 +94,13 @@ CHECK = Command(
             metavar="A,B",
             value_type="columns",
             meaning="the columns that identify a row, for duplicates; by default the primary key, or all columns",
+        ),
+        Option(flags=("--branch",), metavar="B", meaning="check this branch of the table at PATH"),
+        Option(
+            flags=("--format",),
+            metavar="F",
+            value_type="format",
+            meaning="the format of the table at PATH: paimon, delta, iceberg or hudi",
         ),
         Option(flags=("--config",), metavar="FILE", value_type="path", meaning="a TOML file with rules and thresholds"),
         Option(flags=("--markdown",), metavar="FILE", value_type="path", meaning="also write Markdown to this file"),
