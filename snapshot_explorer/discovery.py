@@ -15,7 +15,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.folder_hints import nearest_folder
-from snapshot_explorer.formats import bind, detect, metadata_folders
+from snapshot_explorer.formats import detect, formats_by_name, metadata_folders
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
 from snapshot_explorer.render.cells import counted
@@ -202,10 +202,10 @@ def _row(folder: Folder, root: Storage, *, sizes: bool) -> dict[str, object]:
     """Return the row of FOUND_TABLES of a table, with the error where it cannot be opened."""
     path = joined(root.root, folder.name)
     row: dict[str, object] = {"name": folder.title(root.root), "format": folder.format, "path": path}
-    if folder.problem is not None:
+    if folder.problem is not None or folder.format is None:
         return row | {"problem": folder.problem}
     try:
-        table = bind(root.below(folder.name), folder.format)
+        table = formats_by_name()[folder.format](root.below(folder.name))
         versions = table.listing().versions
         if not versions:
             return row | ({"files": 0, "size_bytes": 0} if sizes else {})

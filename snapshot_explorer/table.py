@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -344,9 +345,12 @@ class Table:
             )
         resolver = VersionResolver(self, self.bound)
         is_newest = limit and bounds is None and since is None and until is None
-        with self.bound.storage.reading_ahead(self.bound.log_files(limit) if limit and is_newest else ()):
-            versions = resolver.between(bounds, since, until)
-            commits = read_history(self.bound, versions, chosen, limit)
+        listed = partial(resolver.between, bounds, since, until)
+        if limit and is_newest and not self.bound.storage.is_local:
+            _, versions = self.bound.storage.together(partial(self.bound.read_newest, limit, counts=True), listed)
+        else:
+            versions = listed()
+        commits = read_history(self.bound, versions, chosen, limit)
         rows = self._commits = self._readability.applied_to(commits)
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0

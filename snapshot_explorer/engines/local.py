@@ -78,8 +78,11 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         )
         return list(_rows(batches, condition=scan.condition, limit=limit, stop=stop))
 
-    first = splits if limit is None or scan.condition is not None else _first(splits, limit)
-    planned, at_once = _spread(reader, first, needed, limit=limit)
+    if limit is None or scan.condition is not None:
+        planned, at_once = _spread(reader, splits, needed, limit=limit)
+    else:
+        planned, at_once = _spread(reader, _first(splits, limit), needed, limit=limit)
+        planned, at_once = _first(planned, limit), at_once if reader.storage.is_local else _REMOTE_THREADS
     # The files of a remote group would wait for each other.
     groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
     with (
@@ -138,16 +141,16 @@ def _spread(
 
     Reads one more large local file at once than there are processors: further ones would only hold rows. Remote files
     need no processor while they are fetched, so more are read at once. Splits of several files become one for each
-    file, except where the partition may contain all columns: two threads would share eight files as five and three. A
-    limit reads the first files only.
+    file, except where the partition may contain all columns: two threads would share eight files as five and three.
+    With a limit the first few splits may be enough, and local files are read one after another.
     """
     largest = max(splits, key=lambda split: split.size_bytes, default=None)
     is_local = reader.storage.is_local
     if largest is None or (is_local and not _is_large(largest)):
         return splits, _THREADS
-    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else _REMOTE_THREADS
-    if limit is not None:
-        return splits, min(_THREADS, at_once)
+    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else _REMOTE_THREADS if limit is None else _THREADS
+    if limit is not None and is_local:
+        return splits, at_once
     names = frozenset(columns)
     result: list[Split] = []
     for split in splits:

@@ -154,9 +154,14 @@ class TableFormat(ABC):
         versions contain at least the newest. With `start`, every version from there on.
         """
 
-    def log_files(self, count: int) -> Sequence[str]:
-        """Return files that the newest commits are probably read from, to read them ahead. Reads nothing."""
-        return ()
+    def read_newest(self, count: int, *, counts: bool) -> None:
+        """Read and keep, for their next use, what is probably needed of the newest versions; not of many.
+
+        For a remote table, whose log is listed again at the same time.
+
+        Args:
+            counts: Whether also what the counts of COMMITS are made of.
+        """
 
     @abstractmethod
     def version(self, number: int | None) -> "TableVersion":

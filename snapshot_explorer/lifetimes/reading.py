@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from typing import NamedTuple, Protocol
@@ -39,6 +40,10 @@ class FileHistory(Protocol):
         """Return the versions."""
         ...
 
+    def read_newest(self, count: int, *, counts: bool) -> None:
+        """Read and keep what is needed of the newest versions."""
+        ...
+
     def lifetime_files(self, version: int) -> pa.Table:
         """Return the FILES of a version."""
         ...
@@ -68,7 +73,7 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
         known: Lifetimes of the table that were read before.
     """
     for left in reversed(range(_TRIES)):
-        listing = table_format.listing(0)
+        listing = _listing(table_format) if known is None else table_format.listing(0)
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
             result = _extended(table_format, base, listing)
@@ -83,6 +88,14 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."
     )
+
+
+def _listing(table_format: FileHistory) -> Listing:
+    """Return a listing of all versions. Where requests take long, the newest commits are read at the same time."""
+    if table_format.storage.is_local:
+        return table_format.listing(0)
+    early = partial(table_format.read_newest, _FIRST, counts=False)
+    return table_format.storage.together(early, partial(table_format.listing, 0))[1]
 
 
 def keep_lifetimes(

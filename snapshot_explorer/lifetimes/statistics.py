@@ -88,6 +88,9 @@ class _Reader:
     def listing(self, start: int | None = None) -> Listing:
         return self._format.listing(start)
 
+    def read_newest(self, count: int, *, counts: bool) -> None:
+        self._format.read_newest(count, counts=counts)
+
     def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
         return self._format.committed_at(versions)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -605,6 +605,7 @@ def _result(
     is_on_each_row: bool,
 ) -> Bisection:
     first = None if evaluations.first == good else evaluations.first
+    commit = None
     last_good = None if first is None else evaluations.last_good()
     condition_text = condition if isinstance(condition, str) else _name(condition)
     if good is not None and evaluations.answers.get(good):
@@ -612,7 +613,9 @@ def _result(
     elif first is None:
         next_commands = (f"%snapshot blame {condition_text}",) if is_on_each_row else ()
     else:
-        next_commands = _commands_of_change(source, last_good, first)
+        commit, next_commands = source.format.storage.together(
+            partial(source.commit, first), partial(_commands_of_change, source, last_good, first)
+        )
     before = good if last_good is None else last_good
     return Bisection(
         path=source.path,
@@ -620,7 +623,7 @@ def _result(
         format=source.format.name,
         condition=condition_text,
         version=first,
-        commit=None if first is None else source.commit(first),
+        commit=commit,
         last_good=last_good,
         good=good,
         gap=None if first is None or before is None else next(iter(source.gaps((before, first))), None),
@@ -644,9 +647,10 @@ def _commands_of_change(source: Source, last_good: int | None, first: int) -> tu
     if last_good is None:
         return ()
     older, newer = source.format.version(last_good), source.format.version(first)
-    if not can_diff(older, newer):
+    is_loadable, has_diff = source.format.storage.together(partial(can_load, older), partial(can_diff, older, newer))
+    if not has_diff:
         return f"%snapshot diff {last_good} {first} --files", "%snapshot readability"
-    load = [f"%snapshot load {last_good} as before --types numpy"] if can_load(older) else []
+    load = [f"%snapshot load {last_good} as before --types numpy"] if is_loadable else []
     return f"%snapshot diff {last_good} {first} --rows", *load
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 
-_AT_ONCE = 4
+_AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
 
 

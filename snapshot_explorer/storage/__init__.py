@@ -159,6 +159,7 @@ class Storage:
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
         self._turns: threading.Semaphore | None = None
+        self._listed: dict[str, list[Entry]] | None = None
         check_wrapper(self._location, self._options)
         self._options = _Options(fsspec_options(self._location.protocol, self._options))
         if settings(self._location, self._options) is None:
@@ -240,23 +241,21 @@ class Storage:
         """Return the files' bytes like `read_many`, with None for a file that does not exist."""
         return self._map(self._read_present, paths)
 
-    def read_ahead(self, paths: Sequence[str]) -> None:
-        """Begin to read small files that are probably read next. Does nothing on the local disk.
-
-        The first `read`, `read_present` or `read_many` of each takes these bytes, and `exists` looks at them.
-        """
-        if paths and (pool := self._pool) is not None:
-            self._ahead.update((path, pool.submit(self._kept_present, path)) for path in paths)
-
     @contextmanager
     def reading_ahead(self, paths: Sequence[str]) -> Iterator[None]:
-        """Read files ahead for a block, which may change afterwards; see `read_ahead`."""
-        self.read_ahead(paths)
+        """Begin to read small files that a block probably reads first. Does nothing on the local disk.
+
+        In the block, the first `read` or `read_present` of each file takes these bytes, `exists` looks at them, and a
+        folder that is listed a second time has the first listing. So the block alone may use this object.
+        """
+        if (pool := self._pool) is not None:
+            self._ahead.update((path, pool.submit(self._kept_present, path)) for path in paths)
+            self._listed = {}
         try:
             yield
         finally:
-            for path in paths:
-                self._ahead.pop(path, None)
+            self._ahead.clear()
+            self._listed = None
 
     @contextmanager
     def reading_once(self, turns: threading.Semaphore | None = None) -> Iterator[None]:
@@ -313,7 +312,12 @@ class Storage:
         Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
         missing folder costs a second request, for its parent.
         """
-        return self._kept(f"{folder}/", partial(self._list_now, folder))
+        if self._listed is None:
+            return self._kept(f"{folder}/", partial(self._list_now, folder))
+        known = self._listed.pop(folder, None)
+        if known is None:
+            known = self._listed[folder] = self._list_now(folder)
+        return known
 
     def _list_now(self, folder: str) -> builtins.list[Entry]:
         try:

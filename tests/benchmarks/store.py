@@ -1,14 +1,15 @@
-"""What reading from an object store costs: ours against deltalake, polars, pyiceberg and pypaimon.
+"""What reading from an object store costs: ours against deltalake, polars, DuckDB, pyiceberg, pypaimon and hudi-rs.
 
-    python tests/benchmarks/store.py [delta paimon iceberg hudi] [--peers PYTHON] [--delays 0 50 200] [--runs 3]
+    python tests/benchmarks/store.py [delta paimon iceberg hudi] [--peers PYTHON ...] [--delays 0 50 200] [--runs 3]
         [--works WORK ...] [--only LIBRARY ...]
 
 A small S3 server on the loopback interface answers each request after a fixed delay. Every measurement has a process of
 its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
 requests of which each begins after the one before has ended. A table has 110 commits of a file of 40,000 rows, that
-of Delta a checkpoint too. DuckDB is left out: its httpfs is not a Python package. So are peers that are not installed;
-Hudi has none that reads tables of its newest version. pandas is imported too: pyarrow imports it when it converts its
-first value from Python, which no call but the opening does without.
+of Delta a checkpoint too. Each peer is taken from the first interpreter that has it, and left out without one. DuckDB
+needs its extensions as packages (duckdb-extension-httpfs, -delta, -iceberg and -avro); it reads neither Paimon nor Hudi.
+The table of Hudi has the table version 6: of newer ones, hudi-rs reads only commits in Avro. pandas is imported too:
+pyarrow imports it when it converts its first value from Python, which no call but the opening does without.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +27,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -41,6 +43,9 @@ from tests.support.hudi.table_builder import META, HudiTable
 from tests.support.iceberg.table_builder import IcebergTable
 from tests.support.paimon.avro_schemas import newest_manifest
 from tests.support.paimon.table_builder import PaimonTable, avro
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FILES, ROWS, RUNS = 110, 40_000, 3
 SLOW = 200
@@ -282,7 +287,7 @@ def write_paimon(folder: Path) -> None:
 
 
 class _Hudi(HudiTable):
-    """A table with the columns of the benchmark."""
+    """A table of table version 6 with the columns of the benchmark."""
 
     schema: ClassVar[dict[str, Any]] = {
         "type": "record",
@@ -292,6 +297,10 @@ class _Hudi(HudiTable):
             for name, dtype in {"id": "long", "amount": "double", "price": "double", "name": "string"}.items()
         ],
     }
+
+    def write(self, path: str, content: str | bytes) -> None:
+        # The timeline of the first layout, where names do not contain when commits were completed.
+        super().write(re.sub(r"/timeline/(\d+)_\d+\.", r"/\1.", path), content)
 
     def base(self, rows: pa.Table, number: int, group: str) -> tuple[str, bytes]:
         text = pa.array([str(number).zfill(17)] * len(rows))
@@ -303,7 +312,8 @@ class _Hudi(HudiTable):
 
 def write_hudi(folder: Path) -> None:
     """Write 110 commits of a file each, copy on write."""
-    table = _Hudi(LocalFileSystem(auto_mkdir=True), str(folder))
+    version = {"hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}
+    table = _Hudi(LocalFileSystem(auto_mkdir=True), str(folder), properties=version)
     rng = np.random.default_rng(1)
     for number in range(FILES):
         table.insert(_rows(rng, number))
@@ -362,6 +372,37 @@ def run(work):
     if work == "preview of 200 rows": rows = rows.head(200)
     return len(rows.collect())
 """
+DUCKDB = """
+import duckdb
+from duckdb_extensions import import_extension
+connection = duckdb.connect(config={"extension_directory": __import__("tempfile").mkdtemp()})
+for extension in ("httpfs", "delta") if name == "delta" else ("httpfs", "avro", "iceberg"):
+    import_extension(extension, con=connection)
+    connection.load_extension(extension)
+host = url.partition("//")[2]
+connection.sql(f"create secret (type s3, key_id 'k', secret 's', region 'us-east-1', endpoint '{host}', "
+               "url_style 'path', use_ssl false)")
+source = "delta_scan('s3://lake/delta')"
+if name == "iceberg": source = "iceberg_scan('s3://lake/iceberg/metadata/v110.metadata.json')"
+QUERIES = {"all rows": "*", "two columns": "id, amount", "where id < 1000": "*", "preview of 200 rows": "*"}
+REST = {"where id < 1000": " where id < 1000", "preview of 200 rows": " limit 200"}
+def run(work):
+    rows = connection.sql(f"select {QUERIES[work]} from {source}{REST.get(work, '')}").arrow()
+    return rows.read_all().num_rows if hasattr(rows, "read_all") else rows.num_rows
+"""
+HUDI = """
+from hudi import HudiReadOptions, HudiTableBuilder
+options = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "aws_endpoint": url, "aws_region": "us-east-1",
+           "aws_allow_http": "true"}
+CHOSEN = {"two columns": {"projection": ["id", "amount"]}, "where id < 1000": {"filters": [("id", "<", "1000")]}}
+def run(work):
+    table = HudiTableBuilder.from_base_uri(f"s3://lake/{name}").with_storage_options(options).build()
+    if work == "open": return
+    if work == "history of 20": return len(table.get_timeline().get_completed_commits())
+    chosen = HudiReadOptions(**CHOSEN.get(work, {}))
+    if work == "preview of 200 rows": return next(iter(table.read_stream(chosen))).num_rows
+    return sum(batch.num_rows for batch in table.read(chosen))
+"""
 PYICEBERG = """
 from pyiceberg.table import StaticTable
 import pyarrow.dataset
@@ -397,12 +438,23 @@ found = run(work)
 print(json.dumps([time.perf_counter() - start, found]))
 """
 CODES = {
-    "delta": {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS},
-    "iceberg": {"ours": OURS, "pyiceberg": PYICEBERG},
+    "delta": {"ours": OURS, "deltalake": DELTALAKE, "polars": POLARS, "duckdb": DUCKDB},
+    "iceberg": {"ours": OURS, "pyiceberg": PYICEBERG, "duckdb": DUCKDB},
     "paimon": {"ours": OURS, "pypaimon": PYPAIMON},
-    "hudi": {"ours": OURS},
+    "hudi": {"ours": OURS, "hudi-rs": HUDI},
 }
 """What each library does, by the format."""
+MODULES = {"duckdb": "duckdb_extensions", "hudi-rs": "hudi", "polars": "polars, deltalake"}
+"""What an interpreter must import to run a library, where that has another name."""
+
+
+def interpreter(library: str, peers: Sequence[str]) -> str | None:
+    """Return the first interpreter that has a library; this one for ours, None if no other has it."""
+    if library == "ours":
+        return sys.executable
+    code = f"import {MODULES.get(library, library)}"
+    tried = (subprocess.run([python, "-c", code], capture_output=True, check=False).returncode for python in peers)
+    return next((python for python, failed in zip(peers, tried, strict=True) if not failed), None)
 
 
 def measure(server: Server, python: str, code: str, name: str, work: str) -> tuple[float, int, int] | None:
@@ -426,7 +478,7 @@ def main() -> None:
     """Measure each work with each library at each delay, in turns, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", default=list(TABLES))
-    parser.add_argument("--peers", default=sys.executable, help="an interpreter that has the peers of the formats")
+    parser.add_argument("--peers", nargs="*", default=[sys.executable], help="interpreters that have the peers")
     parser.add_argument("--delays", type=int, nargs="*", default=[0, 50, SLOW], help="milliseconds per request")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--works", nargs="*", default=WORKS)
@@ -446,11 +498,11 @@ def compare(server: Server, table: str, work: str, arguments: argparse.Namespace
     """Measure a work with each library, in turns; print the medians, and record them for the guide's page."""
     delay = round(server.delay * 1000)
     runs: dict[str, list[tuple[float, int, int]]] = {}
+    libraries = {library: interpreter(library, arguments.peers) for library in arguments.only or CODES[table]}
     for _ in range(arguments.runs):
-        for library in arguments.only or CODES[table]:
-            python = sys.executable if library == "ours" else arguments.peers
-            measured = measure(server, python, CODES[table][library], NAMES[table], work)
-            if measured is not None:
+        for library, python in libraries.items():
+            measured = python and measure(server, python, CODES[table][library], NAMES[table], work)
+            if measured:
                 runs.setdefault(library, []).append(measured)
     medians = {library: statistics.median(run[0] for run in found) for library, found in runs.items()}
     costs = {library: found[-1][1:] for library, found in runs.items()}
@@ -461,7 +513,7 @@ def compare(server: Server, table: str, work: str, arguments: argparse.Namespace
             flush=True,
         )
     ours = medians.pop("ours", None)
-    if ours is not None and delay:
+    if ours is not None:
         note = "; ".join(
             f"{library}: {requests} requests in {rounds} rounds" for library, (requests, rounds) in costs.items()
         )

@@ -143,11 +143,25 @@ def test_a_failure_while_reading_ahead_is_not_told_in_a_later_call(register, mon
     kind = register(filesystems.failing(PermissionError("no")))
     storage, submit, submitted = Storage("failing://lake/t"), ThreadPoolExecutor.submit, []
     monkeypatch.setattr(ThreadPoolExecutor, "submit", lambda *given: submitted.append(submit(*given)) or submitted[-1])
-    storage.read_ahead(["a"])
-    wait(submitted)
+    with storage.reading_ahead(["a"]):
+        wait(submitted)
     kind.cat_file = lambda *_, **__: b"1"
 
     assert storage.read("a") == b"1"
+
+
+def test_a_folder_is_listed_once_for_two_listings_while_reading_ahead(table):
+    storage, counted, write = table
+    write("a/1", b"1")
+
+    with storage.reading_ahead([]):
+        assert storage.list("a") == storage.list("a")
+        assert kinds(counted) == ["list"]
+        write("a/2", b"2")
+        assert len(storage.list("a")) == 2
+    write("a/3", b"3")
+
+    assert len(storage.list("a")) == 3
 
 
 def test_an_end_saves_the_request_for_the_size(table):

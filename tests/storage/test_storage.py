@@ -431,7 +431,7 @@ def test_a_storage_has_no_way_to_write():
 
     listing, reading = (
         {"exists", "exists_many", "folders", "list", "list_many", "missing", "sizes", "together"},
-        {"open", "read", "read_ahead", "read_each", "read_many", "read_present", "reading_ahead", "reading_once"},
+        {"open", "read", "read_each", "read_many", "read_present", "reading_ahead", "reading_once"},
     )
     assert public == {
         *listing,

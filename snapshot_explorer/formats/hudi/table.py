@@ -77,6 +77,9 @@ class Hudi(TableFormat):
         """Return when each version was completed, or requested in layout 1; from names, in the writer's zone."""
         return committed_at(self._with(versions), versions)
 
+    def read_newest(self, count: int, *, counts: bool) -> None:  # noqa: ARG002 - in the commits too
+        self._history.current().read_newest(count)
+
     def commits(self, versions: Sequence[int]) -> pa.Table:
         source = self._with(versions)
         tags: dict[int, list[str]] = {}

@@ -1,6 +1,7 @@
 """`Paimon`: a Paimon table on storage, an implementation of `formats.TableFormat`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -10,7 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.errors import SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
@@ -34,7 +35,7 @@ from snapshot_explorer.formats.paimon.metadata.branches import (
     read_branches,
     shared_versions,
 )
-from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests
+from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests, read_delta_lists
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
@@ -89,6 +90,7 @@ class Paimon(TableFormat):
         layout = self._layout = Layout(branch)
         self._history = PaimonHistory(storage, layout)
         self._schemas = Schemas(storage, layout)
+        self._early_lists: tuple[int, Mapping[str, bytes]] = 0, {}
 
     @property
     def storage(self) -> Storage:
@@ -132,8 +134,16 @@ class Paimon(TableFormat):
         """Return the commit time of each version, aware, UTC. Reads a small file for each that is not cached."""
         return [item.committed_at for item in self._history.snapshots(versions)]
 
-    def log_files(self, count: int) -> Sequence[str]:
-        return self._history.unread(count)
+    def read_newest(self, count: int, *, counts: bool) -> None:
+        rewrites = self._history.rewrites
+        snapshots = self._history.read_newest(count)
+        if counts:
+            with suppress(SnapshotExplorerError):  # raised where they are needed
+                indexed = {snapshot.schema_id for snapshot in snapshots if snapshot.index_manifest is not None}
+                _, lists = self._storage.together(
+                    partial(self._schemas.by_id, indexed), partial(read_delta_lists, self._storage, snapshots)
+                )
+                self._early_lists = rewrites, lists
 
     def commits(self, versions: Sequence[int]) -> pa.Table:
         """Return the COMMITS frame, in the order of `versions`.
@@ -146,10 +156,13 @@ class Paimon(TableFormat):
         snapshots = self._history.snapshots(versions)
         if not snapshots:
             return frames.COMMITS.empty_table()
+        (rewrites, lists), self._early_lists = self._early_lists, (0, {})
+        if rewrites != self._history.rewrites:
+            lists = {}
         (tags, are_all), parts = self._storage.together(
             self._history.tags_by_version,
             lambda: [
-                read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE])
+                read_commits(self._storage, self._history, self._schemas, snapshots[begin : begin + _AT_ONCE], lists)
                 for begin in range(0, len(snapshots), _AT_ONCE)
             ],
         )
@@ -186,8 +199,9 @@ class Paimon(TableFormat):
 
     def row_modifiers(self) -> frozenset[RowModifier]:
         """Return why the rows of versions are not those of their files, by the newest options. Reads that schema."""
-        options = self._schemas.newest().options
-        here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=self._schemas)
+        schemas = self._schemas.pinned()
+        options = schemas.newest().options
+        here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
         modifiers: dict[RowModifier, bool] = {
             "deletion vectors": flag(options, "deletion-vectors.enabled"),
             "data evolution": flag(options, "data-evolution.enabled"),
@@ -265,8 +279,11 @@ class Paimon(TableFormat):
         return self._layout.branch or MAIN
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
-        checked = presence(self._storage, self._layout, self._schemas, lifetimes, self._history.snapshots(versions))
-        if "another branch" not in self.row_modifiers():
+        snapshots = self._history.snapshots(versions)
+        modifiers, checked = self._storage.together(
+            self.row_modifiers, partial(presence, self._storage, self._layout, self._schemas, lifetimes, snapshots)
+        )
+        if "another branch" not in modifiers:
             return checked
         return replace(checked, unchecked=dict.fromkeys(versions, "files of its fallback branch are not looked for"))
 

@@ -1,7 +1,8 @@
 """`PaimonVersion`: one version of a Paimon table, as `formats.TableVersion` defines it."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from typing import Self
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
 from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents, read_events
@@ -21,9 +22,9 @@ from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
 from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.contents import (
+    ManifestLists,
     entries_of,
     read_lists_of,
-    state_list_paths,
     state_lists,
 )
 from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
@@ -79,6 +80,7 @@ class PaimonVersion(TableVersion):
         self._layout = layout
         self._history = history
         self._schemas = schemas.pinned()
+        self._early_lists: ManifestLists | None = None
 
     def __reduce__(self) -> tuple[object, tuple[Storage, PaimonSnapshot | None, str | None, dict[str, PaimonSchema]]]:
         resolved = {name: value for name, value in vars(self).items() if name in ("_schema", "_newest_schema")}
@@ -102,10 +104,25 @@ class PaimonVersion(TableVersion):
     def _schema(self) -> PaimonSchema:
         if self._snapshot is None:
             return self._newest_schema
-        if not self._schemas.is_read(self._snapshot.schema_id):
-            # Whoever asks for the schema first mostly reads rows next.
-            self._storage.read_ahead(state_list_paths(self._snapshot))
-        return self._schemas.of_version(self._snapshot.schema_id)
+        read = partial(self._schemas.of_version, self._snapshot.schema_id)
+        return read() if self._schemas.is_read(self._snapshot.schema_id) else self._beside_lists(read)
+
+    def _beside_lists(self, read: Callable[[], PaimonSchema]) -> PaimonSchema:
+        """Return a schema. On remote storage the version's lists are read at the same time: rows are mostly next."""
+        if self._storage.is_local:
+            return read()
+        self._early_lists, schema = self._storage.together(self._lists_if_readable, read)
+        return schema
+
+    def _lists_if_readable(self) -> ManifestLists | None:
+        with suppress(SnapshotExplorerError):  # raised where they are needed
+            return self._lists()
+        return None
+
+    def _lists(self) -> ManifestLists:
+        """Return the lists of the version's files. No request the first time after they were read with the schema."""
+        early, self._early_lists = self._early_lists, None
+        return early or state_lists(self._storage, self._existing())
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -193,7 +210,7 @@ class PaimonVersion(TableVersion):
             return 0
         if self._snapshot.file_kind == "changelog":
             return None
-        manifests = state_lists(self._storage, self._snapshot).manifests
+        manifests = self._lists().manifests
         counts = [pc.sum(manifests[name], skip_nulls=False, min_count=0) for name in ("added", "deleted")]
         total: int | None = pc.subtract(*counts).as_py()
         return total
@@ -220,7 +237,7 @@ class PaimonVersion(TableVersion):
         if snapshot is None:
             return frames.FILES.empty_table(), None
         (schema, newest), lists = self._storage.together(
-            lambda: self._schemas.with_newest(snapshot.schema_id), lambda: state_lists(self._storage, snapshot)
+            lambda: self._schemas.with_newest(snapshot.schema_id), self._lists
         )
         options = newest.options
         state, partitions = filtered_state(self._storage, snapshot, lists, schema, predicate, columns)
@@ -254,11 +271,19 @@ class PaimonVersion(TableVersion):
         if self._snapshot is None:
             fallback.check_empty(self._storage, self._side)
             return ReadPlan(splits=(), skipped=frames.SKIPPED.empty_table)
+        if self._schemas.known_newest is None and self._early_lists is None:
+            self._beside_lists(partial(self._schemas.newest, self._snapshot.schema_id))
         return fallback.plan(
             self._storage,
             self._side,
             self._snapshot,
-            lambda schemas, snapshot: scan(self._storage, schemas, snapshot, predicate),
+            lambda schemas, snapshot: scan(
+                self._storage,
+                schemas,
+                snapshot,
+                predicate,
+                lists=self._lists if snapshot is self._snapshot else None,
+            ),
         )
 
     def plan_pair(self, other: Self, predicates: Sequence[Predicate | None]) -> PlannedPair:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,7 @@ class DeltaHistory:
     """Builds the COMMITS frame of a table. Thread-safe."""
 
     def __init__(self, storage: Storage, log: DeltaLog, times: Times) -> None:
+        self._storage = storage
         self._log = log
         self._times = times
         self._readability = Readability(storage, log, self._is_cheap)
@@ -60,8 +62,10 @@ class DeltaHistory:
     def _rows(self, versions: Sequence[int]) -> dict[int, dict[str, object]]:
         actions = self._log.actions(versions)
         times = self._times.commit_times(versions, actions.commit_infos)
-        readable = self._readability.of(versions, actions)
-        counts = counts_of(versions, actions, self._live_files(versions, actions))
+        readable, live_files = self._storage.together(
+            partial(self._readability.of, versions, actions), partial(self._live_files, versions, actions)
+        )
+        counts = counts_of(versions, actions, live_files)
         rearranging = _rearranging(actions)
         return {
             version: {

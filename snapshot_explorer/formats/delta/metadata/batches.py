@@ -4,12 +4,13 @@ import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError
 from snapshot_explorer.formats.delta.metadata.actions import parse_commits
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.records import Actions
@@ -47,11 +48,22 @@ class DeltaCommitReader:
         self._storage = storage
         self._lock = threading.Lock()
         self._kept: deque[tuple[Sequence[DeltaLogFile], Actions]] = deque()
+        self._early: dict[DeltaLogFile, bytes] = {}
 
     def forget(self) -> None:
         """Clear the cache."""
         with self._lock:
             self._kept.clear()
+            self._early = {}
+
+    def read_early(self, commits: Sequence[DeltaLogFile]) -> None:
+        """Read the newest of some commits, ascending, before they are needed, and keep their bytes for one use."""
+        # The listing identifies a file by its size and its time: another one is not taken for it.
+        certain = [item for item in reversed(commits) if item.size_bytes is not None and item.modified is not None]
+        newest = first_batch(certain, BYTES_AT_ONCE)[0]
+        with suppress(SnapshotExplorerError):  # raised where they are needed
+            contents = self._storage.read_present([item.path for item in newest])
+            self._early = {item: content for item, content in zip(newest, contents, strict=True) if content}
 
     def actions(self, commits: Sequence[DeltaLogFile], *, infos: bool) -> Actions:
         """Return the actions of commits, ascending. A request each; none where they are cached and `infos` is false."""
@@ -96,7 +108,10 @@ class DeltaCommitReader:
         left = commits
         while left:
             some, left = first_batch(left, BYTES_AT_ONCE)
-            for commit, content in zip(some, self._storage.read_each([item.path for item in some]), strict=True):
+            early = {item: content for item in some if (content := self._early.pop(item, None)) is not None}
+            rest = self._storage.read_each([item.path for item in some if item not in early])
+            for commit in some:
+                content = early[commit] if commit in early else next(rest)
                 yield commit.version, commit.path, content
                 check_size(commit.path, commit.size_bytes, content)
 

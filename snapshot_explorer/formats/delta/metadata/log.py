@@ -65,6 +65,8 @@ _KEPT = 3
 """The number of cached states."""
 _REPLAYED_AT_ONCE = 64 << 20
 """Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
+_MAX_EARLY = 64
+"""Commits that are read while the log is listed."""
 _SMALL = 8 << 20
 """A checkpoint up to this size is read once, whole, and cached."""
 
@@ -156,6 +158,11 @@ class DeltaLog:
     def listing(self) -> LogListing:
         """Return the newest listing; makes one if there is none yet."""
         return self._listing or self.refresh()
+
+    def read_newest(self, count: int) -> None:
+        """Read the newest commits of the last listing for their next use."""
+        if self._listing is not None:
+            self._commits.read_early(list(self._listing.commits().values())[-min(count, _MAX_EARLY) :])
 
     def commits(self) -> tuple[DeltaLogFile, ...]:
         """Return the commit file of each version that has one, ascending, by the newest listing."""

@@ -75,9 +75,10 @@ def read_logs(storage: Storage, files: Sequence[HudiLogFile], fields: Sequence[H
     """
     items: list[tuple[str, LogItem]] = []
     shapes: dict[bytes, Shape] = {}
-    for file in files:
+    early = [None] * len(files) if storage.is_local else storage.read_present([file.path for file in files])
+    for file, content_if_present in zip(files, early, strict=True):
         with translated(file.path, "a log file of Hudi"):
-            content = storage.read(file.path)
+            content = content_if_present or storage.read(file.path)
         recorded = file.size_bytes
         if file.may_have_grown and recorded is not None:
             recorded = max(recorded, len(content))

@@ -8,14 +8,16 @@ Source: hudi specification, "Timeline", "LSM Timeline"; hudi LSMTimeline, Hoodie
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
-from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError
+from snapshot_explorer.errors import CorruptTableError, LimitError, SnapshotExplorerError
 from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.avro.container import Shape
 from snapshot_explorer.formats.hudi.metadata import log_format
@@ -87,6 +89,7 @@ class Archive:
         self._lock = threading.Lock()
         self._shapes: dict[bytes, Shape] = {}
         self._files: dict[tuple[str, int | None], tuple[ArchivedInstant, ...]] = {}
+        self._manifest: tuple[tuple[str, int | None], Sequence[str]] | None = None
 
     def list(self, config: TableConfig) -> ArchiveListing:
         """Return the files of the archive: one listing, and in layout 2 the two small files that name them."""
@@ -122,21 +125,21 @@ class Archive:
 
     def _tree(self, config: TableConfig) -> ArchiveListing:
         folder = f"{timeline_folder(config)}/{config.text('hoodie.timeline.history.path', default='history')}"
-        entries = {entry.name: entry for entry in self._storage.list(folder)}
+        read_version = partial(self._version, folder)
+        is_first = self._manifest is None
+        version, listed = self._storage.together(
+            (lambda: None) if is_first else read_version, partial(self._storage.list, folder)
+        )
+        entries = {entry.name: entry for entry in listed}
         manifests = {int(matched[1]): name for name in entries if (matched := _MANIFEST_NAME.fullmatch(name))}
         if not manifests:
             return _listing(folder, [])
-        version = self._version(folder) if "_version_" in entries else None
-        path = f"{folder}/{manifests.get(version if version is not None else -1, manifests[max(manifests)])}"
-        content = self._storage.read(path)
-        try:
-            files = [str(file["fileName"]) for file in json_text.document(content, path, self._storage.limits)["files"]]
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, LimitError):
-                raise
-            raise CorruptTableError(
-                f"{path} is not a manifest of the archived timeline: {error}. Compare it with a copy of the table."
-            ) from error
+        newest = entries[manifests[max(manifests)]]
+        if is_first:
+            version, _ = self._storage.together(read_version, partial(self._read_early, folder, newest))
+        name = manifests.get(version if version is not None else -1, newest.name)
+        path = f"{folder}/{name}"
+        files = self._named(path, entries[name].size_bytes)
         missing = [name for name in files if name not in entries]
         if missing:
             raise CorruptTableError(
@@ -146,11 +149,31 @@ class Archive:
         return _listing(folder, [entries[name] for name in files])
 
     def _version(self, folder: str) -> int | None:
-        try:
-            text = self._storage.read(f"{folder}/_version_").decode("utf-8", "replace").strip()
-        except MissingFileError:
-            return None
+        """Return the number of the manifest that counts, None if it is not recorded. Not always as new as a listing."""
+        content = self._storage.read_present([f"{folder}/_version_"])[0]
+        text = "" if content is None else content.decode("utf-8", "replace").strip()
         return int(text) if text.isascii() and text.isdigit() else None
+
+    def _read_early(self, folder: str, manifest: Entry) -> None:
+        if not self._storage.is_local:
+            with suppress(SnapshotExplorerError):  # raised where it is needed
+                self._named(f"{folder}/{manifest.name}", manifest.size_bytes)
+
+    def _named(self, path: str, size_bytes: int | None) -> Sequence[str]:
+        """Return the names of files in a manifest. No request for the one that was read last: it does not change."""
+        if (last := self._manifest) is not None and last[0] == (path, size_bytes):
+            return last[1]
+        content = self._storage.read(path)
+        try:
+            files = [str(file["fileName"]) for file in json_text.document(content, path, self._storage.limits)["files"]]
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, LimitError):
+                raise
+            raise CorruptTableError(
+                f"{path} is not a manifest of the archived timeline: {error}. Compare it with a copy of the table."
+            ) from error
+        self._manifest = (path, size_bytes), files
+        return files
 
     def _read_parquet(self, content: bytes, path: str) -> Iterator[ArchivedInstant]:
         source = pa.BufferReader(content)

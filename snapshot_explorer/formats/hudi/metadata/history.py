@@ -4,6 +4,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from snapshot_explorer.errors import (
     CorruptTableError,
     LimitError,
     MissingFileError,
+    SnapshotExplorerError,
     SnapshotNotFoundError,
     StorageError,
 )
@@ -49,6 +51,8 @@ _AT_ONCE = 2_000
 """Commits whose contents are in memory at the same time."""
 _REMOVING = ("clean", "rollback", "restore")
 """Actions that remove data files."""
+_MAX_EARLY = 64
+"""Commits that are read before the timeline is listed again."""
 _DEEPEST = 12
 """Levels of partition folders that are listed."""
 
@@ -162,7 +166,8 @@ class HudiSource:
 
     def record(self, instant: Instant) -> Mapping[str, Any]:
         """Return everything that the file of an instant contains. One request."""
-        return read_raw(self.storage.read(instant.path), instant.path, self.reader.shapes, self.storage.limits)
+        content = self.reader.early.pop(instant.path, None) or self.storage.read(instant.path)
+        return read_raw(content, instant.path, self.reader.shapes, self.storage.limits)
 
     def commits(self, versions: Sequence[int]) -> dict[int, CommitMetadata]:
         """Return the metadata of versions. One request for each that is not archived and was not read before."""
@@ -202,9 +207,29 @@ class HudiSource:
             refused[path] = str(error)
             raise
 
+    def read_early(self, instants: Sequence[Instant]) -> None:
+        """Read the files of completed writes that will be needed, once, and keep their bytes. They do not change."""
+        early, kept = self.reader.early, self.reader.commits
+        paths = [item.path for item in instants if item.path not in early and (item.path, item.text) not in kept]
+        with suppress(SnapshotExplorerError):  # raised where they are needed
+            contents = self.storage.read_present(paths)
+            early.update((path, content) for path, content in zip(paths, contents, strict=True) if content)
+
+    def read_newest(self, count: int) -> None:
+        """Read early what the COMMITS frame of the newest versions needs."""
+        newest = list(self.timeline.writes.values())[-min(count, _MAX_EARLY) :]
+        with suppress(SnapshotExplorerError):  # as above
+            self.storage.together(
+                lambda: self._listed_before(self.versions[0]) if self._is_archive_absent else [],
+                partial(self.read_early, newest),
+            )
+
     def _contents(self, instants: Sequence[Instant]) -> list[bytes]:
+        early = {item.path: content for item in instants if (content := self.reader.early.pop(item.path, None))}
         try:
-            return self.storage.read_many([instant.path for instant in instants])
+            rest = [item.path for item in instants if item.path not in early]
+            early.update(zip(rest, self.storage.read_many(rest), strict=True))
+            return [early[item.path] for item in instants]
         except MissingFileError as error:
             raise StorageError(
                 f"{error} A writer archived or rolled back the commit since the timeline was listed. Try again."
@@ -266,6 +291,10 @@ class HudiSource:
             return state
 
     @property
+    def _is_archive_absent(self) -> bool:
+        return self.archive_listing.is_absent and bool(self.versions)
+
+    @property
     def earliest(self) -> int | None:
         """The first version whose files are all known; None where that is the first one, or was not looked at yet."""
         since = max((lost.removed for lost in self._state.lost), default=None) if self._state is not None else None
@@ -273,7 +302,7 @@ class HudiSource:
 
     def _read_state(self) -> FileStates:
         start = self.versions[0] if self.versions else 0
-        is_absent = self.archive_listing.is_absent and bool(self.versions)
+        is_absent = self._is_archive_absent
         _, commits = self.storage.together(
             lambda: self._listed_before(start) if is_absent else [], partial(self.commits, self.versions)
         )
@@ -386,6 +415,8 @@ class HudiCommitReader:
         self.archive = Archive(storage)
         self.shapes: dict[bytes, Shape] = {}
         self.commits: dict[tuple[str, str], CommitMetadata] = {}
+        self.early: dict[str, bytes] = {}
+        """Bytes of completed writes that were read before they were needed, by path."""
         self.refused: dict[str, str] = {}
         """The error of each file that is too large."""
         self.listed: tuple[int, tuple[tuple[str, str], ...], Sequence[ListedFile]] | None = None
@@ -446,7 +477,13 @@ class HudiHistory:
                 entries, archived = self._folders(config)
         if known is not None and (config, entries, archived) == (known.config, known.entries, known.archive_listing):
             return known
-        return HudiSource(self._storage, config, entries, archived, self._reader)
+        source = HudiSource(self._storage, config, entries, archived, self._reader)
+        if not archived.is_absent and not self._storage.is_local:
+            # The schema is in the newest commit. Which one that is, restores decide: it is nearly always the last.
+            newest = list(source.timeline.writes.values())[-1:]
+            restores = [item for item in source.timeline.of_action("restore") if item.state == "completed"]
+            self._storage.together(partial(source.read_early, [*newest, *restores]), lambda: source.archived)
+        return source
 
     def _folders(self, config: TableConfig) -> tuple[list[Entry], ArchiveListing]:
         return self._storage.together(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from snapshot_explorer.errors import CorruptTableError, MissingFileError, TableNotFoundError
+from snapshot_explorer.errors import CorruptTableError, TableNotFoundError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.hudi import features
 from snapshot_explorer.storage import Storage
@@ -141,12 +141,8 @@ def has_properties(storage: Storage) -> bool:
 
 def read_config(storage: Storage) -> TableConfig:
     """Return the properties of the table. One request, or two if the file is missing or empty."""
-    content = b""
     for path in (PROPERTIES, _BACKUP):
-        try:
-            content = storage.read(path)
-        except MissingFileError:
-            continue
+        content = storage.read_present([path])[0] or b""
         if content.strip() and b"hoodie." in content:
             break
     else:

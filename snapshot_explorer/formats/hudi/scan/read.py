@@ -1,6 +1,8 @@
 """Rows of a split: reads base files, merges log files into them, and brings columns to the version's schema."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -62,8 +64,12 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
     constants = dict(plan.partition)
     every = {field.name: field for field in (*fields, *needed) if field.name not in constants}
     work = SliceMerge(rules, merge.keys, tuple(every.values()))
-    work.add(read_logs(storage, merge.logs, tuple(every.values())))
-    yield from work.merged(batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
+    base = (batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
+    logged, first = storage.together(
+        partial(read_logs, storage, merge.logs, tuple(every.values())), lambda: [*islice(base, 1)]
+    )
+    work.add(logged)
+    yield from work.merged(chain(first, base))
 
 
 def finished(batch: pa.RecordBatch, fields: Sequence[HudiField], plan: HudiPlan) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Protocol, TypeVar
 
@@ -68,7 +69,9 @@ class DeleteReader:
         """
 
         def made() -> DeletedRows:
-            contents = [read_equality_deletes(self._storage, file, columns, rules) for _, file in equality_set.files]
+            contents = self._storage.together(
+                *(partial(read_equality_deletes, self._storage, file, columns, rules) for _, file in equality_set.files)
+            )
             numbers = [number for number, _ in equality_set.files]
             return DeletedRows(contents, numbers)
 

@@ -53,17 +53,24 @@ def entries_of(
     source: Source,
     manifests: pa.Table,
     *,
+    contents: Sequence[bytes] | None = None,
     statistics: bool,
     partitions: PartitionTuples | None = None,
     changed: bool = False,
 ) -> Entries:
     """Return the entries of manifests, deleted ones included; existing ones unless only `changed` are requested.
 
-    Reads the manifests concurrently.
+    Reads the manifests concurrently, unless their contents were read.
     """
     try:
         return read_manifests(
-            source.storage, source.locations, manifests, statistics=statistics, partitions=partitions, changed=changed
+            source.storage,
+            source.locations,
+            manifests,
+            contents=contents,
+            statistics=statistics,
+            partitions=partitions,
+            changed=changed,
         )
     except MissingFileError as error:
         raise _missing(source, error) from error
@@ -88,14 +95,25 @@ def live_files(
 def live_of(source: Source, of_data: pa.Table, of_deletes: pa.Table, *, statistics: bool) -> IcebergLiveFiles:
     """Return the live files in manifests of data files and of delete files."""
     tuples = PartitionTuples()
-    data = entries_of(source, of_data, statistics=statistics, partitions=tuples)
-    delete_files = entries_of(source, of_deletes, statistics=True, partitions=tuples)
+    contents = _contents(source, of_data, of_deletes)
+    data = entries_of(source, of_data, contents=contents[0], statistics=statistics, partitions=tuples)
+    delete_files = entries_of(source, of_deletes, contents=contents[1], statistics=True, partitions=tuples)
     names = [*LIVE.names, *STATISTICS.names]
     return IcebergLiveFiles(
         data=live(data.rows).select(names if statistics else LIVE.names),
         deletes=live(delete_files.rows).select(names),
         partitions=tuples.arrays(),
     )
+
+
+def _contents(source: Source, first: pa.Table, second: pa.Table) -> tuple[list[bytes], list[bytes]]:
+    """Return the contents of manifests, of those of both tables read concurrently."""
+    locations = [location for manifests in (first, second) for location in manifests.column("location").to_pylist()]
+    try:
+        contents = source.storage.read_many(locations)
+    except MissingFileError as error:
+        raise _missing(source, error) from error
+    return contents[: len(first)], contents[len(first) :]
 
 
 def version_metadata(source: Source, snapshot: IcebergSnapshot | None) -> VersionMetadata:
@@ -144,10 +162,12 @@ def changed_files(
     manifests = needed(own_manifests(manifests_of(source, snapshots), snapshots), "added_files", "deleted_files")
     of_data = pc.equal(manifests.column("content"), DATA)
     tuples = PartitionTuples()
+    first = manifests.filter(of_data)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
+    contents = _contents(source, first, rest)
     return CommitChanges(
-        data=_own_changes(source, manifests.filter(of_data), tuples, statistics=statistics),
-        deletes=_own_changes(source, rest, tuples, statistics=True),
+        data=_own_changes(source, first, contents[0], tuples, statistics=statistics),
+        deletes=_own_changes(source, rest, contents[1], tuples, statistics=True),
         partitions=tuples,
     )
 
@@ -173,9 +193,13 @@ def is_own(manifests: pa.Table, snapshots: Sequence[IcebergSnapshot]) -> pa.Arra
     return pc.fill_null(pc.if_else(pc.greater(numbers, 0), by_number, single_chunk(by_id)), fill_value=False)
 
 
-def _own_changes(source: Source, manifests: pa.Table, tuples: PartitionTuples, *, statistics: bool) -> pa.Table:
+def _own_changes(
+    source: Source, manifests: pa.Table, contents: Sequence[bytes], tuples: PartitionTuples, *, statistics: bool
+) -> pa.Table:
     """Return the entries of manifests that their own commits added or deleted, with the snapshot as `owner`."""
-    result = entries_of(source, manifests, statistics=statistics, partitions=tuples, changed=True).rows
+    result = entries_of(
+        source, manifests, contents=contents, statistics=statistics, partitions=tuples, changed=True
+    ).rows
     indices = single_chunk(result.column("manifest"))
     writers = single_chunk(manifests.column("added_snapshot_id")).take(indices)
     changed = pc.equal(result.column("snapshot_id"), writers)

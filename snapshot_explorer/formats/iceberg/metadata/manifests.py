@@ -1,5 +1,6 @@
 """Manifests: the entries of data files and delete files, with everything inherited from the manifest list resolved."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,7 @@ def read_manifests(
     locations: Locations,
     manifests: pa.Table,
     *,
+    contents: Sequence[bytes] | None = None,
     statistics: bool,
     partitions: PartitionTuples | None = None,
     changed: bool = False,
@@ -80,6 +82,7 @@ def read_manifests(
 
     Args:
         manifests: MANIFEST_FILES.
+        contents: The content of each, if they were read.
         statistics: Whether to decode the statistics of columns.
         partitions: Partition tuples that were read before, which are extended; tuples of all entries are numbered
             together.
@@ -90,7 +93,8 @@ def read_manifests(
     """
     tuples = PartitionTuples() if partitions is None else partitions
     paths = manifests.column("path").to_pylist()
-    contents = storage.read_many(manifests.column("location").to_pylist())
+    if contents is None:
+        contents = storage.read_many(manifests.column("location").to_pylist())
     file = _FILE | (_STATISTICS if statistics else {})
     entry_type = pa.struct({"0": pa.int32(), "1": pa.int64(), "3": pa.int64(), "4": pa.int64(), "2": pa.struct(file)})
     decoded = read_avro(list(zip(paths, contents, strict=True)), entry_type, storage.limits)

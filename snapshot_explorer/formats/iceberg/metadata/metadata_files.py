@@ -7,14 +7,15 @@ only the catalog has the current one: it is chosen by rule, with a note.
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from snapshot_explorer.errors import CorruptTableError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import TableMetadata, parse_table_metadata
 from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, missing_table_error, now
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Entry, Storage
 from snapshot_explorer.storage.location import shortened
 
 FOLDER = "metadata"
@@ -102,10 +103,12 @@ class MetadataFiles:
         if self.file is not None:
             return CurrentMetadata(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
         last = self._last_number
-        hint, known = self._read_hint([] if last is None else [last, last + 1])
+        listing, (hint, known) = self._storage.together(
+            self._listed_beside_hint, partial(self._read_hint, [] if last is None else [last, last + 1])
+        )
         text = _hint_text(hint)
         if text is None or not text.isascii() or not text.isdigit():
-            return self._by_name(text) if text else self._by_listing(has_hint=hint is not None)
+            return self._by_name(text) if text else self._by_listing(*listing, has_hint=hint is not None)
         number = int(text[:18])
         if last is not None and last > number and known[last] is not None:
             number = last  # the hint is written after the commit
@@ -161,12 +164,30 @@ class MetadataFiles:
         path = f"{FOLDER}/{name}"
         return CurrentMetadata(metadata=self._parsed(path, self._storage.read(path)), notes=())
 
-    def _by_listing(self, *, has_hint: bool) -> CurrentMetadata:
+    def _listed_beside_hint(self) -> tuple[Sequence[Entry] | None, dict[str, bytes | None]]:
+        """Return the listing, and the file that was read last, if there was no number in a hint before."""
+        with self._lock:
+            last = None if self._last is None else self._last[1].path
+        if last is None or self._last_number is not None or self._storage.is_local:
+            return None, {}
+        return self._storage.together(
+            partial(self._storage.list, FOLDER), lambda: {last: self._storage.read_present([last])[0]}
+        )
+
+    def _by_listing(
+        self, listed: Sequence[Entry] | None, known: Mapping[str, bytes | None], *, has_hint: bool
+    ) -> CurrentMetadata:
         """Return the newest metadata file by name, which is a guess where a catalog decides.
 
         The highest number counts; of several files of one number, the one that was written last.
+
+        Args:
+            listed: The listing of the folder, if it was made already.
+            known: Files that were read beside it, by path.
+            has_hint: Whether there is an empty hint.
         """
-        names = [entry.name for entry in self._storage.list(FOLDER) if not entry.is_folder]
+        listed = self._storage.list(FOLDER) if listed is None else listed
+        names = [entry.name for entry in listed if not entry.is_folder]
         names += self._unlisted(names)
         numbered = {name: number for name in names if (number := number_of(name)) is not None}
         maximum = max(numbered.values(), default=None)
@@ -175,7 +196,7 @@ class MetadataFiles:
             tied = sorted(name for name in names if is_metadata_file(name))
         if not tied:
             raise MissingFileError(f"{self._storage.root}/{FOLDER} has no metadata file.")
-        chosen = self._chosen(tied[-_MAX_TIED:])
+        chosen = self._chosen(tied[-_MAX_TIED:], known)
         if has_hint and len(tied) == 1:
             return CurrentMetadata(metadata=chosen, notes=())
         hint, taken = "an empty" if has_hint else "no", "the metadata file with the highest number is taken"
@@ -196,10 +217,10 @@ class MetadataFiles:
             return []
         return [last.rpartition("/")[2]]
 
-    def _chosen(self, names: Sequence[str]) -> TableMetadata:
+    def _chosen(self, names: Sequence[str], known: Mapping[str, bytes | None]) -> TableMetadata:
         if len(names) == 1:
             path = f"{FOLDER}/{names[0]}"
-            return self._parsed(path, self._storage.read(path))
+            return self._parsed(path, known.get(path) or self._storage.read(path))
         paths = [f"{FOLDER}/{name}" for name in names]
         limits = self._storage.limits
         parsed = [

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -129,12 +130,16 @@ class RowReader:
             yield from read(source, read_columns.stored, constants, keep=keep, predicate=on_columns, size=None)
 
     def _live(self, plan: IcebergPlan) -> "_Live":
-        lookups = []
-        for item in plan.deletes.equality:
-            columns = [plan.context.equality[number] for number in item.ids]
-            rows = self._deletes.deleted_rows(item, columns, plan.context.rules)
-            lookups.append(_Lookup(columns=tuple(columns), rows=rows))
-        return _Live(deleted=self.positions(plan), lookups=tuple(lookups), sequence_number=plan.sequence_number)
+        columns = [tuple(plan.context.equality[number] for number in item.ids) for item in plan.deletes.equality]
+        reads = [
+            partial(self._deletes.deleted_rows, item, of_set, plan.context.rules)
+            for item, of_set in zip(plan.deletes.equality, columns, strict=True)
+        ]
+        deleted, positions = self._storage.together(
+            lambda: self._storage.together(*reads), partial(self.positions, plan)
+        )
+        lookups = [_Lookup(columns=of_set, rows=rows) for of_set, rows in zip(columns, deleted, strict=True)]
+        return _Live(deleted=positions, lookups=tuple(lookups), sequence_number=plan.sequence_number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

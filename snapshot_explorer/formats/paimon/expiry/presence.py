@@ -1,6 +1,7 @@
 """Which of the files that versions need exist, with the recorded sizes: data files, manifests, indexes and schemas."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +32,10 @@ def presence(
     each snapshot, and each index manifest once, concurrently.
     """
     paths = single_chunk(lifetimes.column("path"))
-    checked = checked_files(storage, paths, single_chunk(lifetimes.column("size_bytes")))
-    metadata = _MetadataFiles(storage, layout)
+    metadata, checked = storage.together(
+        partial(_MetadataFiles, storage, layout),
+        partial(checked_files, storage, paths, single_chunk(lifetimes.column("size_bytes"))),
+    )
     without: dict[int, str] = {}
     for begin in range(0, len(snapshots), _AT_ONCE):
         without |= metadata.missing_for(snapshots[begin : begin + _AT_ONCE])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -55,17 +56,27 @@ def readable_of(snapshot: PaimonSnapshot, *, known: bool) -> Readable | None:
 
 
 def read_commits(
-    storage: Storage, history: PaimonHistory, schemas: Schemas, snapshots: Sequence[PaimonSnapshot]
+    storage: Storage,
+    history: PaimonHistory,
+    schemas: Schemas,
+    snapshots: Sequence[PaimonSnapshot],
+    lists: Mapping[str, bytes],
 ) -> pa.Table:
     """Return the COMMITS frame of snapshots, in their order, without tags; see `commits_frame`.
 
     Reads their delta manifest lists and delta manifests, each kind concurrently; with deletion vectors also their
     index manifests, see `deleted_rows.read_index_states`; of a snapshot whose delta has vanished meanwhile also what is
     left of it.
+
+    Args:
+        lists: Delta manifest lists that were read already, by path.
     """
-    states = read_index_states(storage, history, schemas, snapshots)
-    columns = _COUNTED if states is None else (*_COUNTED, *FILE_COLUMNS)
-    delta = read_changes(storage, snapshots, "delta", columns=columns)
+    has_indexes = any(snapshot.index_manifest is not None for snapshot in snapshots)
+    columns = (*_COUNTED, *FILE_COLUMNS) if has_indexes else _COUNTED
+    states, delta = storage.together(
+        partial(read_index_states, storage, history, schemas, snapshots),
+        partial(read_changes, storage, snapshots, "delta", columns=columns, lists=lists),
+    )
     lost = [index for index, known in enumerate(delta.known) if not known]
     readable = [readable_of(item, known=known) for item, known in zip(snapshots, delta.known, strict=True)]
     if lost:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -185,12 +186,6 @@ def state_lists(storage: Storage, snapshot: PaimonSnapshot) -> ManifestLists:
     return lists
 
 
-def state_list_paths(snapshot: PaimonSnapshot) -> list[str]:
-    """Return the paths of the lists that `state_lists` reads."""
-    named = (_list_of(snapshot, kind) for kind in ("base", "delta"))
-    return [manifest_path(listed[0], snapshot.path) for listed in named if listed is not None]
-
-
 def read_listed(
     storage: Storage, snapshot: PaimonSnapshot, listed: pa.Table, list_path: str
 ) -> tuple[pa.Table, list[int]]:
@@ -218,8 +213,11 @@ def read_changes(
     *,
     keep: Keep | None = None,
     columns: Sequence[str] | None = None,
+    lists: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Changes:
     """Return the entries of the delta or changelog lists of several commits. Two rounds of concurrent reads.
+
+    Lists that were read already are not read again.
 
     Manifests for which `keep` returns False are not read. A commit whose files are missing, also at a second request,
     is marked as unknown and has no entries. With `columns` the entries have only these columns.
@@ -229,16 +227,20 @@ def read_changes(
     for index, _, _ in chosen:
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
-    lists: list[tuple[int, str, bytes]] = []
-    contents = _read_present(storage, paths, [kind in _KEPT[snapshots[index].file_kind] for index, _, _ in chosen])
-    for (index, _, size), path, content in zip(chosen, paths, contents, strict=True):
+    is_kept = [kind in _KEPT[snapshots[index].file_kind] for index, _, _ in chosen]
+    unread = [place for place, path in enumerate(paths) if path not in lists]
+    rest = _read_present(storage, [paths[place] for place in unread], [is_kept[place] for place in unread])
+    contents = dict(zip(unread, rest, strict=True))
+    files: list[tuple[int, str, bytes]] = []
+    for place, ((index, _, size), path) in enumerate(zip(chosen, paths, strict=True)):
+        content = contents[place] if place in contents else lists[path]
         if content is None:
             known[index] = False
             continue
         check_size(path, len(content), size, by=_METADATA)
-        lists.append((index, path, content))
-    rows, counts = read_lists([(path, content) for _, path, content in lists], limits=storage.limits)
-    owners = np.repeat([index for index, _, _ in lists], counts).astype(np.int64)
+        files.append((index, path, content))
+    rows, counts = read_lists([(path, content) for _, path, content in files], limits=storage.limits)
+    owners = np.repeat([index for index, _, _ in files], counts).astype(np.int64)
     if keep is not None and len(rows):
         kept = keep(rows)
         rows, owners = rows.filter(pa.array(kept)), owners[kept]
@@ -392,6 +394,13 @@ def _check_total(snapshot: PaimonSnapshot, alive: pa.Table) -> None:
             f"{snapshot.total_rows}: a manifest or a manifest list was replaced. Compare the table with a copy, or "
             "choose another version."
         )
+
+
+def read_delta_lists(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> dict[str, bytes]:
+    """Return the delta manifest lists of snapshots that exist, by path."""
+    paths = [manifest_path(snapshot.delta_manifest_list, snapshot.path) for snapshot in snapshots]
+    contents = zip(paths, storage.read_present(paths), strict=True)
+    return {path: content for path, content in contents if content is not None}
 
 
 def _read(storage: Storage, snapshot: PaimonSnapshot, paths: Sequence[str]) -> list[bytes]:

@@ -4,8 +4,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, SnapshotNotFoundError, StorageError
@@ -80,6 +82,7 @@ class PaimonHistory:
         self._numbers_seen: tuple[int, ...] = ()
         self._seen_at = now()
         self._rewrites = 0
+        self._tags_seen: Sequence[str] = ()
 
     @property
     def rewrites(self) -> int:
@@ -286,12 +289,18 @@ class PaimonHistory:
             return [] if self._layout.branch else [f"The hint {name} is missing or unreadable; the folder was scanned."]
         return [] if hint == newest else [f"The hint {name} contains {hint}, but the newest snapshot is {newest}."]
 
-    def unread(self, count: int) -> list[str]:
-        """Return the files of the newest versions that are not cached, if their numbers are contiguous; not of many."""
+    def read_newest(self, count: int) -> list[PaimonSnapshot]:
+        """Read and cache the newest versions, if their numbers are contiguous; return those that exist. Not many."""
         with self._lock:
-            newest = 0 if self._newest is None else self._newest.id
-            versions = range(max(newest - min(count, _MAX_AHEAD), 0) + 1, newest)
-            return [self._path(version) for version in versions if version not in self._known]
+            newest, rewrites = 0 if self._newest is None else self._newest.id, self._rewrites
+            versions = range(max(newest - min(count, _MAX_AHEAD), 0) + 1, newest + 1)
+            known = [self._known[version] for version in versions if version in self._known]
+            paths = [self._path(version) for version in versions if version not in self._known]
+        with suppress(SnapshotExplorerError):  # raised where they are needed
+            read = [item for item in read_snapshots(self._storage, paths) if item]
+            self._cache(read, rewrites)
+            known += read
+        return known
 
     def snapshots(self, versions: Sequence[int]) -> list[PaimonSnapshot]:
         """Return the snapshots of these versions, in order. Reads a small file for each that is not cached."""
@@ -330,12 +339,20 @@ class PaimonHistory:
         read = read_snapshots(self._storage, [self._layout.tag(name) for name in names], "tag")
         return {name: tag for name, tag in zip(names, read, strict=True) if tag}
 
-    def _read_tags(self, files: Sequence[str]) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
+    def _read_tags(
+        self, files: Sequence[str], read: Mapping[str, bytes | None] = MappingProxyType({})
+    ) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
+        """Return the tags in files by name, and what is wrong with others. Some may have been read, by name."""
         names = self._tag_names(files)
-        paths = [self._layout.tag(name) for name in names]
+        rest = [name for name in names if read.get(name) is None]
+        contents = dict(read)
+        contents.update(zip(rest, self._storage.read_present([self._layout.tag(name) for name in rest]), strict=True))
+        if not self._storage.is_local:
+            self._tags_seen = names
         tags: dict[str, PaimonSnapshot] = {}
         damaged: list[CorruptTableError] = []
-        for name, path, content in zip(names, paths, self._storage.read_present(paths), strict=True):
+        for name in names:
+            path, content = self._layout.tag(name), contents[name]
             try:
                 tag = reparse(self._storage, [path], [content], "tag")[0]
             except CorruptTableError as error:
@@ -348,8 +365,13 @@ class PaimonHistory:
 
     def tags_by_version(self) -> tuple[Mapping[int, Sequence[str]], bool]:
         """Return the names of the tags on each version, and whether these are all: unreadable ones raise a warning."""
-        names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
-        tags, damaged = self._read_tags(names)
+        known = self._tags_seen
+        contents, entries = self._storage.together(
+            partial(self._storage.read_present, [self._layout.tag(name) for name in known]),
+            partial(self._storage.list, self._layout.folder("tag")),
+        )
+        names = [entry.name for entry in entries if not entry.is_folder]
+        tags, damaged = self._read_tags(names, dict(zip(known, contents, strict=True)))
         tagged: dict[int, list[str]] = {}
         for name, tag in tags.items():
             tagged.setdefault(tag.id, []).append(name)

@@ -1,6 +1,6 @@
 """Scan planning of a version: its live files, the files that a condition skips, and the splits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -49,6 +49,7 @@ def scan(
     predicate: Predicate | None = None,
     *,
     level: int | None = None,
+    lists: Callable[[], ManifestLists] | None = None,
 ) -> ReadPlan:
     """Return the splits of a version, and the files that the predicate skips.
 
@@ -58,10 +59,11 @@ def scan(
     Args:
         predicate: The condition on the rows; None for all rows.
         level: Read only the files of this level, as if there were no others.
+        lists: Returns the version's `state_lists`, where they may have been read.
 
     Source: paimon AppendOnlyFileStoreScan, KeyValueFileStoreScan.
     """
-    scanned = _scanned(storage, schemas, snapshot, predicate, level=level)
+    scanned = _scanned(storage, schemas, snapshot, predicate, level=level, lists=lists)
     left = scanned.is_read
     files = scanned.files.where(left)
     paths = paths_of(storage, files.entries, files.partitions, files.schema, files.options, strict=True).to_pylist()
@@ -122,13 +124,14 @@ def _scanned(
     predicate: Predicate | None,
     *,
     level: int | None = None,
+    lists: Callable[[], ManifestLists] | None = None,
 ) -> _Scan:
     """Return the live files of a version, and those that a predicate skips before splits are planned."""
-    (schema, newest), lists = storage.together(
-        lambda: schemas.with_newest(snapshot.schema_id), lambda: state_lists(storage, snapshot)
+    (schema, newest), listed = storage.together(
+        partial(schemas.with_newest, snapshot.schema_id), lists or partial(state_lists, storage, snapshot)
     )
     columns = PLAN_COLUMNS if predicate is None else None
-    state = read_state(storage, snapshot, lists=lists, keep=manifests_with(schema, predicate), columns=columns)
+    state = read_state(storage, snapshot, lists=listed, keep=manifests_with(schema, predicate), columns=columns)
     if level is not None:
         state = replace(state, entries=state.entries.filter(pc.equal(state.entries.column("level"), level)))
     partitions = partitions_of(state.entries.column("partition"), schema)
