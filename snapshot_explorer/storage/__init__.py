@@ -312,11 +312,12 @@ class Storage:
         Hidden files are included, the folder itself is not. On S3 a listing is one request per 1000 names, and a
         missing folder costs a second request, for its parent.
         """
-        if self._listed is None:
-            return self._kept(f"{folder}/", partial(self._list_now, folder))
-        known = self._listed.pop(folder, None)
+        read, listed = partial(self._kept, f"{folder}/", partial(self._list_now, folder)), self._listed
+        if listed is None:
+            return read()
+        known = listed.pop(folder, None)
         if known is None:
-            known = self._listed[folder] = self._list_now(folder)
+            known = listed[folder] = read()
         return known
 
     def _list_now(self, folder: str) -> builtins.list[Entry]:

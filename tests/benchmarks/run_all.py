@@ -66,7 +66,7 @@ PACKAGES = {
     "pypaimon": ("pypaimon",),
     "polars_avro": ("polars_avro",),
     "pyiceberg": ("pyiceberg", "sqlalchemy"),
-    "duckdb_extensions": ("duckdb-extension-httpfs", "duckdb-extension-delta", "duckdb-extension-iceberg"),
+    "duckdb_extensions": ("duckdb-extension-httpfs", "duckdb-extension-delta", "duckdb-extension-iceberg", "pyarrow"),
     "hudi": ("hudi", "pyspark"),
     "lake_sift": ("lake-sift", "reladiff"),
 }

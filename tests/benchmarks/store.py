@@ -7,7 +7,7 @@ A small S3 server on the loopback interface answers each request after a fixed d
 its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
 requests of which each begins after the one before has ended. A table has 110 commits of a file of 40,000 rows, that
 of Delta a checkpoint too. Each peer is taken from the first interpreter that has it, and left out without one. DuckDB
-needs its extensions as packages (duckdb-extension-httpfs, -delta, -iceberg and -avro); it reads neither Paimon nor Hudi.
+needs its extensions as packages (duckdb-extension-httpfs, -delta, -iceberg and -avro), and reads no Paimon and no Hudi.
 The table of Hudi has the table version 6: of newer ones, hudi-rs reads only commits in Avro. pandas is imported too:
 pyarrow imports it when it converts its first value from Python, which no call but the opening does without.
 """
@@ -376,6 +376,7 @@ DUCKDB = """
 import duckdb
 from duckdb_extensions import import_extension
 connection = duckdb.connect(config={"extension_directory": __import__("tempfile").mkdtemp()})
+connection.sql("set enable_progress_bar = false")
 for extension in ("httpfs", "delta") if name == "delta" else ("httpfs", "avro", "iceberg"):
     import_extension(extension, con=connection)
     connection.load_extension(extension)
@@ -471,7 +472,7 @@ def measure(server: Server, python: str, code: str, name: str, work: str) -> tup
     out, _ = process.communicate("go\n")
     if process.returncode:
         return None
-    return json.loads(out)[0], len(server.spans), server.rounds()
+    return json.loads(out.splitlines()[-1])[0], len(server.spans), server.rounds()
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Azure, Google Cloud Storage and plain HTTP, as real servers on the loopback interface; S3 has tests of its own."""
 
+import json
 import subprocess
 import sys
 from contextlib import closing
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from snapshot_explorer import find_tables, open_table, samples
-from snapshot_explorer.errors import MissingFileError, StorageError, TableNotFoundError
+from snapshot_explorer.errors import InvalidArgumentError, MissingFileError, StorageError, TableNotFoundError
 from snapshot_explorer.storage import Storage
 from tests.support import object_stores
 from tests.support.faulty_proxy import FaultyProxy
@@ -126,6 +127,37 @@ def test_denied_access_is_not_retried_and_no_error_contains_the_key():
             Storage(f"{store.root}/t", options).read("a")
 
     assert not [text for text in shown_by(caught.value) if canary in text]
+
+
+CANARY = "canary-of-google-8e44"
+ACCOUNT = {
+    "type": "service_account",
+    "client_email": "a@b.example",
+    "private_key_id": CANARY,
+    "private_key": f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----\n",
+    "token_uri": f"http://127.0.0.1:1/{CANARY}",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"google_service_account_key": f"{{{CANARY}"},
+        {"google_service_account_key": json.dumps({**ACCOUNT, "private_key": CANARY})},
+        {"google_service_account_key": json.dumps(ACCOUNT)},
+        {"token": ACCOUNT},
+        {"token": ACCOUNT, "consistency": "none"},
+        {"token": "anon", "endpoint_url": f"http://127.0.0.1:1/{CANARY}"},
+    ],
+    ids=["no JSON", "no key", "a damaged key", "a damaged account", "a damaged account with gcsfs", "an endpoint"],
+)
+def test_no_error_of_googles_clients_contains_a_key(options):
+    pytest.importorskip("gcsfs")
+
+    with pytest.raises((StorageError, InvalidArgumentError)) as caught:
+        Storage("gs://lake/t", options).read("a")
+
+    assert not [text for text in shown_by(caught.value) if CANARY in text]
 
 
 NOBODY = "http://127.0.0.1:{port}"
