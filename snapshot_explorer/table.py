@@ -47,7 +47,7 @@ from snapshot_explorer.history import (
 )
 from snapshot_explorer.lifetimes import FileFacts, keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import gaps_note
+from snapshot_explorer.model import gaps_note, runs_of, runs_text
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
@@ -892,7 +892,8 @@ class Table:
         Covers every version of every branch, and rows that are deleted but still stored in a data file. A data file is
         opened only if metadata does not rule out that it has a matching row, and its rows are read once for each set of
         deletes. `Trace.verdict` never claims that rows are gone where something could not be read. Rows that the merge
-        of a primary-key table drops are not counted, and stated as unknown.
+        of a primary-key table drops are not counted, and stated as unknown; so are versions in which a name of the
+        condition belongs to another column.
 
         Plans each version at which files change that can have matching rows, and lists the files of each.
 
@@ -920,6 +921,12 @@ class Table:
                 (found if version in known else lost).add((tag, version))
             if branch is not None and history.versions:
                 refs.setdefault((branch, history.versions[-1].number), []).append(f"branch {branch}")
+        notes += [
+            f"In {runs_text(runs_of(numbers))}{'' if branch in (None, own) else f' of the branch {branch}'} another "
+            f"column is called {name}; it was dropped or renamed, and its values were not examined."
+            for branch, history in histories.items()
+            for name, numbers in history.namesakes.items()
+        ]
         notes += [
             f"The tag {tag} names version {version}, which is in no history that was examined."
             for tag, version in sorted(lost - found)

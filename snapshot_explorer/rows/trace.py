@@ -75,6 +75,8 @@ class TracedHistory:
     """By path, whether the statistics of a file name a value of the condition; None or no path where unknown."""
     begins_with_first: bool = True
     """Whether the first version's commit added all of its files that can have matching rows."""
+    namesakes: dict[str, list[int]] = field(default_factory=dict)
+    """For names in the condition, the versions at which another column has the name. Its values were not examined."""
 
 
 def trace_history(source: Source, where: str) -> TracedHistory:
@@ -124,6 +126,20 @@ def trace_history(source: Source, where: str) -> TracedHistory:
         )
     result.versions = [by_number[number] for number in sorted(by_number)]
     result.bounds_name_value = _bounds_naming(source, predicate, reference)
+    result.namesakes = _namesakes(source, predicate, reference, known)
+    return result
+
+
+def _namesakes(
+    source: Source, where: Condition, reference: TableVersion, versions: Sequence[int]
+) -> dict[str, list[int]]:
+    """Return the versions at which another column, by field id, has a name of the condition."""
+    ids = {column.name: column.id for column in reference.schema.columns if column.name in where.columns}
+    result: defaultdict[str, list[int]] = defaultdict(list)
+    for number, schema in zip(versions, source.format.schemas(versions), strict=True):
+        for column in schema.columns:
+            if column.name in ids and column.id != ids[column.name] and None not in (column.id, ids[column.name]):
+                result[column.name].append(number)
     return result
 
 

@@ -227,3 +227,20 @@ def test_rows_that_a_default_gives_to_files_without_the_column_are_found(memory_
     counts = [row["rows"] for row in trace.versions.to_arrow().to_pylist()]
     assert counts == [live_rows(opened, version, "x", 7) or 0 for version in opened.versions()] == [0, 2, 1]
     assert trace.verdict.startswith("Versions 2 and 3 return matching rows.")
+
+
+def test_a_dropped_column_of_the_same_name_is_never_called_gone(memory_root):
+    table = IcebergTable(*memory_root)
+    table.commit([(1, "a")])
+    fields = [*SCHEMA["fields"][:1], {"id": 3, "name": "name", "required": False, "type": "string"}]
+    table.metadata |= {"schemas": [SCHEMA, SCHEMA | {"schema-id": 1, "fields": fields}], "current-schema-id": 1}
+    table.commit([(2, "b")], removed=["data-1.parquet"])
+    table.metadata["snapshots"][-1]["schema-id"] = 1
+    table.write_metadata()
+    trace = open_table(f"memory://{memory_root[1]}").trace("name = 'a'")
+
+    assert not trace.is_complete
+    assert trace.verdict == "No matching row was found, but not everything could be examined: this proves nothing."
+    assert "In version 1 another column is called name; it was dropped or renamed, and its values were not" in repr(
+        trace
+    )
