@@ -94,8 +94,7 @@ class VersionResolver:
         if not later:
             return None
         time = self.committed_at(later)[0]
-        is_second = ref.time.microsecond == 999_999  # noqa: PLR2004 - the end of the second that was written
-        seconds = (time - (ref.time.replace(microsecond=0) if is_second else ref.time)).total_seconds()
+        seconds = (time - ref.time).total_seconds()
         if not 0 < seconds < _SOON:
             return None
         return (

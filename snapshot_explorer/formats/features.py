@@ -51,7 +51,7 @@ def refusal(feature: Feature, /, **values: object) -> UnsupportedFeatureError:
     """Return the error that refuses a feature.
 
     Args:
-        found: A value for each field of the feature's message.
+        values: A value for each field of the feature's message.
     """
     return UnsupportedFeatureError(feature.message.format(**values))
 

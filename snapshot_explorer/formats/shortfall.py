@@ -27,7 +27,7 @@ def lost_versions(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...
 
     Args:
         before: Versions of the earlier listing, ascending.
-        found: Versions of the later one, ascending.
+        after: Versions of the later one, ascending.
     """
     if not before:
         return ()
@@ -60,7 +60,7 @@ def missing_versions_error(root: str, lost: Sequence[int], after: Sequence[int],
 
     Args:
         lost: The versions that are missing, ascending.
-        found: The versions that are shown, ascending.
+        after: The versions that are shown, ascending.
         since: The time of the last listing.
     """
     shown = f"{after[0]} to {after[-1]}" if len(after) > 1 else str(after[0])

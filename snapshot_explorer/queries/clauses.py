@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import Token, place
 from snapshot_explorer.refs import Earliest, Ref, Tag, parse_ref
-from snapshot_explorer.refs.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,11 +60,9 @@ def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | No
 
 
 def _time(value: Token, now: datetime) -> Ref:
-    """Return the ref for a time: text as in refs, or seconds since 1970. It is exact, as in the engines."""
+    """Return the ref for a time: text as in refs, or seconds since 1970."""
     if value.kind == "text":
         text = value.value.strip()
-        if exactly := parse_time(text.removeprefix("@"), now, exact=True):
-            return parse_ref(exactly)
         return parse_ref(text if text.startswith("@") else f"@{text}", now=now)
     try:
         return parse_ref(datetime.fromtimestamp(int(value.text), UTC))

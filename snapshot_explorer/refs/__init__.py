@@ -8,7 +8,6 @@ tag:v1   tag:"eom~2"                     a tag; quoted if the name contains .. o
 branch:audit   branch:audit~1   main     the newest version of a branch; main is branch:main
 branch:audit@5                           a version of a branch by its number there; quoted if the name ends in @N
 @2026-11-01   @2026-11-01T12:00+02:00    the last version committed at or before then; UTC without a zone
-@2026-11-22 03:00:05                     to the second: its last version; 03:00:05.000 is exact
 @2h   @3d   @1d12h   @yesterday          a time this long ago; the end of yesterday, in UTC
 2026-11-01   2h   yesterday              the same times, without @
 A..B   ..B   A..                         two refs; a missing side means earliest or latest

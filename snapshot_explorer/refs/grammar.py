@@ -91,7 +91,7 @@ def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None
     """Return the time that limits a range of commits; None if it is not a time. Reads nothing.
 
     Args:
-        given: A datetime, or the text of a time, with or without `@`.
+        value: A datetime, or the text of a time, with or without `@`.
         start: Whether the range starts there: `yesterday` and `today` then are the start of the day, else its end.
         now: The time from which `2h` counts back; by default the current time.
     """
@@ -99,8 +99,6 @@ def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None
     if word in (YESTERDAY, _TODAY):
         day = start_of_day(now) - timedelta(days=word == YESTERDAY)
         return day if start else day + timedelta(days=1, microseconds=-1)
-    if start and word and (exactly := parse_time(word, now, exact=True)):
-        return exactly
     try:
         ref = parse_ref(value, now=now)
     except InvalidRefError:

@@ -5,16 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from snapshot_explorer.errors import InvalidRefError
-from snapshot_explorer.refs.times import EXAMPLES, brief_repr, utc
+from snapshot_explorer.refs.times import EXAMPLES, brief_repr, format_time, utc
 
 LONGEST_NAME = 255
 """The maximum length of the name of a tag or branch, in characters: it is part of a file name."""
 _GREATEST = 2**63 - 1
 NUMBERED = re.compile(r"@([0-9]+)$")
 """The number behind the name of a branch: `branch:audit@5`."""
-
-
-_END_OF_SECOND = 999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +124,7 @@ class AsOf:
         object.__setattr__(self, "time", utc(self.time))
 
     def __str__(self) -> str:
-        micros = self.time.microsecond
-        fraction = "microseconds" if micros % 1_000 else "milliseconds" if micros or self.time.second else "minutes"
-        # A text without a fraction names the end of its second.
-        text = self.time.isoformat(timespec="seconds" if micros == _END_OF_SECOND else fraction).replace("+00:00", "Z")
-        return f"@{text}{steps(self.back)}"
+        return f"@{format_time(self.time)}{steps(self.back)}"
 
 
 Ref = Version | Latest | Earliest | Tag | OfBranch | AsOf

@@ -17,19 +17,14 @@ _TIME = re.compile(
 )
 
 
-def parse_time(text: str, now: datetime | None, *, exact: bool = False) -> datetime | None:
-    """Return the time that a text names; None if it is not a time. `yesterday` is the end of that day, in UTC.
-
-    A time to the second is the end of that second, unless `exact`: `log` prints commits without their milliseconds, and
-    what is copied from there names that commit.
-    """
+def parse_time(text: str, now: datetime | None) -> datetime | None:
+    """Return the time that a text names; None if it is not a time. `yesterday` is the end of that day, in UTC."""
     try:
         if text.lower() == YESTERDAY:
             return start_of_day(now) - timedelta(microseconds=1)
-        if written := _TIME.fullmatch(text):
+        if _TIME.fullmatch(text):
             compact = re.sub(r" (?=Z|[+-]\d\d:?\d\d$)", "", text.upper())
-            time, has_seconds, has_fraction = utc(datetime.fromisoformat(compact)), written[2], written[3]
-            return time.replace(microsecond=999_999) if has_seconds and not has_fraction and not exact else time
+            return utc(datetime.fromisoformat(compact))
         if _AGO.fullmatch(text):
             spans = re.findall(_SPAN, text, re.ASCII)
             seconds = sum(int(count) * _SECONDS[unit[0]] for count, unit in spans)

@@ -224,14 +224,14 @@ def test_each_large_or_remote_file_of_a_split_is_read_by_a_thread_of_its_own():
         assert found.column("id").to_pylist() == list(range(options.get("limit", 60)))
         return sorted(table_format.parts)
 
-    together = [("0", "1", "2"), ("3", "4", "5")]
+    together, apart = [("0", "1", "2"), ("3", "4", "5")], [(str(file),) for file in range(6)]
 
-    assert parts(Files(slow=(0, 3))) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
-    assert parts(Files(), partition={"part": "0"}) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
+    assert parts(Files(slow=(0, 3))) == apart
+    assert parts(Files(), partition={"part": "0"}) == apart
     assert parts(Files(), partition={"id": "0"}) == together
     assert parts(Files(), size=2**19) == together
-    assert parts(Files(is_local=False), size=2**10) == [("0",), ("1",), ("2",), ("3",), ("4",), ("5",)]
-    assert parts(Files(is_local=False), limit=31) == together
+    assert parts(Files(is_local=False), size=2**10) == apart
+    assert parts(Files(is_local=False), limit=31) == apart
     assert parts(Files(), limit=31) == together
     assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 

@@ -64,7 +64,7 @@ def test_a_time_just_before_a_commit_says_which_version_it_is(orders, command):
     cell = orders.ok(f"%snapshot {command} 2026-01-01T00:03:59.556Z")
 
     assert cell.said[-1] == (
-        "@2026-01-01T00:03:59.556Z is version 3, the last one committed by then: version 4 was committed 0.444 s "
+        "@2026-01-01T00:03:59.556000Z is version 3, the last one committed by then: version 4 was committed 0.444 s "
         "later, at 2026-01-01T00:04:00Z."
     )
 

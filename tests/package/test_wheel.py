@@ -29,6 +29,7 @@ from snapshot_explorer import open_table, samples
 import snapshot_explorer
 paths = {name: samples.path(name) for name in samples.names()}
 events = open_table(paths["events"])
+invoices = open_table(paths["invoices"])
 payments = open_table(paths["payments"])
 rides = open_table(paths["rides"])
 shipments = open_table(paths["shipments"])

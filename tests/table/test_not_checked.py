@@ -69,7 +69,7 @@ NO_RESULTS = {
         "unload_ipython_extension",
     ),
     *("cached_format_version", "cached_partition_values", "renamed_column", "time_note", "uncache"),
-    *("at_each", "drawing", "on_branch", "pair_side", "read_overview"),
+    *("at_each", "branch_graph", "drawing", "on_branch", "pair_side", "read_overview"),
 }
 """Public names that return nothing about the files of versions, or what other names return too."""
 ON_SPARK = {"to_spark"}

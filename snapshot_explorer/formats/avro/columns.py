@@ -22,7 +22,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
 
     Args:
         blocks: Number of rows and uncompressed bytes, together under 2 GB.
-        wanted: The fields to return and their types; fields that the shape lacks are null.
+        target: The fields to return and their types; fields that the shape lacks are null.
     """
     content = b"".join([*(block for _, block in blocks), bytes(PADDING)])
     size = len(content) - PADDING

@@ -98,7 +98,7 @@ def _kinds(operation: pa.Array, is_replaced: pa.Array, recorded: Mapping[str, pa
 
     Args:
         is_replaced: Which ones replaced whole partitions, or are the first commit.
-        given: The counters in their summaries.
+        recorded: The counters in their summaries.
     """
     has_removed, has_deletes = (
         pc.fill_null(pc.greater(recorded[name], 0), fill_value=False)

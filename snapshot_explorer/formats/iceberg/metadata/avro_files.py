@@ -60,7 +60,7 @@ def read_avro(files: Sequence[tuple[str, bytes]], target: pa.StructType, limits:
 
     Args:
         files: Path, for messages, and content of each.
-        wanted: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
+        target: The fields to read: their names are field ids, except for `key` and `value` of a map. A field that a
             file lacks is null. A struct without fields requests all fields of the file's record.
 
     Source: Avro specification; iceberg specification, "Avro".
