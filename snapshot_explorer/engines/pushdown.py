@@ -99,7 +99,7 @@ def limit_of(scans: Sequence[Scan]) -> int | None:
 
 
 def condition_of(scans: Sequence[Scan], names: Mapping[str, str], schema: pa.Schema) -> str | None:
-    """Return a condition in SQL that matches all rows that the scans of a relation need; None if there is none.
+    """Return a condition in SQL that matches all rows that the scans of a relation need, or None.
 
     Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.
     Leaving out other filters is safe, since the query evaluates all of its filters again.

@@ -294,7 +294,7 @@ class FileLifetimes:
             y: What `partitions` counts: rows, files or bytes.
 
         Raises:
-            InvalidArgumentError: `of` or `y` is none of these.
+            InvalidArgumentError: `of` or `y` is not one of these.
         """
         if y not in get_args(Measure):
             raise InvalidArgumentError(f"A picture counts {', '.join(get_args(Measure))}, not {y!r}. Try y='bytes'.")

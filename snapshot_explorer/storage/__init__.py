@@ -261,7 +261,7 @@ class Storage:
     def reading_once(self, turns: threading.Semaphore | None = None) -> Iterator[None]:
         """Read each small file and list each folder once for a block, as if nothing changed meanwhile.
 
-        For several questions about a table at one moment, of which each would read the same metadata again. It holds
+        For several questions about a table at one moment, which would each read the same metadata again. It holds
         for all threads that use this storage.
 
         Args:

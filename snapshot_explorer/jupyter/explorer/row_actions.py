@@ -22,12 +22,12 @@ _PLACE = "blame"
 
 def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return every version that changed rows of the condition, with the rows before and after. Reads rows."""
-    found = cache.table.blame(request["blame"], key=request["key"] or None)
+    result = cache.table.blame(request["blame"], key=request["key"] or None)
     return ViewResult(
-        drawing=_without_call(found.drawing()),
-        code=request.name + found.call.removeprefix(found.opened),
-        source=cache.cited(found.versions[0], found.versions[-1]),
-        tracks=tracks_content(found.tracks()) if len(found) else {},
+        drawing=_without_call(result.drawing()),
+        code=request.name + result.call.removeprefix(result.opened),
+        source=cache.cited(result.versions[0], result.versions[-1]),
+        tracks=tracks_content(result.tracks()) if len(result) else {},
     )
 
 

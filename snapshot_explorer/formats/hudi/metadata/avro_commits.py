@@ -1,7 +1,7 @@
 """Commits that are Avro files: their write stats, which name most of a table's files, and the rest.
 
-One regular expression matches a write stat, several times as fast as fastavro reads its thirty fields, of which a few
-are needed. It assumes that text has no control characters and that lists are empty; fastavro reads other write stats.
+One regular expression matches a write stat, several times as fast as fastavro reads all of its thirty fields. It
+assumes that text has no control characters and that lists are empty; fastavro reads other write stats.
 """
 
 import io

@@ -107,7 +107,7 @@ class _Log:
 class _Group:
     bases: dict[int, WriteStat] = field(default_factory=dict)
     logs: dict[str, _Log] | None = None
-    """None for no log files, as in most groups, of which there may be millions."""
+    """None without log files: an empty dictionary in each of a million groups would take memory."""
     pending: tuple[int, ...] = ()
     replaced: int = NEVER
 
@@ -204,29 +204,33 @@ def _add(group: _Group, stat: WriteStat, time: int) -> None:
 def _files_of(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
     if group.logs:
         return _files_with_logs(partition, file_id, group, history)
-    return _base_files(partition, file_id, group, history)
+    return _base_files(group, history)
 
 
-def _base_files(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterator[StoredFile]:
+def _base_files(group: _Group, history: WriteHistory) -> Iterator[StoredFile]:
     """Yield the files of a group without log files, where each base file replaces the one before."""
     times = sorted(group.bases)
     for time, following in zip_longest(times, times[1:], fillvalue=NEVER):
         stat = group.bases[time]
         removed = min(group.replaced, following)
         if time < removed:
-            yield StoredFile(
-                path=stat.path,
-                partition=partition,
-                file_id=file_id,
-                is_log=False,
-                slice=time,
-                commits=(time,),
-                first=time,
-                removed=removed,
-                rows=stat.rows,
-                size_bytes=stat.size_bytes,
-                moves_rows=history.moves_rows(time),
-            )
+            yield _base_file(stat, time, removed, history)
+
+
+def _base_file(stat: WriteStat, time: int, removed: int, history: WriteHistory) -> StoredFile:
+    return StoredFile(
+        path=stat.path,
+        partition=stat.partition,
+        file_id=stat.file_id,
+        is_log=False,
+        slice=time,
+        commits=(time,),
+        first=time,
+        removed=removed,
+        rows=stat.rows,
+        size_bytes=stat.size_bytes,
+        moves_rows=history.moves_rows(time),
+    )
 
 
 def _files_with_logs(partition: str, file_id: str, group: _Group, history: WriteHistory) -> Iterable[StoredFile]:
@@ -246,22 +250,7 @@ def _files_with_logs(partition: str, file_id: str, group: _Group, history: Write
         index = bisect_right(ends, time)
         return min(group.replaced, ends[index] if index < len(ends) else NEVER)
 
-    files = [
-        StoredFile(
-            path=stat.path,
-            partition=partition,
-            file_id=file_id,
-            is_log=False,
-            slice=time,
-            commits=(time,),
-            first=time,
-            removed=removed(time),
-            rows=stat.rows,
-            size_bytes=stat.size_bytes,
-            moves_rows=history.moves_rows(time),
-        )
-        for time, stat in group.bases.items()
-    ]
+    files = [_base_file(stat, time, removed(time), history) for time, stat in group.bases.items()]
     files += [
         StoredFile(
             path=log.stat.path,

@@ -80,7 +80,7 @@ class ViewResult:
     tracks: Mapping[str, Any] = field(default_factory=dict)
     """A picture of lines over versions, from `tracks_content`; empty if there is none."""
     heat: Mapping[str, Any] = field(default_factory=dict)
-    """A map of numbers over versions, from `heat_map_content`; empty if there is none."""
+    """A map of numbers over versions, from `heat_map_content`; empty without one."""
     is_live: bool = False
     """Whether reading is so fast that a condition filters while it is typed."""
     is_announcement: bool = False
