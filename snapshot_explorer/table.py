@@ -47,7 +47,7 @@ from snapshot_explorer.history import (
 )
 from snapshot_explorer.lifetimes import FileFacts, keep_lifetimes, read_lifetimes
 from snapshot_explorer.management import SnapshotManagement
-from snapshot_explorer.model import gaps_note, runs_of, runs_text
+from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
@@ -84,8 +84,6 @@ from snapshot_explorer.rows import (
     RowDiffPlan,
     Source,
     Trace,
-    TraceContext,
-    TracedHistory,
     bisect,
     blame,
     naming_renamed_columns,
@@ -93,7 +91,7 @@ from snapshot_explorer.rows import (
     profile_over,
     row_diff_by,
     table_anomalies,
-    trace_history,
+    trace,
 )
 from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.rows.loadable import can_diff
@@ -900,61 +898,9 @@ class Table:
         Args:
             where: A condition in DuckDB's SQL, with the columns of the newest version of each branch.
         """
-        examined_at = datetime.now(UTC)
         own = None if self.bound.main_branch is None else branch_name(self)
-        histories: dict[str | None, TracedHistory] = {own: trace_history(self._source(), where)}
-        notes: list[str] = []
-        refs: dict[tuple[str | None, int], list[str]] = {}
-        for name in (other for other in self.branch_names() if other != own):
-            try:
-                histories[name] = trace_history(self.on_branch(name)._source(), where)  # noqa: SLF001 - of this class
-            except SnapshotExplorerError as error:
-                notes.append(f"The branch {name} could not be examined: {str(error).rstrip('.')}.")
-        found: set[tuple[str, int]] = set()
-        lost: set[tuple[str, int]] = set()
-        for branch, history in histories.items():
-            tags = (self if branch is None else self.on_branch(branch)).tag_versions()
-            known = {version.number for version in history.versions}
-            for tag, version in tags.items():
-                if version in known:
-                    refs.setdefault((branch, version), []).append(f"tag {tag}")
-                (found if version in known else lost).add((tag, version))
-            if branch is not None and history.versions:
-                refs.setdefault((branch, history.versions[-1].number), []).append(f"branch {branch}")
-        notes += [
-            f"In {runs_text(runs_of(numbers))}{'' if branch in (None, own) else f' of the branch {branch}'} another "
-            f"column is called {name}; it was dropped or renamed, and its values were not examined."
-            for branch, history in histories.items()
-            for name, numbers in history.namesakes.items()
-        ]
-        notes += [
-            f"The tag {tag} names version {version}, which is in no history that was examined."
-            for tag, version in sorted(lost - found)
-        ]
-        is_complete = not notes
-        retention = None
-        try:
-            retention = self.retention()
-        except SnapshotExplorerError as error:
-            notes.append(f"What retention would remove is unknown: {str(error).rstrip('.')}.")
-        source = self._source()
-        gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
-        return Trace(
-            TraceContext(
-                path=self.path,
-                name=self.name,
-                format=self.format,
-                where=where,
-                call=f"{source.opened}.trace({where!r})",
-                examined_at=examined_at,
-            ),
-            histories,
-            refs=refs,
-            retention=retention,
-            own_branch=own,
-            notes=(*notes, *gaps),
-            is_complete=is_complete and not gaps,
-        )
+        others = {name: partial(self._source_on, name) for name in self.branch_names() if name != own}
+        return trace(self._source(), where, own_branch=own, branches=others, retention=self.retention)
 
     def repair(
         self,
@@ -1336,6 +1282,9 @@ class Table:
                 self.path, self.bound, self.bound.version(version), name=self.name, branch=self.branch
             ),
         )
+
+    def _source_on(self, branch: str) -> Source:
+        return self.on_branch(branch)._source()  # noqa: SLF001 - of this class
 
 
 def _naming_renamed_columns(source: Source, versions: Sequence[int] | None = None) -> AbstractContextManager[None]:

@@ -15,8 +15,7 @@ from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import DoubledKeys, table_anomalies
 from snapshot_explorer.rows.renamed_columns import naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.source import Source
-from snapshot_explorer.rows.trace import TracedHistory, trace_history
-from snapshot_explorer.rows.trace_result import Trace, TraceContext
+from snapshot_explorer.rows.trace_result import Trace, trace
 
 __all__ = [
     "AnomalyRules",
@@ -35,8 +34,6 @@ __all__ = [
     "Source",
     "Tolerance",
     "Trace",
-    "TraceContext",
-    "TracedHistory",
     "bisect",
     "blame",
     "changed_splits",
@@ -49,5 +46,5 @@ __all__ = [
     "row_diff",
     "row_diff_by",
     "table_anomalies",
-    "trace_history",
+    "trace",
 ]

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections import defaultdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import capitalized, runs_of, runs_text
+from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
 from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
 from snapshot_explorer.render.cells import counted, moment
-from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE
+from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.retention import Retention
+    from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.trace import TracedFile, TracedHistory, TracedVersion
 
 _NOT_COVERED = (
@@ -30,19 +32,6 @@ _NOT_COVERED = (
 _MOST_REASONS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceContext:
-    """What a trace was asked, and when."""
-
-    path: str
-    name: str
-    format: str
-    where: str
-    call: str
-    examined_at: datetime
-    """Aware, UTC."""
-
-
 class Trace:
     """Where rows of a condition still are. Draws itself.
 
@@ -50,11 +39,13 @@ class Trace:
     rows.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what was examined, each part stated
         self,
-        context: TraceContext,
+        source: Source,
+        where: str,
         histories: Mapping[str | None, TracedHistory],
         *,
+        examined_at: datetime,
         refs: Mapping[tuple[str | None, int], Sequence[str]],
         retention: Retention | None,
         own_branch: str | None,
@@ -64,6 +55,7 @@ class Trace:
         """Create a result. Use `Table.trace` to get one.
 
         Args:
+            source: The table, or its branch that is open.
             histories: By branch; None in a format without branches.
             refs: The tags and branches that name a version.
             retention: What the table's own settings would remove; None if unknown.
@@ -71,7 +63,8 @@ class Trace:
             notes: What could not be examined, a sentence each.
             is_complete: Whether everything else was examined.
         """
-        self._context = context
+        self._source = source
+        self._where = where
         self._notes = tuple(notes)
         self._found = [(branch, version) for branch, history in histories.items() for version in history.versions]
         self._histories = histories
@@ -81,7 +74,7 @@ class Trace:
         self._outcomes = {(own_branch, number): row for number, row in outcomes.items()}
         self._retention = retention
         self._refs = refs
-        self.examined_at = context.examined_at
+        self.examined_at = examined_at
         """When the table was examined, aware, UTC."""
         unknown = any(version.rows is None or version.stored_rows is None for _, version in self._found)
         self.is_complete = is_complete and not unknown
@@ -154,8 +147,8 @@ class Trace:
     def digest(self) -> str:
         """SHA-256, as hexadecimal text, of what was asked and of all numbers and evidence, without the time."""
         content = {
-            "path": self._context.path,
-            "where": self._context.where,
+            "path": self._source.path,
+            "where": self._where,
             "versions": [
                 {name: str(value) for name, value in row.items()} for row in self.versions.to_arrow().to_pylist()
             ],
@@ -184,7 +177,7 @@ class Trace:
         table = pa.Table.from_pylist(rows, frames.TRACED_VERSIONS)
         return Frame(
             table,
-            title=f"Versions of {self._context.name} and rows where {self._context.where}",
+            title=f"Versions of {self._source.name} and rows where {self._where}",
             noun="versions",
             drawn=_drawn(table),
         )
@@ -210,7 +203,7 @@ class Trace:
         table = pa.Table.from_pylist(rows, frames.TRACED_FILES)
         return Frame(
             table,
-            title=f"Data files of {self._context.name} and rows where {self._context.where}",
+            title=f"Data files of {self._source.name} and rows where {self._where}",
             noun="files",
             drawn=_drawn(table),
         )
@@ -223,8 +216,8 @@ class Trace:
         statistics = f"those of {counted(named.count(True), 'file')}"
         statistics += f"; not checked: {named.count(None):,}" if None in named else ""
         facts: list[tuple[str, object]] = [
-            ("format", self._context.format),
-            ("where", self._context.where),
+            ("format", self._source.format.name),
+            ("where", self._where),
             ("examined", moment(self.examined_at)),
             ("versions", f"{len(self._found):,}"),
             (
@@ -234,7 +227,7 @@ class Trace:
             ("statistics that name the value", statistics),
             ("retention", self.holds),
             ("digest", f"sha256:{self.digest}"),
-            ("call", Code(self._context.call)),
+            ("call", Code(f"{self._source.opened}.trace({self._where!r})")),
         ]
         reasons = list(dict.fromkeys(version.reason for _, version in self._found if version.reason))
         unknown = [Line(f"Not known: {reason.rstrip('.')}.") for reason in reasons[:_MOST_REASONS]]
@@ -246,7 +239,7 @@ class Trace:
         shown = Frame(holding, title="", noun="versions with matching rows", drawn=_drawn(holding))
         parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *unknown, *notes]
         return Drawing(
-            title=f"Trace of rows in {self._context.name}",
+            title=f"Trace of rows in {self._source.name}",
             parts=(*parts, *shown.drawing().parts) if len(holding) else tuple(parts),
         )
 
@@ -255,6 +248,82 @@ class Trace:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return mimebundle(self.drawing())
+
+
+def trace(
+    source: Source,
+    where: str,
+    *,
+    own_branch: str | None,
+    branches: Mapping[str, Callable[[], Source]],
+    retention: Callable[[], Retention],
+) -> Trace:
+    """Return where rows of a condition still are; see `Table.trace`.
+
+    Args:
+        source: The table, or its branch that is open.
+        own_branch: The name of that branch; None in a format without branches.
+        branches: The other branches, by name.
+        retention: Returns what the table's own settings would remove.
+    """
+    examined_at = datetime.now(UTC)
+    sources = {own_branch: source}
+    histories = {own_branch: trace_history(source, where)}
+    notes: list[str] = []
+    for name, branch_source in branches.items():
+        try:
+            histories[name] = trace_history(branch := branch_source(), where)
+        except SnapshotExplorerError as error:
+            notes.append(f"The branch {name} could not be examined: {str(error).rstrip('.')}.")
+        else:
+            sources[name] = branch
+    refs, unknown_tags = _refs(sources, histories)
+    notes += [
+        f"In {runs_text(runs_of(numbers))}{'' if branch in (None, own_branch) else f' of the branch {branch}'} another "
+        f"column is called {name}; it was dropped or renamed, and its values were not examined."
+        for branch, history in histories.items()
+        for name, numbers in history.namesakes.items()
+    ]
+    notes += [
+        f"The tag {tag} names version {version}, which is in no history that was examined."
+        for tag, version in unknown_tags
+    ]
+    gaps = gaps_note(source.gaps(source.versions()), "their rows are unknown")
+    is_complete = not notes and not gaps
+    outcomes = None
+    try:
+        outcomes = retention()
+    except SnapshotExplorerError as error:
+        notes.append(f"What retention would remove is unknown: {str(error).rstrip('.')}.")
+    return Trace(
+        source,
+        where,
+        histories,
+        examined_at=examined_at,
+        refs=refs,
+        retention=outcomes,
+        own_branch=own_branch,
+        notes=(*notes, *gaps),
+        is_complete=is_complete,
+    )
+
+
+def _refs(
+    sources: Mapping[str | None, Source], histories: Mapping[str | None, TracedHistory]
+) -> tuple[Mapping[tuple[str | None, int], Sequence[str]], Sequence[tuple[str, int]]]:
+    """Return the tags and branches that name each version, by branch, and the tags of versions in no history."""
+    refs: defaultdict[tuple[str | None, int], list[str]] = defaultdict(list)
+    known: set[tuple[str, int]] = set()
+    unknown: set[tuple[str, int]] = set()
+    for branch, history in histories.items():
+        numbers = {version.number for version in history.versions}
+        for tag, version in sources[branch].format.tags().items():
+            if version in numbers:
+                refs[branch, version].append(f"tag {tag}")
+            (known if version in numbers else unknown).add((tag, version))
+        if branch is not None and history.versions:
+            refs[branch, history.versions[-1].number].append(f"branch {branch}")
+    return refs, sorted(unknown - known)
 
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:
