@@ -20,9 +20,11 @@ from snapshot_explorer.formats.hudi.scan.merge_rules import HudiMergeRules
 from snapshot_explorer.formats.hudi.scan.meta_columns import IS_DELETED, OPERATION
 from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, check_deletes, deleted_key, keys_of
 
-_INSERTED, _UPDATE_BEFORE, _DELETED = "I", "-U", "D"
+_UPDATE_BEFORE, _DELETED = "-U", "D"
 _JAVA_TYPES = {"int": "int", "long": "long", "float": "float", "double": "double", "boolean": "boolean"}
 
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 Sources = list[int]
 """For each column the log record that its value is taken from; -1 where the record does not have the column."""
 
@@ -32,23 +34,68 @@ class _Entry:
     """What the log files say about a key."""
 
     row: int
-    """The log record; -1 for a delete."""
+    """The log record; -1 for a key of a delete block."""
     ordering: object
     """The value that orders it."""
     java_type: str
     is_delete: bool
     """Whether the record is deleted."""
-    sources: Sources | None
-    """Where the values of the columns are, if they are merged column by column."""
-
-    @property
-    def is_default(self) -> bool:
-        return self.ordering is None or (self.java_type == "int" and self.ordering == 0)
+    sources: Sources
+    """Where the values of the columns are, if they are merged column by column; otherwise empty."""
 
     @property
     def is_commit_time_delete(self) -> bool:
         """Whether it is a delete without an ordering value."""
-        return self.is_delete and self.is_default
+        return self.is_delete and _is_default(self.ordering, self.java_type)
+
+
+@dataclass(slots=True)
+class _Entries:
+    """Entries as columns: at first one for each record and each delete of the log files, then one for each key."""
+
+    keys: pa.Array
+    rows: Places
+    orderings: list[object]
+    java_types: list[str]
+    is_delete: Mask
+    sources: Places
+    """A row for each entry and a column for each of the table's, if these are merged one by one; otherwise empty."""
+
+    def entry(self, index: int) -> _Entry:
+        return _Entry(
+            int(self.rows[index]),
+            self.orderings[index],
+            self.java_types[index],
+            bool(self.is_delete[index]),
+            self.sources[index].tolist(),
+        )
+
+    def put(self, index: int, entry: _Entry) -> None:
+        self.rows[index], self.is_delete[index], self.sources[index] = entry.row, entry.is_delete, entry.sources
+        self.orderings[index], self.java_types[index] = entry.ordering, entry.java_type
+
+    def at(self, indices: Places, keys: pa.Array) -> "_Entries":
+        """Return some of the entries, which have these keys."""
+        some = indices.tolist()
+        return _Entries(
+            keys,
+            self.rows[indices],
+            [self.orderings[index] for index in some],
+            [self.java_types[index] for index in some],
+            self.is_delete[indices],
+            self.sources[indices],
+        )
+
+
+def _joined(parts: Sequence[_Entries], columns: int) -> _Entries:
+    return _Entries(
+        pa.concat_arrays([part.keys for part in parts] or [pa.array([], pa.string())]),
+        np.concatenate([np.empty(0, np.int64), *(part.rows for part in parts)]),
+        [ordering for part in parts for ordering in part.orderings],
+        [java_type for part in parts for java_type in part.java_types],
+        np.concatenate([np.empty(0, np.bool_), *(part.is_delete for part in parts)]),
+        np.concatenate([np.empty((0, columns), np.int64), *(part.sources for part in parts)]),
+    )
 
 
 @dataclass(slots=True)
@@ -60,10 +107,16 @@ class SliceMerge:
     keys: RecordKeys
     fields: Sequence[HudiField]
     """The columns of the log records and of the base file."""
-    _entries: dict[str, _Entry] = field(default_factory=dict)
-    _rows: pa.Table | None = None
+    names: Sequence[str]
+    """Those of them that are returned."""
+    _rows: pa.Table = field(init=False)
+    _entries: _Entries = field(init=False)
     _by_column: bool = False
-    _fillable: list[pa.Array | None] = field(default_factory=list)
+    _fillable: Sequence[Mask | None] = ()
+
+    @property
+    def _is_by_time(self) -> bool:
+        return self.rules.ordering == "commit time"
 
     def add(self, items: Sequence[LogItem]) -> None:
         """Merge the contents of the log files' blocks, in order."""
@@ -73,62 +126,80 @@ class SliceMerge:
         tables = [pa.Table.from_batches([item.batch]).cast(schema) for item in records]
         self._rows = pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
         self._fillable = [self._fillable_values(part, self._rows.column(part.name)) for part in self.fields]
-        start = 0
-        for item in items:
-            if isinstance(item, LogRecords):
-                self._add_records(item, start)
-                start += item.batch.num_rows
-            else:
-                self._add_deletes(item)
+        starts = iter(np.cumsum([0, *(item.batch.num_rows for item in records)]).tolist())
+        parts = [
+            self._of_records(item, next(starts)) if isinstance(item, LogRecords) else self._of_deletes(item)
+            for item in items
+        ]
+        self._entries = self._by_key(_joined(parts, len(self.fields) if self._by_column else 0))
 
-    def _add_records(self, records: LogRecords, start: int) -> None:
+    def _of_records(self, records: LogRecords, start: int) -> _Entries:
         batch = records.batch
+        if OPERATION in batch.schema.names:
+            is_before = pc.fill_null(pc.equal(batch.column(OPERATION), _UPDATE_BEFORE), False)  # noqa: FBT003 - pyarrow's
+            chosen = np.flatnonzero(~is_before.to_numpy(zero_copy_only=False))
+        else:
+            chosen = np.arange(batch.num_rows)
+        if len(chosen) < batch.num_rows:
+            batch = batch.take(pa.array(chosen))
+        rows = chosen + start
         orderings, java_type = self._orderings(batch)
-        operations = _values(batch, OPERATION)
-        deletes = self._deletes(batch)
-        own = [part.name in records.present or not records.is_partial for part in self.fields]
-        is_by_time = self.rules.ordering == "commit time"
-        for index, key in enumerate(keys_of(batch, self.keys).to_pylist()):
-            if operations is not None and operations[index] == _UPDATE_BEFORE:
-                continue
-            row = start + index
-            entry = _Entry(
-                row=row,
-                ordering=None if orderings is None else orderings[index],
-                java_type=java_type,
-                is_delete=deletes is not None and deletes[index],
-                sources=[row if has else -1 for has in own] if self._by_column else None,
-            )
-            known = self._entries.get(key)
-            if known is None:
-                self._entries[key] = entry
-            elif (
-                is_by_time
-                or known.is_commit_time_delete
-                or entry.is_commit_time_delete
-                or _not_less(entry.ordering, known.ordering)
-            ):
-                self._entries[key] = self._filled(entry, known)
-            else:
-                self._entries[key] = self._filled(known, entry)
+        has = [part.name in records.present or not records.is_partial for part in self.fields]
+        return _Entries(
+            keys_of(batch, self.keys),
+            rows,
+            orderings or [None] * len(rows),
+            [java_type] * len(rows),
+            self._deletes(batch),
+            np.where(has, rows[:, None], -1) if self._by_column else np.empty((len(rows), 0), np.int64),
+        )
 
-    def _add_deletes(self, deleted: Sequence[DeletedRecord]) -> None:
+    def _of_deletes(self, deleted: Sequence[DeletedRecord]) -> _Entries:
         check_deletes(self.keys)
-        for item in deleted:
-            key = deleted_key(item.key, self.keys)
-            entry = _Entry(-1, item.ordering, item.java_type, is_delete=True, sources=None)
-            known = self._entries.get(key)
-            if known is not None and self.rules.ordering == "event time":
-                if known.is_commit_time_delete:
-                    continue
-                is_comparable = not entry.is_default and known.java_type == entry.java_type
-                if is_comparable and not _not_less(entry.ordering, known.ordering):
-                    continue
-            self._entries[key] = entry
+        return _Entries(
+            pa.array([deleted_key(item.key, self.keys) for item in deleted], pa.string()),
+            np.full(len(deleted), -1),
+            [item.ordering for item in deleted],
+            [item.java_type for item in deleted],
+            np.ones(len(deleted), np.bool_),
+            np.full((len(deleted), len(self.fields) if self._by_column else 0), -1),
+        )
+
+    def _by_key(self, entries: _Entries) -> _Entries:
+        """Return one entry for each key: those of a key are merged in order."""
+        encoded = entries.keys.dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy().astype(np.int64)
+        number = len(encoded.dictionary)
+        last = np.zeros(number, np.int64)
+        last[codes] = np.arange(len(codes))  # of equal codes the last one counts
+        merged = entries.at(last, encoded.dictionary)
+        if number == len(codes) or (self._is_by_time and not self._by_column):
+            return merged
+        known: dict[int, _Entry] = {}
+        for index in np.flatnonzero(np.bincount(codes)[codes] > 1).tolist():
+            code, entry = int(codes[index]), entries.entry(index)
+            known[code] = self._merged(known[code], entry) if code in known else entry
+        for code, entry in known.items():
+            merged.put(code, entry)
+        return merged
+
+    def _merged(self, known: _Entry, entry: _Entry) -> _Entry:
+        """Return the entry of a key after another one of the key."""
+        if entry.row < 0:
+            is_comparable = known.java_type == entry.java_type and not _is_default(entry.ordering, entry.java_type)
+            is_older = is_comparable and not _not_less(entry.ordering, known.ordering)
+            return known if not self._is_by_time and (known.is_commit_time_delete or is_older) else entry
+        is_newer = (
+            self._is_by_time
+            or known.is_commit_time_delete
+            or entry.is_commit_time_delete
+            or _not_less(entry.ordering, known.ordering)
+        )
+        return self._filled(entry, known) if is_newer else self._filled(known, entry)
 
     def _filled(self, winner: _Entry, loser: _Entry) -> _Entry:
         """Return a record with the columns of another that it does not have, or that have their default."""
-        if winner.sources is None or loser.sources is None or winner.is_delete or loser.is_delete:
+        if not self._by_column or winner.is_delete or loser.is_delete:
             return winner
         winner.sources = [
             other if mine < 0 or (other >= 0 and self._is_fillable(column, mine)) else mine
@@ -138,10 +209,14 @@ class SliceMerge:
 
     def _is_fillable(self, column: int, row: int) -> bool:
         values = self._fillable[column]
-        return values is not None and bool(values[row].as_py())
+        return values is not None and bool(values[row])
 
-    def _fillable_values(self, part: HudiField, values: pa.ChunkedArray) -> pa.Array | None:
+    def _fillable_values(self, part: HudiField, values: pa.ChunkedArray | pa.Array) -> Mask | None:
         """Return which values of a column a losing record replaces; None if it replaces none."""
+        mask = self._fillable_mask(part, values)
+        return None if mask is None else np.asarray(mask, np.bool_)
+
+    def _fillable_mask(self, part: HudiField, values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | None:
         if self.rules.fill == "defaults":
             default = None if part.default is None else orjson.loads(part.default)
             is_null = pc.is_null(values)
@@ -168,119 +243,111 @@ class SliceMerge:
             return columns[0], _JAVA_TYPES.get(parts[0].type.root, parts[0].type.logical or parts[0].type.root)
         return list(zip(*columns, strict=True)), "tuple"
 
-    def _deletes(self, batch: pa.RecordBatch) -> list[bool] | None:
+    def _deletes(self, batch: pa.RecordBatch) -> Mask:
         masks = []
         if IS_DELETED in batch.schema.names and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
             masks.append(batch.column(IS_DELETED))
         if OPERATION in batch.schema.names:
             masks.append(pc.equal(batch.column(OPERATION), _DELETED))
         if self.rules.delete_field in batch.schema.names and self.rules.delete_marker:
-            texts = pa.array(
-                [
-                    None if value is None else _java_text(value)
-                    for value in _values(batch, self.rules.delete_field) or ()
-                ],
-                pa.string(),
-            )
-            masks.append(pc.equal(texts, self.rules.delete_marker))
-        if not masks:
-            return None
-        any_of = pc.fill_null(masks[0], False)  # noqa: FBT003 - pyarrow's
-        for mask in masks[1:]:
-            any_of = pc.or_(any_of, pc.fill_null(mask, False))  # noqa: FBT003 - pyarrow's
-        return list(any_of.to_pylist())
+            values = batch.column(self.rules.delete_field).to_pylist()
+            texts = [None if value is None else _java_text(value) for value in values]
+            masks.append(pc.equal(pa.array(texts, pa.string()), self.rules.delete_marker))
+        deletes = np.zeros(batch.num_rows, np.bool_)
+        for mask in masks:
+            deletes |= pc.fill_null(mask, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's
+        return deletes
 
     def merged(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the slice: those of the base file, updated, then the inserted ones. In no order."""
-        keys = list(self._entries)
-        entries = list(self._entries.values())
-        value_set = pa.array(keys, pa.string())
-        is_matched = np.zeros(len(entries), np.bool_)
+        entries = self._entries
+        is_matched = np.zeros(len(entries.rows), np.bool_)
         for batch in base:
-            indices = pc.index_in(keys_of(batch, self.keys), value_set=value_set, skip_nulls=True)
+            indices = pc.index_in(keys_of(batch, self.keys), value_set=entries.keys, skip_nulls=True)
             hits = np.flatnonzero(indices.is_valid().to_numpy(zero_copy_only=False))
             if not len(hits):
-                yield batch
+                yield batch.select(self.names)
                 continue
-            matched = indices.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
+            matched = indices.drop_null().to_numpy().astype(np.int64)
             is_matched[matched] = True
-            yield from self._updated(batch, hits, [entries[index] for index in matched.tolist()])
-        inserted = [entry for index, entry in enumerate(entries) if not is_matched[index] and not entry.is_delete]
-        if inserted:
-            yield self._taken([self._columns_of(entry) for entry in inserted], None)
+            yield from self._updated(batch, hits, matched)
+        inserted = np.flatnonzero(~is_matched & ~entries.is_delete)
+        if len(inserted):
+            yield self._taken(inserted, entries.sources[inserted], None)
 
-    def _updated(
-        self, batch: pa.RecordBatch, hits: npt.NDArray[np.int64], entries: Sequence[_Entry]
-    ) -> Iterator[pa.RecordBatch]:
+    def _updated(self, batch: pa.RecordBatch, hits: Places, matched: Places) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch of the base file, some of which meet an entry."""
+        wins = self._wins(batch, hits, matched)
+        is_delete = self._entries.is_delete[matched]
+        is_replaced = ~is_delete & (wins | self._by_column)
         stays = np.ones(batch.num_rows, np.bool_)
-        base_first = 0 if self._rows is None else self._rows.num_rows
-        some = batch.take(pa.array(hits))
-        orderings, _ = self._orderings(some)
-        fillable = (
-            [self._fillable_values(part, pa.chunked_array([some.column(part.name)])) for part in self.fields]
-            if self._by_column
-            else []
-        )
-        rows: list[Sources] = []
-        for index, entry in enumerate(entries):
-            ordering = None if orderings is None else orderings[index]
-            wins = (
-                self.rules.ordering == "commit time"
-                or entry.is_commit_time_delete
-                or _not_less(entry.ordering, ordering)
-            )
-            if not wins and (entry.is_delete or not self._by_column):
-                continue
-            if wins and entry.is_delete:
-                stays[hits[index]] = False
-                continue
-            sources = self._columns_of(entry)
-            if self._by_column:
-                own = base_first + index
-                sources = [
-                    self._chosen(column, source, own, fillable[column], index, wins=wins)
-                    for column, source in enumerate(sources)
-                ]
-            stays[hits[index]] = False
-            rows.append(sources)
+        stays[hits[is_replaced | (wins & is_delete)]] = False
+        rest = batch.select(self.names)
         if not stays.all():
-            batch = batch.filter(pa.array(stays))
-        if batch.num_rows:
-            yield batch
-        if rows:
-            yield self._taken(rows, some)
+            rest = rest.filter(pa.array(stays))
+        if rest.num_rows:
+            yield rest
+        if not is_replaced.any():
+            return
+        chosen = matched[is_replaced]
+        if self._by_column:
+            some = batch.take(pa.array(hits[is_replaced]))
+            yield self._taken(chosen, self._sources(chosen, some, wins[is_replaced]), some)
+        else:
+            yield self._taken(chosen, self._entries.sources[chosen], None)
 
-    def _chosen(self, column: int, source: int, own: int, fillable: pa.Array | None, index: int, *, wins: bool) -> int:
-        """Return where the value of a column is: in the log record, or in the row of the base file."""
-        if wins:
-            return own if source < 0 or self._is_fillable(column, source) else source
-        return source if source >= 0 and fillable is not None and fillable[index].as_py() else own
+    def _wins(self, batch: pa.RecordBatch, hits: Places, matched: Places) -> Mask:
+        """Return whether entries win against the rows of the base file that they meet."""
+        ordering_fields = [name for name in self.rules.ordering_fields if name in batch.schema.names]
+        if self._is_by_time or not ordering_fields:
+            return np.ones(len(hits), np.bool_)
+        entries = self._entries
+        theirs, _ = self._orderings(batch.select(ordering_fields).take(pa.array(hits)))
+        wins = [
+            _not_less(entries.orderings[index], other)
+            or (bool(entries.is_delete[index]) and _is_default(entries.orderings[index], entries.java_types[index]))
+            for index, other in zip(matched.tolist(), theirs or (), strict=True)
+        ]
+        return np.array(wins, np.bool_)
 
-    def _columns_of(self, entry: _Entry) -> Sources:
-        return entry.sources if entry.sources is not None else [entry.row] * len(self.fields)
-
-    def _taken(self, rows: Sequence[Sources], base: pa.RecordBatch | None) -> pa.RecordBatch:
-        """Return rows whose values are those of log records and of rows of the base file, which count on from them."""
-        if self._rows is None:
-            return pa.RecordBatch.from_arrays([], names=[])
-        indices = np.array(rows, np.int64).reshape(len(rows), len(self.fields))
-        arrays = []
+    def _sources(self, entries: Places, base: pa.RecordBatch, wins: Mask) -> Places:
+        """Return where the values of columns are: in the log records, or in the rows of the base file after these."""
+        own = self._rows.num_rows + np.arange(len(entries))
+        sources = self._entries.sources[entries]
         for column, part in enumerate(self.fields):
-            values = _flat(self._rows.column(part.name))
-            if base is not None and self._by_column:
-                values = pa.concat_arrays([values, base.column(part.name).cast(values.type)])
-            chosen = indices[:, column]
+            source = sources[:, column]
+            fills = is_lacking = source < 0
+            in_log, in_base = self._fillable[column], self._fillable_values(part, base.column(part.name))
+            if in_log is not None and len(in_log):
+                fills = fills | in_log[source]
+            sources[:, column] = np.where(
+                np.where(wins, fills, is_lacking | (in_base is None or ~in_base)), own, source
+            )
+        return sources
+
+    def _taken(self, entries: Places, sources: Places, base: pa.RecordBatch | None) -> pa.RecordBatch:
+        """Return rows whose values are those of log records, or of rows of the base file, which count on from them."""
+        if not self._by_column:
+            rows = self._rows.select(self.names).take(pa.array(self._entries.rows[entries]))
+            return pa.RecordBatch.from_arrays([_flat(column) for column in rows.columns], names=list(self.names))
+        columns = {part.name: column for column, part in enumerate(self.fields)}
+        arrays = []
+        for name in self.names:
+            values = _flat(self._rows.column(name))
+            if base is not None:
+                values = pa.concat_arrays([values, base.column(name).cast(values.type)])
+            chosen = sources[:, columns[name]]
             arrays.append(values.take(pa.array(chosen, mask=chosen < 0)))
-        return pa.RecordBatch.from_arrays(arrays, names=[part.name for part in self.fields])
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.names))
 
 
 def _flat(values: pa.ChunkedArray) -> pa.Array:
     return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks or [pa.nulls(0, values.type)])
 
 
-def _values(batch: pa.RecordBatch, name: str) -> list[object] | None:
-    return list(batch.column(name).to_pylist()) if name in batch.schema.names else None
+def _is_default(ordering: object, java_type: str) -> bool:
+    """Return whether an ordering value stands for none."""
+    return ordering is None or (java_type == "int" and ordering == 0)
 
 
 def _java_text(value: object) -> str:

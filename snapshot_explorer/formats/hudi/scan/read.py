@@ -63,7 +63,7 @@ def _merged(storage: Storage, plan: HudiPlan, merge: LogMerge, fields: Sequence[
     needed = [*merge.keys.columns, *(by_name[name] for name in names if name in by_name), FIELDS[OPERATION]]
     constants = dict(plan.partition)
     every = {field.name: field for field in (*fields, *needed) if field.name not in constants}
-    work = SliceMerge(rules, merge.keys, tuple(every.values()))
+    work = SliceMerge(rules, merge.keys, tuple(every.values()), names=[*every][: max(1, len(fields))])
     base = (batch for file in plan.bases for batch in read_base(storage, file, tuple(every.values())))
     logged, first = storage.together(
         partial(read_logs, storage, merge.logs, tuple(every.values())), lambda: [*islice(base, 1)]
