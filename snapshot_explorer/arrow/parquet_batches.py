@@ -58,6 +58,7 @@ def batches(
     *,
     another: "Callable[[], pq.ParquetFile] | None" = None,
     load: Load | None = None,
+    is_remote: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of row groups of a file in order, with these columns.
 
@@ -68,6 +69,8 @@ def batches(
             then decoded in threads while earlier ones are used, over all files as many as there are processors. None
             for remote files, which are read sequentially.
         load: Fetches ranges of a remote file: those of a part, and those of the next one while it is decoded.
+        is_remote: Few rows are decoded in pyarrow's threads too, which are as many as there are processors: the
+            threads that fetch files are many more.
     """
     metadata = reader.metadata
     chosen = range(metadata.num_row_groups) if groups is None else groups
@@ -77,7 +80,7 @@ def batches(
     if rows <= _LEAST_ROWS:  # threads cost more than they save
         if load is not None:
             load(ranges(metadata, names, chosen))
-        yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=False)
+        yield from reader.iter_batches(_LEAST_ROWS, row_groups=list(chosen), columns=list(names), use_threads=is_remote)
         return
     width = _row_bytes(metadata, names, chosen)
     parts = list(_parts(metadata, chosen, width))

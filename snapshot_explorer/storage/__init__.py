@@ -51,11 +51,11 @@ from snapshot_explorer.storage.object_store_clients import settings
 from snapshot_explorer.storage.object_stores import ObjectStoreFiles
 from snapshot_explorer.storage.options import fsspec_options
 from snapshot_explorer.storage.outside import ExternalFiles, ExternalLocations, parse_external_files
-from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, load_of
+from snapshot_explorer.storage.ranges import ByteBudget, Range, RemoteFile, is_remote, load_of
 from snapshot_explorer.storage.retries import Attempts
 from snapshot_explorer.visible import logger_of
 
-__all__ = ["Entry", "ExternalFiles", "Storage", "load_of", "parse_external_files"]
+__all__ = ["Entry", "ExternalFiles", "Storage", "is_remote", "load_of", "parse_external_files"]
 
 log = logger_of(__name__)
 

@@ -20,7 +20,7 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage import azure, gcs, s3
 from snapshot_explorer.storage.failures import UnexpectedResponseError
 from snapshot_explorer.storage.location import QUOTED, Location, shortened
-from snapshot_explorer.storage.ranges import TAIL_BYTES
+from snapshot_explorer.storage.ranges import TAIL_BYTES, SmallRemoteFile
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -255,6 +255,10 @@ class RangedFiles(ABC):
     def read(self, address: str, end: int | None = None) -> bytes:
         """Return a file's bytes, or those before an end, in one request."""
 
+    def fetched(self, address: str, end: int | None = None) -> pa.Buffer:
+        """Return what `read` returns, not copied where the library has it in a buffer."""
+        return pa.py_buffer(self.read(address, end))
+
     @abstractmethod
     def read_range(self, address: str, start: int, end: int) -> bytes:
         """Return a part of a file, in one request."""
@@ -269,16 +273,16 @@ class RangedFiles(ABC):
         Without a size and an end a request for the size comes first.
         """
         if size_bytes is None and end is not None and 0 < end <= _WHOLE_FILE_BYTES:
-            content = self.read(address, end)
-            if len(content) < end:
-                self._check_complete(address, len(content))
-            return pa.BufferReader(content)
+            content = self.fetched(address, end)
+            if content.size < end:
+                self._check_complete(address, content.size)
+            return SmallRemoteFile(content)
         size = self.size(address) if size_bytes is None else size_bytes
         if size is None or size <= _WHOLE_FILE_BYTES:
-            content = self.read(address)
-            if size is not None and len(content) != size:
-                self._check_complete(address, len(content))
-            return pa.BufferReader(content)
+            content = self.fetched(address)
+            if size is not None and content.size != size:
+                self._check_complete(address, content.size)
+            return SmallRemoteFile(content)
         return self._tail(address, size, is_certain=size_bytes is None)
 
     def _tail(self, address: str, size: int, *, is_certain: bool) -> "Tail":
@@ -385,7 +389,7 @@ class RemoteFiles(RangedFiles):
     def open(self, address: str, size_bytes: int | None, end: int | None) -> "pa.NativeFile | Tail":
         """Return a file opened for random access, or the end of a large one. A file in memory is read whole."""
         if self._protocol == "memory":
-            return pa.BufferReader(self.read(address))
+            return SmallRemoteFile(self.read(address))
         return super().open(address, size_bytes, end)
 
     def read_range(self, address: str, start: int, end: int) -> bytes:

@@ -14,6 +14,8 @@ from datetime import UTC
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import pyarrow as pa
+
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.storage.failures import MissingBucketError, UnexpectedResponseError
 from snapshot_explorer.storage.files import Entry, RangedFiles, RemoteFiles
@@ -98,17 +100,22 @@ class ObjectStoreFiles(RangedFiles):
 
     def read(self, address: str, end: int | None = None) -> bytes:
         """Return a file's bytes, or those before an end, in one request."""
+        return bytes(self.fetched(address, end))
+
+    def fetched(self, address: str, end: int | None = None) -> pa.Buffer:
+        """Return a file's bytes, or those before an end, in one request."""
         return self._get(address, {} if end is None else {"range": (0, end)})
 
     def read_range(self, address: str, start: int, end: int) -> bytes:
         """Return a part of a file, in one request."""
-        content = self._get(address, {"range": (start, end)})
+        content = bytes(self._get(address, {"range": (start, end)}))
         if len(content) != end - start:
             raise UnexpectedResponseError(f"the storage answered with {len(content):,} of {end - start:,} bytes")
         return content
 
-    def _get(self, address: str, options: Mapping[str, Any]) -> bytes:
-        return self._request(address, lambda store, key: bytes(_checked(store.get(key, options=options)).bytes()))
+    def _get(self, address: str, options: Mapping[str, Any]) -> pa.Buffer:
+        answer = self._request(address, lambda store, key: _checked(store.get(key, options=options)).bytes())
+        return pa.py_buffer(answer)
 
     def size(self, address: str) -> int | None:
         """Return the size of a file."""

@@ -92,6 +92,10 @@ class _Bytes(io.RawIOBase):
         return True
 
 
+class SmallRemoteFile(pa.BufferReader):  # type: ignore[misc]  # pyarrow has no types
+    """A remote file that was fetched whole."""
+
+
 class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
     """A large remote file, open for random access. For one reader: its ranges belong to what that decodes."""
 
@@ -148,6 +152,11 @@ class RemoteFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
 def load_of(source: pa.NativeFile) -> Callable[..., None] | None:
     """Return what fetches ranges of an open file before they are read; None if it is in memory or local."""
     return source.load if isinstance(source, RemoteFile) else None
+
+
+def is_remote(source: pa.NativeFile) -> bool:
+    """Return whether an open file is from remote storage: many threads fetch such files at the same time."""
+    return isinstance(source, RemoteFile | SmallRemoteFile)
 
 
 def _requests(ranges: Iterable[Range]) -> Sequence[Range]:

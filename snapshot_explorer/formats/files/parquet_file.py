@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import int96, parquet_batches
 from snapshot_explorer.arrow.positions import bare_batches
-from snapshot_explorer.storage import load_of
+from snapshot_explorer.storage import is_remote, load_of
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -28,8 +28,14 @@ class ParquetFile:
         """Yield the rows of row groups in order, with these columns; without names, rows without columns."""
         if not names:
             return bare_batches(rows)
-        load = load_of(self.source)
-        return parquet_batches.batches(self.reader, names, groups, another=self.another, load=load)
+        return parquet_batches.batches(
+            self.reader,
+            names,
+            groups,
+            another=self.another,
+            load=load_of(self.source),
+            is_remote=is_remote(self.source),
+        )
 
 
 class ParquetOpener:
