@@ -2,13 +2,14 @@
 
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.pictures import FileFacts
-from snapshot_explorer.lifetimes.reading import keep_lifetimes, read_lifetimes, time_of
+from snapshot_explorer.lifetimes.reading import despite_expiry, keep_lifetimes, read_lifetimes, time_of
 from snapshot_explorer.lifetimes.statistics import FileStatistics, read_statistics
 
 __all__ = [
     "FileFacts",
     "FileLifetimes",
     "FileStatistics",
+    "despite_expiry",
     "keep_lifetimes",
     "read_lifetimes",
     "read_statistics",

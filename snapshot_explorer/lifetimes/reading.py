@@ -1,11 +1,11 @@
 """Read the `FileLifetimes` of a table from its log, incrementally."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from os import PathLike
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
+T = TypeVar("T")
 
 _FIRST = 2_000
 """The number of versions in the first read. The number of changes in them determines the size of the next read."""
@@ -77,9 +78,9 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
             result = _extended(table_format, base, listing)
-        except SnapshotNotFoundError:
+        except (SnapshotNotFoundError, CorruptTableError) as error:
             # A version may have expired since the listing.
-            if not left:
+            if not left or (isinstance(error, CorruptTableError) and not _has_expired(table_format, listing)):
                 raise
             continue
         if result is base or _is_unchanged(table_format, result, base, listing):
@@ -88,6 +89,25 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
         f"Versions expired, or history was rewritten, during each of {_TRIES} reads. "
         "Try again when the table changes less."
     )
+
+
+def despite_expiry(table_format: FileHistory, read: Callable[[Listing], T]) -> T:
+    """Return what is read of the versions of a new listing; read again if versions of the listing expired meanwhile."""
+    listing = table_format.listing(0)
+    left = _TRIES
+    while True:
+        try:
+            return read(listing)
+        except (SnapshotNotFoundError, CorruptTableError):
+            left -= 1
+            if not left or not _has_expired(table_format, listing):
+                raise
+            listing = table_format.listing(0)
+
+
+def _has_expired(table_format: FileHistory, listing: Listing) -> bool:
+    """Return whether versions of a listing have expired since. One listing."""
+    return not frozenset(listing.reachable).issubset(table_format.listing(0).reachable)
 
 
 def _listing(table_format: FileHistory) -> Listing:
@@ -129,10 +149,10 @@ def fingerprint_of(table_format: FileHistory, version: int) -> str:
 
 
 def time_of(table_format: FileHistory, version: int) -> datetime | None:
-    """Return the commit time of a version; None if unknown, for example if only a checkpoint is left."""
+    """Return the commit time of a version; None if unknown, for example if only a checkpoint is left, or it expired."""
     try:
         return table_format.committed_at([version])[0]
-    except CorruptTableError as error:
+    except (CorruptTableError, SnapshotNotFoundError) as error:
         log.debug("no time: %s", error)
         return None
 

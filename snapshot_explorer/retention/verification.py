@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
+from snapshot_explorer.errors import (
+    InvalidArgumentError,
+    MissingFileError,
+    SnapshotExplorerError,
+    SnapshotNotFoundError,
+)
+from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.lifetimes import despite_expiry
 from snapshot_explorer.model import capitalized
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.lifetimes import FileLifetimes
+    from snapshot_explorer.model import Listing
     from snapshot_explorer.storage import Storage
 
 Level = Literal["existence", "footers", "bytes"]
@@ -130,8 +139,7 @@ def verify(
     states: dict[str, tuple[str | None, str | None]] = {}
     notes: list[str] = []
     for branch, (table_format, lifetimes) in histories.items():
-        rows = lifetimes.to_arrow()
-        presence = table_format.presence(rows, lifetimes.versions)
+        rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
         of = f" of branch {branch}" if branch else ""
         for problems in (presence.without, presence.lacking, presence.unchecked):
             notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
@@ -163,6 +171,18 @@ def verify(
         schema=frames.VERIFIED,
     )
     return Verification(table, name=name, level=chosen, verified_at=now, notes=notes, is_complete=not notes)
+
+
+def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: Listing) -> tuple[pa.Table, Presence]:
+    """Return the LIFETIMES of the files that versions of a listing need, and which of them exist."""
+    versions = sorted(frozenset(lifetimes.versions).intersection(listing.reachable))
+    first, removed = (np.searchsorted(np.asarray(versions, np.int64), ends) for ends in ranges(lifetimes.to_arrow()))
+    rows = lifetimes.to_arrow().filter(pa.array(first < removed))
+    presence = table_format.presence(rows, versions)
+    is_flawed = presence.without or (presence.gone | presence.resized).any()
+    if is_flawed and not frozenset(versions).issubset(table_format.listing(0).reachable):
+        raise SnapshotNotFoundError("Versions expired while their files were looked for. Try again.")
+    return rows, presence
 
 
 _STATES: tuple[tuple[str | None, str | None], ...] = (
@@ -207,6 +227,8 @@ def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str
     try:
         with storage.open(file.path) as source:
             rows = _rows_in(source, file_format, is_whole=is_whole)
+    except MissingFileError:
+        return "missing", "it was removed while files were verified"
     except (SnapshotExplorerError, pa.ArrowException, OSError, ValueError) as error:
         return "unreadable", str(error).splitlines()[0] if str(error) else type(error).__name__
     if file.rows is not None and rows != file.rows:

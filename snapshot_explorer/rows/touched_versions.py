@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
-    from snapshot_explorer.model import TableSchema
+    from snapshot_explorer.model import Bounds, TableSchema
 
     Mask = npt.NDArray[np.bool_]
 
@@ -31,6 +31,8 @@ class AffectedVersions:
     """The versions that can have changed rows of a condition."""
 
     lifetimes: FileLifetimes
+    bounds: Bounds
+    """The statistics of the condition's columns, a row per row of `lifetimes.intervals.rows`; null is unknown."""
     schemas: tuple[tuple[int, TableSchema], ...]
     """The versions at which schemas come into force, ascending, each with its schema."""
     places: tuple[int, ...]
@@ -60,8 +62,7 @@ def touched_versions(
     version = table_format.version(reference)
     keys = frozenset(version.schema.primary_keys if version.schema.is_merged else ())
     part = where.on(keys) if keys and where is not None else where
-    own_name = version.arrow_schema.names
-    columns = [name for name in own_name if part is not None and name in part.columns]
+    columns = [name for name in version.arrow_schema.names if where is not None and name in where.columns]
     known = read_statistics(table_format, columns, reference)
     lifetimes, count = known.lifetimes, len(known.lifetimes.versions)
     if last is not None:
@@ -82,6 +83,7 @@ def touched_versions(
     indices = np.union1d(indices, np.asarray(changed, np.int64))
     return AffectedVersions(
         lifetimes=lifetimes,
+        bounds=known.bounds,
         schemas=known.schemas,
         places=tuple(indices[indices < count].tolist()),
         files=_paths(rows),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition, passing_count
 from snapshot_explorer.errors import SnapshotExplorerError, StorageError
-from snapshot_explorer.lifetimes import read_statistics, time_of
+from snapshot_explorer.lifetimes import despite_expiry, time_of
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.diffs.aligned_columns import aligned
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableVersion
+    from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.diffs.aligned_columns import Aligned
     from snapshot_explorer.rows.source import Source
+    from snapshot_explorer.rows.touched_versions import AffectedVersions
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
@@ -81,6 +83,10 @@ class TracedHistory:
 
 def trace_history(source: Source, where: str) -> TracedHistory:
     """Return where rows of a condition are in a history; see `Table.trace`."""
+    return despite_expiry(source.format, lambda _: _traced(replace(source), where))
+
+
+def _traced(source: Source, where: str) -> TracedHistory:
     versions = source.versions_of(None)
     reference = source.format.version(versions[-1])
     predicate = condition(where, reference.arrow_schema)
@@ -96,24 +102,27 @@ def trace_history(source: Source, where: str) -> TracedHistory:
     by_number: dict[int, TracedVersion] = {}
     with step("Reading versions", total=len(places)) as reading:
         for index, number in enumerate(known):
-            if state is None or index in places:
-                state = reader.traced(source.format.version(number), number)
+            if state is None or index in places or state.number in reader.unplanned:
+                state = reader.traced(source.format, number)
                 reading.advance()
             by_number[number] = TracedVersion(
                 number=number,
-                committed_at=time_of(source.format, number),
+                committed_at=touched.lifetimes.time_of(number),
                 rows=state.rows,
                 stored_rows=state.stored_rows,
                 reason=state.reason,
             )
-    listed = [number for number in source.listing.versions if number not in by_number]
-    for number in listed:
+    readable = frozenset(versions)
+    for number in (number for number in source.listing.versions if number not in by_number):
+        has_expired = number in readable
         by_number[number] = TracedVersion(
             number=number,
-            committed_at=time_of(source.format, number),
+            committed_at=None if has_expired else time_of(source.format, number),
             rows=None,
             stored_rows=None,
-            reason="its files are unknown: only its commit or its changelog is left",
+            reason="it expired while the table was examined"
+            if has_expired
+            else "its files are unknown: only its commit or its changelog is left",
         )
     unplanned = next((by_number[number].reason for number in sorted(reader.unplanned)), None)
     for path in touched.lifetimes.intervals.paths(intervals).to_pylist():
@@ -125,18 +134,18 @@ def trace_history(source: Source, where: str) -> TracedHistory:
             else TracedFile(evidence=UNREADABLE_FILE, stored_rows=None, reason=unplanned),
         )
     result.versions = [by_number[number] for number in sorted(by_number)]
-    result.bounds_name_value = _bounds_naming(source, predicate, reference)
-    result.namesakes = _namesakes(source, predicate, reference, known)
+    result.bounds_name_value = _bounds_naming(touched, predicate, reference)
+    result.namesakes = _namesakes(touched, predicate, reference)
     return result
 
 
-def _namesakes(
-    source: Source, where: Condition, reference: TableVersion, versions: Sequence[int]
-) -> dict[str, list[int]]:
+def _namesakes(touched: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, list[int]]:
     """Return the versions at which another column, by field id, has a name of the condition."""
     ids = {column.name: column.id for column in reference.schema.columns if column.name in where.columns}
     result: defaultdict[str, list[int]] = defaultdict(list)
-    for number, schema in zip(versions, source.format.schemas(versions), strict=True):
+    starts = [start for start, _ in touched.schemas]
+    for number in touched.lifetimes.versions:
+        _, schema = touched.schemas[bisect_right(starts, number) - 1]
         for column in schema.columns:
             if column.name in ids and column.id != ids[column.name] and None not in (column.id, ids[column.name]):
                 result[column.name].append(number)
@@ -165,9 +174,10 @@ class _Reader:
         self.unplanned: set[int] = set()
         """The versions whose files could not be planned."""
 
-    def traced(self, version: TableVersion, number: int) -> TracedVersion:
+    def traced(self, table_format: TableFormat, number: int) -> TracedVersion:
         """Return what is known of a version, and add what is known of its files."""
         try:
+            version = table_format.version(number)
             columns = aligned(version, self._reference, sorted(self._where.columns))
             where = condition(self._where.text, columns.schema)
             parts = self._parts(version, predicate_of(where, columns, version, of_a=True))
@@ -296,7 +306,7 @@ def _counted(version: TableVersion, columns: Aligned, where: Condition, splits: 
     return [sum(counts[index]) for index in range(len(splits))]
 
 
-def _bounds_naming(source: Source, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
+def _bounds_naming(touched: AffectedVersions, where: Condition, reference: TableVersion) -> dict[str, bool | None]:
     """Return for each file whether a bound of a column is a value that the condition names; None where unknown.
 
     Empty where the condition does not name all values that matching rows can have.
@@ -305,11 +315,10 @@ def _bounds_naming(source: Source, where: Condition, reference: TableVersion) ->
     points = where.points(pa.schema([reference.arrow_schema.field(name) for name in names])) if names else None
     if points is None:
         return {}
-    known = read_statistics(source.format, names, reference.number or 0)
-    intervals = known.lifetimes.intervals
+    intervals = touched.lifetimes.intervals
     naming, unknown = np.zeros(len(intervals.rows), bool), np.zeros(len(intervals.rows), bool)
     for name, values in zip(names, points, strict=True):
-        sides = known.bounds.lower[name], known.bounds.upper[name]
+        sides = touched.bounds.lower[name], touched.bounds.upper[name]
         unknown |= np.asarray(pc.and_(sides[0].is_null(), sides[1].is_null()), bool)
         for bounds in sides:
             naming |= np.asarray(pc.is_in(bounds, values), bool)

@@ -4,10 +4,11 @@
         [--writer PYTHON SCRIPT]
 
 A process of its own commits, compacts, checkpoints, expires and vacuums; threads open the table, update it, load,
-count and compare versions, read history, lifetimes, changes, readability and retention, and check each answer against
-what the writer noted before it committed. Prints what was right, the errors of the table's own, and what was wrong;
-ends with 1 if anything was, or if threads or files stay open. `--writer` names another writer, such as that of
-tests/oracles/live_deltalake.py, which takes what tests/support/live.py takes.
+count and compare versions, read history, lifetimes, changes, readability and retention, compare it with another table,
+trace rows, verify files and find orphans, and check each answer against what the writer noted before it committed.
+Prints what was right, the errors of the table's own, and what was wrong; ends with 1 if anything was, or if threads or
+files stay open. `--writer` names another writer, such as that of tests/oracles/live_deltalake.py, which takes what
+tests/support/live.py takes.
 """
 
 # ruff: noqa: T201 - it prints what it measured

@@ -436,6 +436,17 @@ def test_a_version_whose_files_are_gone_is_named_and_is_neither_equal_nor_differ
         sx.diff(*pair, key="id")
 
 
+def test_a_diff_is_that_of_the_pinned_versions_whatever_is_committed_or_cleaned_up_meanwhile(pair, tmp_path):
+    pinned = [snapshot.to_arrow() and snapshot for snapshot in pair]
+    table = DeltaTable(None, tmp_path / "orders", fields=FIELDS)
+    table.commit(table.data("c.parquet", [(9, "z", 9.0)]))
+    table.checkpoint()
+    for version in (0, 1):
+        (tmp_path / "orders/_delta_log" / f"{version:020}.json").unlink()
+
+    assert sx.diff(*pinned, key="id").counts == {"inserted": 1, "deleted": 1, "updated": 2}
+
+
 def test_only_snapshots_are_compared(pair):
     table = open_table(samples.path("orders"))
     with pytest.raises(InvalidArgumentError, match="diff compares snapshots, got Table"):

@@ -11,6 +11,7 @@ import pytest
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from tests.support.delta.table_builder import DeltaTable, remove
+from tests.support.filesystems import counting
 from tests.support.iceberg.table_builder import SCHEMA, IcebergTable
 
 DATA = Path(__file__).parents[1] / "data"
@@ -145,6 +146,32 @@ def test_what_cannot_be_read_is_never_called_gone(table, tmp_path):
     assert [row["rows"] for row in trace.versions.to_arrow().to_pylist()][1] is None
     assert "unreadable" in repr(trace)
     assert "Not known:" in repr(trace)
+
+
+def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called_gone(memory_root, register):
+    filesystem, root = memory_root
+    table = DeltaTable(filesystem, root, fields=FIELDS)
+    table.commit(table.data("a.parquet", [(42, "x")]))
+    table.commit(remove("a.parquet"), table.data("b.parquet", [(42, "y")]))
+    table.commit(remove("b.parquet"), table.data("c.parquet", [(1, "z")]))
+    table.checkpoint()
+    system = register(counting())
+
+    class WithWriter(system):
+        def cat_file(self, path, **options):
+            if path.endswith("a.parquet"):
+                for version in (0, 1, 2):
+                    filesystem.rm_file(f"{root}/_delta_log/{version:020}.json")
+                filesystem.rm_file(f"{root}/b.parquet")
+            return super().cat_file(path, **options)
+
+    register(WithWriter)
+    trace = open_table(f"counted://{root}").trace("id = 42")
+
+    rows = {row["version"]: row["rows"] for row in trace.versions.to_arrow().to_pylist()}
+    assert rows == {0: 0, 1: 1, 2: None, 3: 0}
+    assert not trace.is_complete
+    assert "Not known: Version 2 has expired" in repr(trace)
 
 
 def test_a_file_that_is_missing_stores_nothing_but_its_versions_are_unknown(table, tmp_path):

@@ -12,11 +12,16 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from snapshot_explorer import open_table
+import pyarrow.compute as pc
+
+from snapshot_explorer import diff, open_table
 from snapshot_explorer.errors import SnapshotExplorerError
+from tests.support.delta.table_builder import DeltaTable
 from tests.support.live import Model, mark_of
 
 ROOT = Path(__file__).parents[2]
+STILL = collections.Counter(range(0, 90, 2))
+"""The ids of a table that nobody changes."""
 _NAMED = re.compile(r"\d")
 """What an error must name: a version, or a file."""
 
@@ -55,6 +60,7 @@ class Reader:
     def __init__(self, root, model, seed, table=None):
         self.root, self.model = root, model
         self.random = random.Random(seed)
+        self.still = open_table(f"{Path(root).parent}/still")
         self.table = table or open_table(root)
         self.newest = self.table.current.version
         self.right, self.errors, self.wrong = collections.Counter(), collections.Counter(), []
@@ -86,9 +92,11 @@ class Reader:
         return known
 
     def check_rows(self, snapshot):
+        """Compare the rows of a version with the model, and return their ids."""
         ids = snapshot.to_arrow(columns=["id"])["id"].to_pylist()
         found, known = (len(ids), mark_of(ids)), self.rows_of(snapshot.version)
         self.check(found == known, f"version {snapshot.version} holds {found}, was written with {known}")
+        return collections.Counter(ids)
 
     def a_version(self):
         return self.random.choice(self.table.versions()[-20:])
@@ -159,6 +167,47 @@ class Reader:
         for version in found["version"].to_pylist():
             self.rows_of(version)
 
+    def diff_of_tables(self):
+        pinned = [self.table.at(self.a_version()), open_table(self.root).at(self.a_version())]
+        a, b = self.random.sample([*pinned, self.still.current], 2)
+        counts = diff(a, b, key=[]).counts
+        before, after = (STILL if one is self.still.current else self.check_rows(one) for one in (a, b))
+        found = counts["inserted"], counts["deleted"]
+        expected = (after - before).total(), (before - after).total()
+        self.check(found == expected, f"versions {a.version} and {b.version} differ by {found}, not {expected}")
+
+    def trace(self):
+        held = {version: self.check_rows(self.table.at(version)) for version in {self.a_version(), self.a_version()}}
+        before = set(self.table.versions())
+        number = self.random.choice(sorted(sum(held.values(), collections.Counter()))) if any(held.values()) else 0
+        found = self.table.trace(f"id = {number}")
+        after = set(self.table.versions())
+        rows = {row["version"]: row["rows"] for row in found.versions.to_arrow().to_pylist()}
+        for version in rows:
+            self.rows_of(version)
+        self.check(before & after <= set(rows), f"trace lacks versions {sorted(before & after - set(rows))}")
+        for version, ids in held.items():
+            known = rows.get(version)
+            self.check(known in (None, ids[number]), f"trace: {known} rows of {number} in {version}")
+            is_gone = "no data file of a version stores" in found.verdict
+            self.check(not (is_gone and version in after and ids[number]), f"{number} is in {version}: gone")
+
+    def orphans(self):
+        self.check(not len(self.table.orphans("1h").files), "files younger than an hour are orphans")
+        self.check_live(lambda: self.table.orphans("0d").files.to_arrow().filter(pc.field("is_orphan")), "orphaned")
+
+    def verify(self):
+        level = self.random.choice(["existence", "footers", "bytes"])
+        self.check_live(lambda: self.table.verify(level).files.to_arrow().filter(pc.field("state") != "ok"), "bad")
+
+    def check_live(self, found, word):
+        """Check that none of the files that were found are those of a version that exists before and after."""
+        snapshot = self.table.update()
+        live = set(snapshot.files().to_arrow()["path"].to_pylist())
+        paths = set(found()["path"].to_pylist())
+        self.check_rows(snapshot)
+        self.check(not live & paths, f"{sorted(live & paths)} of version {snapshot.version}: {word}")
+
     def retention(self):
         self.table.retention(keep_last=10) if self.table.format == "paimon" else self.table.retention()
 
@@ -178,6 +227,10 @@ ASKED = (
     Reader.changes,
     Reader.readability,
     Reader.retention,
+    Reader.diff_of_tables,
+    Reader.trace,
+    Reader.orphans,
+    Reader.verify,
 )
 
 
@@ -192,6 +245,8 @@ def read_live(kind, *, seconds, readers=4, command=None, pause=0.0):
     A dict: commits, right and errors by what was asked, wrong as sentences, threads and files before and after.
     """
     with live_table(kind, seconds=seconds + 60, command=command, pause=pause) as (root, model):
+        still = DeltaTable(None, f"{Path(root).parent}/still")
+        still.commit(still.data("still.parquet", [(number, "x") for number in STILL]))
         shared = open_table(root)
         shared.current.to_arrow()
         shared.history(limit=3)

@@ -13,6 +13,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.retention import find_orphans
 from snapshot_explorer.storage import Storage
+from tests.support.delta.table_builder import DeltaTable
 from tests.support.filesystems import counting
 from tests.support.toy_format import Toy
 
@@ -162,6 +163,25 @@ def test_files_of_a_write_that_is_running_are_left_out_whatever_their_age(tmp_pa
 
     assert not len(orphans.files)
     assert "of commits under way, left out" in repr(orphans)
+
+
+def test_files_whose_commit_lands_after_the_folder_was_listed_are_named_by_it(memory_root, register):
+    filesystem, root = memory_root
+    table = DeltaTable(filesystem, root)
+    table.commit(table.data("a.parquet", [(1, "a")]))
+    waiting = [table.data("b.parquet", [(2, "b")])]
+    assert list(rows_of(open_table(f"memory://{root}").orphans("0d"))) == ["b.parquet"]
+
+    class WithWriter(counting()):
+        def ls(self, path, **options):
+            listed = super().ls(path, **options)
+            if waiting and not path.endswith("_delta_log"):
+                table.commit(waiting.pop())
+            return listed
+
+    register(WithWriter)
+    assert not len(open_table(f"counted://{root}").orphans("0d").files)
+    assert not waiting
 
 
 def test_a_checksum_file_is_as_the_file_that_it_is_of(tmp_path):

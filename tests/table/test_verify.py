@@ -9,6 +9,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.retention import verification
 from tests.support.delta.table_builder import DeltaTable, add, remove
+from tests.support.iceberg.table_builder import IcebergTable
 
 DATA = Path(__file__).parents[1] / "data"
 WHOLE = (
@@ -51,6 +52,23 @@ def test_a_missing_file_of_any_version_is_found(table, tmp_path):
     assert verification.verdict == "1 of 2 data files has a problem."
     assert not verification.is_ok
     assert "does not exist" in repr(verification)
+
+
+def test_files_of_versions_that_have_expired_are_not_missed(memory_root):
+    filesystem, root = memory_root
+    table = IcebergTable(filesystem, root)
+    table.commit([(1, "a")])
+    table.commit([(2, "b")], removed=["data-1.parquet"], operation="overwrite")
+    table.commit([(3, "c")])
+    table.write_metadata()
+    opened = open_table(f"memory://{root}")
+    assert set(states(opened.verify())) == {"data/data-1.parquet", "data/data-2.parquet", "data/data-3.parquet"}
+
+    table.expire(2)
+    table.write_metadata()
+    filesystem.rm_file(f"{root}/data/data-1.parquet")
+    assert states(opened.verify("bytes")) == {"data/data-2.parquet": "ok", "data/data-3.parquet": "ok"}
+    assert opened.verify().is_ok
 
 
 def test_a_file_of_another_size_is_found_without_opening_it(table, tmp_path):
