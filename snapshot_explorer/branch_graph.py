@@ -1,22 +1,17 @@
 """The branches and tags of a table as a graph, as `git log --graph` draws one: a lane of commits for each branch."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from snapshot_explorer.branch_refs import BranchTable, branch_name
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.frames import Frame
+from snapshot_explorer.model import Branch, Listing
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.render.commits import commit_lines
 from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from snapshot_explorer.frames import Frame
-    from snapshot_explorer.model import Branch, Listing
 
 _MAX_BRANCHES = 20
 """The most branches that are read."""
@@ -68,8 +63,6 @@ def branch_graph(table: GraphTable, branches: Sequence[Branch], tags: Mapping[st
 
     Args:
         table: The table, bound to any branch; a click opens the versions of that branch.
-        branches: Its other branches.
-        tags: The version of each tag.
     """
     here = branch_name(table)
     forks = {branch.name: branch.forked_version for branch in branches}

@@ -1,23 +1,18 @@
 """Refs to versions of other branches, such as `branch:audit`: which table has them, and which history has two refs."""
 
-from __future__ import annotations
-
 import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from datetime import datetime
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from snapshot_explorer.branches import PartedBranches
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.refs import MAIN, Earliest, OfBranch, Ref, Version, parse_range, parse_ref
+from snapshot_explorer.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.snapshot import Snapshot
-
-    AnyRef = int | str | datetime | Ref
+AnyRef = int | str | datetime | Ref
 
 _MAX_NAMED = 20
 """Branches that a message names."""

@@ -1,12 +1,8 @@
 """Two versions on different branches, neither of whose histories has both."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats import TableFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

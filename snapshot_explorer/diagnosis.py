@@ -1,21 +1,14 @@
 """What went wrong with a table: what was found by its readability, its anomalies and its health, in three sentences."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, LimitError, MissingFileError, UnsupportedFeatureError
 from snapshot_explorer.model import MAINTENANCE_KINDS
-from snapshot_explorer.render import Code, Drawing, Line, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Part
 from snapshot_explorer.render.cells import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
-
-    from snapshot_explorer.render import Part
 
 _NOT_CHECKED = (
     "Not checked: whether rows are doubled (`%snapshot anomalies --key A,B`), and whether values are right; both need "
@@ -35,8 +28,8 @@ class Symptom:
     """The command that shows the evidence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Diagnosis(Drawable):
     """What went wrong with a table. Displays as a sentence each for readability, anomalies and health."""
 
     name: str
@@ -47,12 +40,6 @@ class Diagnosis:
     def to_dict(self) -> dict[str, object]:
         """Return the name, and a list of dicts for the symptoms."""
         return {"name": self.name, "symptoms": [asdict(symptom) for symptom in self.symptoms]}
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return the drawing: each sentence, with the command that shows the evidence."""
@@ -79,11 +66,7 @@ def symptom_of(read: Callable[[], Symptom], command: str) -> Symptom:
 
 
 def readability_symptom(readability: pa.Table) -> Symptom:
-    """Return whether all versions can be loaded.
-
-    Args:
-        readability: READABILITY, newest first.
-    """
+    """Return whether all versions can be loaded."""
     rows = readability.select(["version", "readable"]).to_pylist()
     lost = [row["version"] for row in rows if row["readable"] in ("no", "metadata")]
     unknown = sum(row["readable"] is None for row in rows)

@@ -125,14 +125,14 @@ def read_history(
 def history_frame(  # noqa: PLR0913 - what it draws, all named
     rows: pa.Table,
     *,
-    stat: bool,
     title: str,
-    total: int | None,
-    limit: int | None,
+    readable: Callable[[pa.Table], Sequence[str]],
+    stat: bool = False,
+    total: int | None = None,
+    limit: int | None = None,
     anomalies: pa.Table | None = None,
     notes: tuple[str, ...] = (),
     totals: Callable[[], pa.Table | None] = lambda: None,
-    readable: Callable[[pa.Table], Sequence[str]],
 ) -> Frame:
     """Return COMMITS as a frame. It draws the columns that are not empty; with `stat`, added and removed amounts.
 

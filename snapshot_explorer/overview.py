@@ -1,25 +1,18 @@
 """The tags and branches of a table as frames, and its summary card."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
+from snapshot_explorer.frames.frame import PictureMaker
+from snapshot_explorer.model import Branch, TableSchema
 from snapshot_explorer.render import Code, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import moment, size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.frames.frame import PictureMaker
-    from snapshot_explorer.model import Branch, TableSchema
-
 
 _COLUMNS = 50
 """The maximum number of columns on the card."""
@@ -81,12 +74,7 @@ def overview_facts(
     files: pa.Table | None,
     table_format: TableFormat,
 ) -> dict[str, object]:
-    """Return what is known of the newest version by name: its commit, rows, files and keys.
-
-    Args:
-        commits: COMMITS that have been read.
-        files: Its FILES, if those were read.
-    """
+    """Return what is known of the newest version by name: its commit, rows, files and keys."""
     facts: dict[str, object] = {}
     newest = commits.filter(pc.equal(commits["version"], version)).to_pylist() if version is not None else []
     if newest:

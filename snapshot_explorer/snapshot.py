@@ -13,8 +13,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.compare import entries_of, find_manifest
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.plans import plan_rows
-from snapshot_explorer.engines.scan import Scan, scan_of
+from snapshot_explorer.engines.local import read_changes
+from snapshot_explorer.engines.scan import Scan, plan_rows, scan_of
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.frames import Frame
@@ -25,7 +25,6 @@ from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
 from snapshot_explorer.rows import PairSide, naming_renamed_columns, renamed_column
-from snapshot_explorer.rows.commit_changes import read_changes
 from snapshot_explorer.rows.duplicates import duplicates
 from snapshot_explorer.single_flight import SingleFlight
 

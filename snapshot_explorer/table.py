@@ -33,6 +33,7 @@ from snapshot_explorer.diagnosis import (
     symptom_of,
 )
 from snapshot_explorer.engines.duckdb_ast import quoted
+from snapshot_explorer.engines.local import read_changes
 from snapshot_explorer.engines.scan import check_limit
 from snapshot_explorer.engines.spark import metadata
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
@@ -86,6 +87,7 @@ from snapshot_explorer.rows import (
     Trace,
     bisect,
     blame,
+    call_text,
     naming_renamed_columns,
     plan_diff,
     profile_over,
@@ -93,8 +95,7 @@ from snapshot_explorer.rows import (
     table_anomalies,
     trace,
 )
-from snapshot_explorer.rows.commit_changes import read_changes
-from snapshot_explorer.rows.loadable import can_diff
+from snapshot_explorer.rows.diffs.changed_splits import can_diff
 from snapshot_explorer.rows.profiling.column_numbers import read_totals
 from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.version_resolver import VersionResolver
@@ -326,30 +327,16 @@ class Table:
                 f"The commit times of {self.format} are recorded ones. Leave recorded_times out."
             )
         table, bounds = range_in_history(self, between)
-        if table is not self:
-            return table.history(
-                bounds,
-                limit=limit,
-                kind=kind,
-                operation=operation,
-                user=user,
-                since=since,
-                until=until,
-                text=text,
-                maintenance=maintenance,
-                stat=stat,
-                anomalies=anomalies,
-                recorded_times=recorded_times,
-            )
-        resolver = VersionResolver(self, self.bound)
+        table_format, readability = table.bound, table._readability  # noqa: SLF001 - of this class
+        resolver = VersionResolver(table, table_format)
         is_newest = limit and bounds is None and since is None and until is None
         listed = partial(resolver.between, bounds, since, until)
-        if limit and is_newest and not self.bound.storage.is_local:
-            _, versions = self.bound.storage.together(partial(self.bound.read_newest, limit, counts=True), listed)
+        if limit and is_newest and not table_format.storage.is_local:
+            _, versions = table_format.storage.together(partial(table_format.read_newest, limit, counts=True), listed)
         else:
             versions = listed()
-        commits = read_history(self.bound, versions, chosen, limit)
-        rows = self._commits = self._readability.applied_to(commits)
+        rows = readability.applied_to(read_history(table_format, versions, chosen, limit))
+        table._commits = rows  # noqa: SLF001 - of this class
         total = len(versions) if chosen.passes_all else None
         last = rows["version"][-1].as_py() if limit and len(rows) == limit else 0
         gaps = resolver.gaps([version for version in versions if version >= last])
@@ -357,34 +344,26 @@ class Table:
         if not len(rows):
             total = len(resolver.listed)  # none of them matches
         if recorded_times:
-            rows = self.bound.with_recorded_times(rows).sort_by(
+            rows = table_format.with_recorded_times(rows).sort_by(
                 [("committed_at", "descending"), ("version", "descending")]
             )
-        marks = self.anomalies().to_arrow() if anomalies else None
         return history_frame(
             rows,
             stat=stat,
-            title=self._history_title,
+            title=table._history_title,  # noqa: SLF001 - of this class
             total=total,
             limit=limit,
-            anomalies=marks,
+            anomalies=table.anomalies().to_arrow() if anomalies else None,
             notes=notes,
-            totals=lambda: read_totals(self.bound, self.lifetimes, resolver.listed),
-            readable=self._readability.in_words,
+            totals=lambda: read_totals(table_format, table.lifetimes, resolver.listed),
+            readable=readability.in_words,
         )
 
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return the COMMITS frame of these versions, in their order. Unlike `history`, it lists nothing."""
         history = read_history(self.bound, _checked_versions(versions), CommitFilter(), None)
-        rows = self._commits = self._readability.applied_to(history)
-        return history_frame(
-            rows,
-            stat=False,
-            title=self._history_title,
-            total=None,
-            limit=None,
-            readable=self._readability.in_words,
-        )
+        self._commits = self._readability.applied_to(history)
+        return history_frame(self._commits, title=self._history_title, readable=self._readability.in_words)
 
     @overload
     def lifetimes(
@@ -1034,12 +1013,10 @@ class Table:
             rules: The thresholds of jumps; see `anomalies`.
         """
         source, versions = self._versions_of(between)
-        arguments = [repr(columns)] if columns is not None else []
-        arguments += [f"between={between!r}"] if between is not None else []
-        arguments += ["exact=True"] if exact else []
         names = [columns] if isinstance(columns, str) else columns
         chosen = AnomalyRules.of(rules)
-        call = f"{source.opened}.profile_over({', '.join(arguments)})"
+        arguments = () if columns is None else (columns,)
+        call = f"{source.opened}.{call_text('profile_over', *arguments, between=between, exact=exact or None)}"
         with _naming_renamed_columns(source, versions):
             return profile_over(source, names, versions, exact=exact, call=call, rules=chosen)
 

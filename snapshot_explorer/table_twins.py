@@ -17,7 +17,7 @@ from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import gaps_note
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.table import Table
 
@@ -34,7 +34,7 @@ File = tuple[str, int | None]
 """What identifies a file: its address; or its path below the table's folder, and its size."""
 
 
-class Twins:
+class Twins(Drawable):
     """Two tables, and which of their versions name the same data files. Displays itself."""
 
     def __init__(self, a: Table, b: Table) -> None:
@@ -174,12 +174,6 @@ class Twins:
             paths = dict.fromkeys(repr(table.path) for table in (self.a, self.b))
             parts += [Line("Which rows differ:"), Code(f"twins({', '.join(paths)}).diff()")]
         return Drawing(title=f"Twins: {self._names[0]} and {self._names[1]}", parts=tuple(parts))
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def _deletes(self) -> str | None:
         """Return how the deletes of the newest versions compare, which name the same files. Reads their FILES."""

@@ -112,8 +112,6 @@ class VersionResolver:
 
         Args:
             between: Two refs `A..B`, both included; a missing side means earliest or latest.
-            since: Only versions committed at or after this time, a ref `@...` or a datetime.
-            until: Only versions committed at or before this time.
         """
         versions = self.listed
         if between is not None and versions:

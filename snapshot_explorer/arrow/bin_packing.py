@@ -16,8 +16,6 @@ def bins(
     """Return the start of each bin that `pack` would return for items with these weights, then the number of items.
 
     Args:
-        weights: The weight of each item, 0 or more.
-        target: The maximum weight of a bin of several items.
         starts: Where runs of items start that no bin combines with the items before them, ascending.
     """
     sums = np.concatenate([[0], np.cumsum(weights)])
@@ -40,11 +38,6 @@ def pack(items: Iterable[T], weight: Callable[[T], int], *, target: int) -> Iter
 
     No bin is empty. An item that is heavier than the target has its own bin. The order is kept, as in pyiceberg's
     `ListPacker` with a lookback of 1.
-
-    Args:
-        items: What to pack; iterated once.
-        weight: The weight of an item, 0 or more.
-        target: The maximum weight of a bin of several items.
     """
     result: list[T] = []
     held = 0

@@ -1,17 +1,13 @@
 """PyArrow's compute functions, with exact results in every allowed version. Imported as `pc`, for `pyarrow.compute`."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 
 from snapshot_explorer.old_libraries import PYARROW_CHUNKS, PYARROW_IF_ELSE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def __getattr__(name: str) -> Any:

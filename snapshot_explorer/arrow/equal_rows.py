@@ -1,5 +1,8 @@
 """Rows that two tables share."""
 
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -40,3 +43,23 @@ def _equal_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
         return np.fromiter((item == other for item, other in pairs), np.bool_, len(left))
     both_null = pc.and_(left.is_null(), right.is_null())
     return np.asarray(pc.if_else(both_null, True, pc.fill_null(pc.equal(left, right), False)).to_numpy(), np.bool_)  # noqa: FBT003 - values
+
+
+T = TypeVar("T", pa.Table, pa.Array)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows(Generic[T]):
+    """Some rows of a table or array. Takes little memory, and is pickled without the other rows, unlike a slice."""
+
+    values: T
+    """The table or array."""
+    places: tuple[int, ...]
+    """The rows, by their index."""
+
+    def taken(self) -> T:
+        """Return the rows."""
+        return self.values.take(pa.array(self.places, pa.int64()))
+
+    def __reduce__(self) -> tuple[type["SharedRows[T]"], tuple[T, tuple[int, ...]]]:
+        return SharedRows, (self.taken(), tuple(range(len(self.places))))

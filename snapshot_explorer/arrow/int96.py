@@ -29,11 +29,7 @@ _DAY_NANOS = 86_400_000_000_000
 
 
 def bytes_metadata(source: pa.NativeFile) -> "pq.FileMetaData":
-    """Return the metadata of a parquet file with its INT96 columns as 12 bytes. Reads the footer.
-
-    Raises:
-        CorruptBytesError: The footer is cut short or damaged.
-    """
+    """Return the metadata of a parquet file with its INT96 columns as 12 bytes. Reads the footer."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
     tree = thrift.footer(source)
@@ -43,11 +39,7 @@ def bytes_metadata(source: pa.NativeFile) -> "pq.FileMetaData":
 
 
 def timestamps(values: pa.FixedSizeBinaryArray, unit: str = "ns") -> pa.TimestampArray:
-    """Return INT96 values as timestamps in a unit, ns or us, rounded down.
-
-    Raises:
-        pyarrow.ArrowInvalid: One does not fit: in nanoseconds it is before 1677 or after 2262.
-    """
+    """Return INT96 values as timestamps in ns or us, rounded down. Raises ArrowInvalid for one that does not fit."""
     raw = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * WIDTH : (values.offset + len(values)) * WIDTH]
     cells = raw.reshape(-1, WIDTH)
     nanos = cells[:, :8].copy().view("<i8").ravel()

@@ -51,9 +51,6 @@ def writer_zone(source: pa.NativeFile) -> str:
     """Return the zone of the writer's clock in the first stripe; "" where the writer left it out.
 
     Reads the tail of the file and one small range.
-
-    Raises:
-        CorruptBytesError: The tail is cut short or contradicts itself.
     """
     footer, compression = _footer(source)
     stripes = (value for field, value in _messages(footer) if field == _STRIPES and isinstance(value, bytes))
@@ -156,9 +153,6 @@ def check_types(source: pa.NativeFile) -> None:
 
     These are decimals of more than 38 digits, and types that are nested too deeply. Reads the tail of the file. A file
     compressed with LZO is not checked.
-
-    Raises:
-        CorruptBytesError: The types cannot be, or the tail is cut short or contradicts itself.
     """
     try:
         footer, _ = _footer(source)
@@ -182,12 +176,7 @@ def check_types(source: pa.NativeFile) -> None:
 
 
 def stripe_ranges(source: pa.NativeFile) -> list[tuple[int, int]]:
-    """Return where each stripe starts and ends, within the file. Reads the tail of the file.
-
-    Raises:
-        CorruptBytesError: The tail is cut short or contradicts itself.
-        UnsupportedFeatureError: The file is compressed with LZO.
-    """
+    """Return where each stripe starts and ends, within the file. Reads the tail of the file."""
     size = source.size()
     stripes = [dict(_messages(value)) for value in _parts(source, _STRIPES)]
     starts = [_number(stripe, 1) for stripe in stripes]
@@ -196,12 +185,7 @@ def stripe_ranges(source: pa.NativeFile) -> list[tuple[int, int]]:
 
 
 def check_stripes(source: pa.NativeFile) -> None:
-    """Raise an error for stripes that make an old pyarrow abort the process. Reads the footer of each stripe.
-
-    Raises:
-        CorruptBytesError: The footer of a stripe cannot be parsed.
-        pyarrow.ArrowException: The zone of a writer's clock is not in the database.
-    """
+    """Raise an error for stripes that make an old pyarrow abort the process. Reads the footer of each stripe."""
     if not PYARROW_ORC_STRIPES.applies():
         return
     footer, compression = _footer(source)
@@ -232,11 +216,7 @@ class ColumnStreams:
 
 
 def column_streams(source: pa.NativeFile, stripe: int, name: str) -> ColumnStreams:
-    """Return the streams of a column of the outermost struct in a stripe. Reads the tail and the column's streams.
-
-    Raises:
-        CorruptBytesError: The file contradicts itself, or has no such column.
-    """
+    """Return the streams of a column of the outermost struct in a stripe. Reads the tail and the column's streams."""
     numbers = _top_columns(_parts(source, _TYPES))
     if name not in numbers:
         raise CorruptBytesError(f"it has no column {name!r}")
@@ -248,9 +228,6 @@ def timestamp_columns(source: pa.NativeFile, names: Iterable[str] | None) -> lis
 
     Args:
         names: The columns of the outermost struct that contain them; None for all.
-
-    Raises:
-        CorruptBytesError: The file contradicts itself.
     """
     types = _parts(source, _TYPES)
     numbers = _top_columns(types)
@@ -280,11 +257,7 @@ def _parts(source: pa.NativeFile, field: int) -> list[bytes]:
 
 
 def streams_of(source: pa.NativeFile, stripe: int, column: int) -> ColumnStreams:
-    """Return the streams of a column by its number. Reads the tail and the column's streams.
-
-    Raises:
-        CorruptBytesError: The file contradicts itself.
-    """
+    """Return the streams of a column by its number. Reads the tail and the column's streams."""
     stripes, (_, compression) = _parts(source, _STRIPES), _footer(source)
     if stripe >= len(stripes):
         raise CorruptBytesError(f"it has no stripe {stripe}")

@@ -58,11 +58,7 @@ def as_java_reads(batch: pa.RecordBatch, source: pa.NativeFile, stripe: int) -> 
     """Return a stripe that pyarrow has read with the times that ORC's Java reader returns in UTC.
 
     Args:
-        batch: The stripe, or some of its columns.
         source: The file. It is read where times are around 1970 or before 1921.
-
-    Raises:
-        CorruptBytesError: The bytes are cut short or contradict themselves.
     """
     indices = [index for index, column in enumerate(batch.columns) if _may_differ(column)]
     if not indices or (zone := writer_zone(source)) in UTC_NAMES:
@@ -102,13 +98,6 @@ def check_range(source: pa.NativeFile, stripe: int, names: Sequence[str] | None)
     """Raise the error of newer versions of pyarrow for times that do not fit its nanoseconds.
 
     Reads the columns with timestamps, where an old pyarrow is installed.
-
-    Args:
-        names: The columns to check; None for all.
-
-    Raises:
-        CorruptBytesError: The bytes are cut short or contradict themselves.
-        pyarrow.ArrowInvalid: A time does not fit.
     """
     if not PYARROW_ORC_TIMES.applies():
         return
@@ -122,14 +111,7 @@ def check_range(source: pa.NativeFile, stripe: int, names: Sequence[str] | None)
 
 
 def timestamps(source: pa.NativeFile, stripe: int, name: str) -> pa.TimestampArray | None:
-    """Return a timestamp column of a stripe in microseconds; None where the way it is stored is not read.
-
-    Args:
-        name: The column, a field of the outermost struct.
-
-    Raises:
-        CorruptBytesError: The bytes are cut short or contradict themselves.
-    """
+    """Return a timestamp column of a stripe in microseconds; None where the way it is stored is not read."""
     streams = column_streams(source, stripe, name)
     if streams.encoding != _DIRECT_V2 or streams.zone not in UTC_NAMES:
         return None
@@ -206,9 +188,6 @@ def integers(content: bytes, count: int, *, signed: bool) -> Numbers:
 
     Args:
         signed: Whether they are stored as zigzag numbers.
-
-    Raises:
-        CorruptBytesError: The stream is cut short or damaged.
     """
     parts = [np.zeros(0, np.int64)]
     total = 0

@@ -36,12 +36,7 @@ def without(
 
 
 def kept(deleted: Positions, start: int, rows: int) -> pa.BooleanArray:
-    """Return for each of some consecutive rows of a file whether it is not at one of some positions.
-
-    Args:
-        deleted: Positions, ascending.
-        start: The position of the first row.
-    """
+    """Return for each row of a file from `start` on whether it is not among the deleted positions, which ascend."""
     first, last = np.searchsorted(deleted, (start, start + rows))
     is_kept = np.ones(rows, bool)
     is_kept[deleted[first:last] - start] = False

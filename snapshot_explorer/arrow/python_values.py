@@ -1,7 +1,5 @@
 """Python values of Arrow data, in which maps are dicts."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pyarrow as pa

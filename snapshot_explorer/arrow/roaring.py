@@ -30,10 +30,6 @@ def decode(content: bytes, start: int, limit: int) -> tuple[Positions, int]:
     Args:
         limit: All numbers must be below it, so that a few bytes cannot require much memory.
 
-    Raises:
-        CorruptBytesError: The bytes are not a bitmap, are cut short, or hold a number twice, out of order or past the
-            limit.
-
     Source: RoaringFormatSpec, "Standard 32-bit Roaring Bitmap".
     """
     cookie = _integer(content, start, 4)
@@ -109,11 +105,7 @@ def _check_heads(heads: Positions, limit: int) -> None:
 
 
 def container(content: bytes, offset: int, count: int, *, is_run: bool) -> tuple[Positions, int]:
-    """Return the `count` numbers of a container, ascending, and where it ends.
-
-    Raises:
-        CorruptBytesError: The bytes are cut short, or hold another number of numbers, or not in order.
-    """
+    """Return the `count` numbers of a container, ascending, and where it ends."""
     if is_run:
         return _runs(content, offset, count)
     if count > _GREATEST_ARRAY:

@@ -65,11 +65,7 @@ class Reader:
         return value
 
     def struct(self, depth: int = 0) -> list[Field]:
-        """Return the fields of a struct.
-
-        Raises:
-            CorruptBytesError: It is truncated, nested too deeply, or contains a value of an unknown kind.
-        """
+        """Return the fields of a struct."""
         fields: list[Field] = []
         last = 0
         while head := self._read_byte():
@@ -106,11 +102,7 @@ class Reader:
 
 
 def footer(source: pa.NativeFile) -> list[Field]:
-    """Return the metadata in the footer of a parquet file.
-
-    Raises:
-        CorruptBytesError: It is cut short or damaged.
-    """
+    """Return the metadata in the footer of a parquet file."""
     size = source.size()
     source.seek(max(0, size - 8))
     length = int.from_bytes(bytes(source.read(4)), "little")

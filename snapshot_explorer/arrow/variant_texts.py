@@ -5,14 +5,12 @@ Numbers keep all digits. Times are ISO 8601, binary is base64, and floats that J
 Source: parquet-format, "Variant Binary Encoding", "Conversion to JSON".
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import struct
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import orjson
@@ -21,9 +19,6 @@ import pyarrow as pa
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.arrow.variants import names_of
 from snapshot_explorer.errors import CorruptTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 MARK = b"variant"
 """The key in the metadata of a variant's field `metadata`, which distinguishes it from other structs."""
@@ -94,11 +89,7 @@ def _texts(values: pa.Array) -> pa.Array:
 
 
 def json_texts(values: pa.StructArray) -> pa.Array:
-    """Return variants as JSON text, null where the variant is. Each distinct one is converted once.
-
-    Raises:
-        ValueError: The bytes of one are not a valid variant.
-    """
+    """Return variants as JSON text, null where the variant is. Each distinct one is converted once."""
     pairs = zip(values.field("metadata").to_pylist(), values.field("value").to_pylist(), strict=True)
     validity = values.is_valid().to_pylist()
     known: dict[tuple[bytes, bytes], str] = {}
@@ -114,11 +105,7 @@ def json_texts(values: pa.StructArray) -> pa.Array:
 
 
 def json_text(metadata: bytes, value: bytes) -> str:
-    """Return a variant as JSON text.
-
-    Raises:
-        ValueError: The bytes are not a valid variant.
-    """
+    """Return a variant as JSON text."""
     try:
         return _text(value, 0, _names(metadata), 0)
     except (IndexError, struct.error, OverflowError, UnicodeDecodeError) as error:

@@ -7,11 +7,9 @@ bytes of many values are gathered and joined at once. Only the distinct metadata
 Source: parquet-format, "Variant Binary Encoding", "Variant Shredding".
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +17,6 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -79,9 +74,6 @@ def stored(values: pa.StructArray, target: pa.StructType) -> pa.StructArray:
 
     Args:
         values: Groups as files have them, of types that are read.
-
-    Raises:
-        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are not a valid variant.
     """
     is_shredded = any(item.name == "typed_value" for item in values.type)
     children = {
@@ -112,9 +104,6 @@ def assembled(values: pa.StructArray) -> pa.Array:
 
     Args:
         values: Groups of `metadata`, maybe `value`, and `typed_value`, of types that are read.
-
-    Raises:
-        pyarrow.ArrowInvalid: A group contradicts itself, or its bytes are not a valid variant.
     """
     metadata = values.field("metadata").cast(pa.large_binary())
     metadata = pc.if_else(
@@ -128,11 +117,7 @@ def assembled(values: pa.StructArray) -> pa.Array:
 
 
 def _parsed(metadata: list[bytes]) -> _Names:
-    """Return the names in distinct metadata.
-
-    Raises:
-        pyarrow.ArrowInvalid: Metadata is of another version, or damaged.
-    """
+    """Return the names in distinct metadata."""
     ids, begins, ranks = [], [0], [np.empty(0, np.int64)]
     for item in metadata:
         names = names_of(item)
@@ -146,11 +131,7 @@ def _parsed(metadata: list[bytes]) -> _Names:
 
 
 def names_of(metadata: bytes) -> list[bytes]:
-    """Return the names of fields in the metadata of a variant, by number.
-
-    Raises:
-        pyarrow.ArrowInvalid: It is of another version, or damaged.
-    """
+    """Return the names of fields in the metadata of a variant, by number."""
     if not metadata or metadata[0] & 0xF != 1:
         raise pa.ArrowInvalid("the metadata of a variant is not of version 1")
     width = (metadata[0] >> 6) + 1
@@ -279,11 +260,7 @@ def _joined(*parts: pa.Array) -> pa.Array:
 
 
 def _widths(numbers: Ints) -> Ints:
-    """Return the number of bytes that each number needs, at least one.
-
-    Raises:
-        pyarrow.ArrowInvalid: One needs more than four.
-    """
+    """Return the number of bytes that each number needs, at least one."""
     if len(numbers) and numbers.max() >= 1 << 32:
         raise pa.ArrowInvalid("a variant has more than 4 GiB")
     return 1 + (numbers >= 1 << 8).astype(np.int64) + (numbers >= 1 << 16) + (numbers >= 1 << 24)
@@ -293,7 +270,6 @@ def _containers(basic: int, counts: Ints, pieces: pa.Array, ids: Ints | None) ->
     """Return objects or arrays.
 
     Args:
-        basic: Whether they are objects or arrays.
         counts: How many elements each has.
         pieces: The elements of all, one after the other.
         ids: The numbers of their names, for objects.
@@ -380,11 +356,7 @@ def _contiguous(values: pa.Array) -> pa.Array:
 
 
 def _fields(values: pa.Array, which: Ints, names: _Names) -> tuple[Ints, Ints, pa.Array]:
-    """Return the fields of objects: the place of each one's object, the number of its name, and its value.
-
-    Raises:
-        pyarrow.ArrowInvalid: A value is not an object, or is damaged.
-    """
+    """Return the fields of objects: the place of each one's object, the number of its name, and its value."""
     data, offsets = _data(values), _offsets(values)
     begins, ends = offsets[:-1], offsets[1:]
     if not len(values):

@@ -8,11 +8,7 @@ _MORE = 0x80
 
 
 def varint(content: bytes, at: int, longest: int = LONGEST) -> tuple[int, int]:
-    """Return the unsigned number at a position, and the position after it.
-
-    Raises:
-        CorruptBytesError: The bytes end within the number, or it is longer.
-    """
+    """Return the unsigned number at a position, and the position after it."""
     number = shift = 0
     for byte in content[at : at + longest]:
         number |= (byte & 0x7F) << shift

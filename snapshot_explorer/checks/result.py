@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.visible import visible
 
@@ -45,8 +45,8 @@ class CheckLine:
     """The newest version that the sentence is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckResult(Drawable):
     """What rules found. Draws itself: rules that fail first, then those that could not be evaluated."""
 
     name: str
@@ -173,12 +173,6 @@ class CheckResult:
         cut_off = [Line(f"and {counted(more, 'more check')}; .frame has all.")] if more > 0 else []
         parts: list[Part] = [Line(self._window), *([Pairs(tuple(rows))] if rows else []), *cut_off]
         return Drawing(title=f"{self.name}: {self.verdict}", parts=tuple(parts))
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     @property
     def _window(self) -> str:

@@ -15,11 +15,11 @@ from snapshot_explorer.compare.files import (
     compare_files,
     files_frame,
     partitions_frame,
+    proven,
     summary_frame,
     with_partition_names,
 )
 from snapshot_explorer.compare.manifests import compare_manifests, entries_of, find_manifest
-from snapshot_explorer.compare.proof import proven
 from snapshot_explorer.compare.schemas import compare_properties, compare_schemas, partition_names
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -30,7 +30,7 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.differences import difference_figure
@@ -73,7 +73,7 @@ def _without_zeros(summary: pa.Table) -> pa.Table:
     return summary.filter(pc.or_(pc.not_equal(summary["files"], 0), pc.starts_with(summary["part"], "in ")))
 
 
-class Comparison:
+class Comparison(Drawable):
     """The differences from version A to version B of a table. Displays itself. Each part is read once, at first use.
 
     Either may be the newer one. All parts go from A to B: what only B has is added, what only A has is removed.
@@ -94,7 +94,6 @@ class Comparison:
         """Bind to two versions. Use `Table.compare` to get a comparison.
 
         Args:
-            table_format: The table, with the history of B.
             commits: Returns COMMITS of versions; by default the format's.
             parted: The branches of A and B, where neither history has both.
         """
@@ -288,12 +287,6 @@ class Comparison:
     def _figure(self) -> go.Figure:
         summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
         return difference_figure(summary, partitions, title=self._title(self._name))
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def _section(self, name: str) -> Sequence[Part]:
         """Return the drawing of a part, or of the error if it cannot be read."""

@@ -30,8 +30,6 @@ def compare_manifests(
     `added`, those that only A lists are `removed`.
 
     Args:
-        a: MANIFESTS of A.
-        b: MANIFESTS of B.
         delta_paths: Paths of the delta manifests of the commits between; None if some are unknown.
         backwards: Whether A is the newer one.
         merges: Whether a base may list deltas of earlier commits; otherwise all of it is merged from others.
@@ -92,7 +90,6 @@ def find_manifest(name: str, paths: Sequence[str], *, owner: str) -> str:
     """Return the path of a manifest, found by its path, its name, or an unambiguous suffix.
 
     Args:
-        name: The path, the file name, or an unambiguous suffix.
         owner: The version or versions that list them, for messages.
     """
     if name in paths:

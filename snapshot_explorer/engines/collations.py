@@ -3,19 +3,15 @@
 The Arrow field of such a column has the collation in its metadata.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
 
 from snapshot_explorer.engines.duckdb_ast import children, scalar
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 from snapshot_explorer.formats.features import COLLATED_CONDITIONS, COLLATED_QUERIES, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    import pyarrow as pa
 
 _STARS = ("STAR", "POSITIONAL_REFERENCE")
 """Expressions that stand for columns which they do not name."""
@@ -44,7 +40,6 @@ def check_query(query: str, columns: Iterable[str], schema: pa.Schema, what: str
 
     Args:
         columns: The columns of a relation that it reads.
-        what: A description of the relation for the message.
     """
     collations = _collations(columns, schema)
     if collations and _may_compare(query, collations):

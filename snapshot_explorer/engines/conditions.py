@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.engines import data_skipping, file_skipping
+from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.collations import check_condition
 from snapshot_explorer.engines.duckdb_ast import children, find, quoted, scalar, to_sql
 from snapshot_explorer.engines.duckdb_sessions import check_nanoseconds, locked_cursor
@@ -125,7 +125,7 @@ class Condition:
         if not supported or not len(bounds.rows):
             return pa.nulls(len(bounds.rows), pa.string())
         with locked_cursor() as cursor:
-            return file_skipping.ruled_out(cursor, supported, bounds)
+            return data_skipping.ruled_out(cursor, supported, bounds)
 
     def points(self, schema: pa.Schema) -> Sequence[pa.Array] | None:
         """Return the only values of each column that matching rows can have; None if a column may have others.
@@ -133,7 +133,7 @@ class Condition:
         The values are exactly those that are equal for DuckDB, in the column's Arrow type.
         """
         with locked_cursor() as cursor:
-            return file_skipping.points(cursor, [part.form for part in self.parts], schema)
+            return data_skipping.points(cursor, [part.form for part in self.parts], schema)
 
 
 def _evaluate(cursor: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> pa.BooleanArray:

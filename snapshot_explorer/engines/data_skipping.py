@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.duckdb_ast import children, find, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import duckdb
+
+    from snapshot_explorer.model import Bounds
+
 
 _INTEGERS = frozenset(
     ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
@@ -398,3 +402,86 @@ def equal_values(what: Form, column: str) -> tuple[Constant, ...]:
         case And(parts):
             return next((values for part in parts if (values := equal_values(part, column))), ())
     return ()
+
+
+_ROWS = "__snapshot_bounds__"
+
+
+def ruled_out(
+    cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[Form, frozenset[str]]], bounds: Bounds
+) -> pa.StringArray:
+    """Return for each file the columns of the first part that none of its rows can match; null if there is none.
+
+    Args:
+        parts: The conditions joined by AND, each with the columns that it reads.
+        bounds: The bounds of the files. A missing column has unknown bounds.
+    """
+    import duckdb
+
+    known, rows = _known(bounds, frozenset().union(*(columns for _, columns in parts)))
+    cases = [f"WHEN NOT {might_match(form, known)} THEN {number}" for number, (form, _) in enumerate(parts)]
+    query = f"SELECT CASE {' '.join(cases)} ELSE -1 END AS part FROM {_ROWS}"  # noqa: S608 - constants as DuckDB spells them
+    cursor.register(_ROWS, rows)
+    try:
+        part = cursor.execute(query).fetchnumpy()["part"]
+    except duckdb.Error:
+        # For example, a bound overflows in a cast. Evaluating the condition raises if a value does.
+        return pa.nulls(rows.num_rows, pa.string())
+    names = pa.array([", ".join(sorted(columns)) for _, columns in parts])
+    return names.take(pa.array(part, mask=part < 0))
+
+
+def points(cursor: duckdb.DuckDBPyConnection, forms: Sequence[Form], schema: pa.Schema) -> list[pa.Array] | None:
+    """Return the only values of each column that matching rows can have; None if a column may have others."""
+    result = []
+    for column in schema:
+        values = next((some for form in forms if (some := equal_values(form, column.name))), ())
+        cast = _cast(cursor, values, column) if values else None
+        if cast is None:
+            return None
+        result.append(cast)
+    return result
+
+
+def _known(bounds: Bounds, columns: frozenset[str]) -> tuple[dict[str, ColumnBounds], pa.Table]:
+    names = ["rows"]
+    arrays = [bounds.rows]
+    known = {}
+    for index, name in enumerate(sorted(columns & set(bounds.null_count.column_names))):
+        dtype = bounds.lower.schema.field(name).type
+        has_order = is_ordered(dtype)
+        names += [f"n{index}"] + ([f"l{index}", f"u{index}"] if has_order else [])
+        arrays += [bounds.null_count[name]] + ([bounds.lower[name], bounds.upper[name]] if has_order else [])
+        is_float = pa.types.is_floating(dtype)
+        ends = (f"l{index}", f"u{index}")
+        lower, upper = (f"CASE WHEN NOT isnan({end}) THEN {end} END" if is_float else end for end in ends)
+        known[name] = ColumnBounds(
+            lower=lower if has_order else None,
+            upper=upper if has_order else None,
+            has_value=f"coalesce(n{index} < rows, true)",
+            has_null=f"coalesce(n{index} > 0, true)",
+            is_float=is_float,
+        )
+    return known, pa.table(arrays, names=names)
+
+
+def _cast(cursor: duckdb.DuckDBPyConnection, values: Sequence[Constant], column: pa.Field) -> pa.Array | None:
+    """Return constants in the type of a column; None if one has no exact value in that type."""
+    import duckdb
+
+    if not is_exact(column.type, values):
+        return None
+    try:
+        cursor.register(_ROWS, pa.schema([column.with_name("c")]).empty_table())
+        type_name = cursor.table(_ROWS).types[0]
+        listed = " UNION ALL ".join(
+            f"SELECT TRY_CAST({value.text} AS {type_name}), "
+            f"coalesce(TRY_CAST({value.text} AS {type_name}) = {value.text}, false)"
+            for value in values
+        )
+        result = cursor.sql(listed).to_arrow_table()
+        if not pc.all(result.column(1)).as_py():
+            return None
+        return result.column(0).combine_chunks().cast(column.type)
+    except (duckdb.Error, pa.ArrowInvalid):
+        return None

@@ -223,9 +223,6 @@ def _checksums(
     """Return the column chunks, each a row group and a column, whose pages carry checksums.
 
     Only row groups in which rows might match the predicate count. Files written again are looked at again.
-
-    Raises:
-        CorruptBytesError, pyarrow.ArrowException, OSError: The file is damaged or missing.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when the first such file is read: it takes time
 
@@ -316,8 +313,6 @@ def view(cursor: duckdb.DuckDBPyConnection, files: Sequence[File], columns: Mapp
 
     Args:
         cursor: Where the partition values are registered that the query refers to.
-        files: The files, from `proven`.
-        columns: The columns, each with its name in the result.
         prefix: The start of the names under which partition values are registered.
     """
     parts = []

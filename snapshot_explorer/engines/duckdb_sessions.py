@@ -88,9 +88,6 @@ def query_cursor(paths: Sequence[str] = ()) -> Iterator[duckdb.DuckDBPyConnectio
 
     What a query registers and creates ends with its connection. The instances for the last sets of files stay open:
     the first query of an instance takes up to twice as long as the next, whatever it is.
-
-    Args:
-        paths: The files. Their names contain no quotes.
     """
     files = tuple(sorted(set(paths)))
     if DUCKDB_LOCAL_ERRORS_AS_JSON.applies():
@@ -161,7 +158,6 @@ def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -
     """Return an instance of its own with these settings, which queries cannot change; its zone is UTC.
 
     Args:
-        more: Statements for settings that an instance can have only later.
         memory_share: The share of DuckDB's own limit of memory that it may use.
     """
     import duckdb

@@ -3,21 +3,15 @@
 Source: spark ParquetToSparkSchemaConverter, ParquetVectorUpdaterFactory, DataSourceUtils; orc OrcUtils.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow.parquet as pq
-
-    from snapshot_explorer.model import NativeFile
+from snapshot_explorer.model import NativeFile
 
 _SPARK = b"org.apache.spark."
 _TODAYS_CALENDAR = (3, 1)
@@ -64,11 +58,7 @@ class Identity:
 
 
 def identity(path: str) -> Identity:
-    """Return the identity of a local file.
-
-    Raises:
-        OSError: There is none.
-    """
+    """Return the identity of a local file."""
     status = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
     return Identity(
         path=path,

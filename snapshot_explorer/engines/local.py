@@ -1,27 +1,23 @@
 """Read splits into Arrow on this machine: in threads, filtered by SQL conditions, in the order of the splits."""
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
 from snapshot_explorer.engines import duckdb_files
 from snapshot_explorer.engines.conditions import Condition, passing, passing_count
+from snapshot_explorer.engines.scan import Scan, scan_of
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.formats.interface import RowChanges
+from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.progress import step
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-
-    from snapshot_explorer.engines.scan import Scan
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
@@ -56,7 +52,6 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
     splits; within a split, in the format's order.
 
     Args:
-        splits: The splits to read, planned with the scan's condition.
         scan: Which columns and rows. A limit selects the first rows in the order above.
 
     Returns:
@@ -261,14 +256,14 @@ def for_each_batch_of(
     stop = Event()
     is_local = all(reader.storage.is_local for reader, _, _ in sources)
 
-    def read(item: _Part) -> None:
+    def read(item: "_Part") -> None:
         reader, _, columns = sources[item.source]
         for index, batch in enumerate(reader.read(item.split, columns)):
             if stop.is_set():
                 return
             consume(item.source, (item.number, item.file * _MAX_BATCHES + index), batch)
 
-    def weight(item: _Part) -> int:
+    def weight(item: "_Part") -> int:
         return item.split.size_bytes
 
     items = sorted(
@@ -414,3 +409,25 @@ def _joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 def _under(schema: pa.Schema, table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(cast("list[pa.ChunkedArray]", table.columns), schema=schema)
+
+
+def read_changes(
+    changes: RowChanges, columns: Sequence[str] | None, where: str | None, *, limit: int | None = None
+) -> pa.Table:
+    """Return changed rows: `rowkind`, then the given columns, by default those of the schema.
+
+    Args:
+        columns: The columns after `rowkind`, in order; by default all.
+        where: A condition in SQL on `rowkind`, the columns of the schema and the metadata columns.
+        limit: Return at most the first rows, this many.
+    """
+    if ROW_KIND in changes.schema.names:
+        changes.splits(None)  # the format raises for a column of that name
+    known = {ROW_KIND, *changes.schema.names}
+    more = [field for field in changes.metadata_columns if field.name not in known]
+    schema = pa.schema([pa.field(ROW_KIND, pa.string(), nullable=False), *changes.schema, *more])
+    shown = [ROW_KIND, *changes.schema.names]
+    is_list = isinstance(columns, Iterable) and not isinstance(columns, str)
+    selected = shown if columns is None else [ROW_KIND, *columns] if is_list else columns
+    scan = scan_of(schema, selected, where, limit)
+    return to_arrow(changes.reader, changes.splits(scan.condition), scan)

@@ -1,10 +1,9 @@
 """Read projections, filters and limits from DuckDB's plan of a query."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,9 +11,6 @@ from snapshot_explorer.engines import data_skipping
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX = "plan__"
 """The prefix of column names in plans."""
@@ -103,9 +99,6 @@ def condition_of(scans: Sequence[Scan], names: Mapping[str, str], schema: pa.Sch
 
     Uses only comparisons of columns with constants of a compatible type, which mean the same outside the query.
     Leaving out other filters is safe, since the query evaluates all of its filters again.
-
-    Args:
-        names: Column names by their names in the plan.
     """
     planned = pa.schema([schema.field(column).with_name(name) for name, column in names.items()])
     pushed = [_pushed(scan.condition, planned, names) for scan in scans]

@@ -1,14 +1,18 @@
 """`Scan`: which columns and rows to read, checked against a schema once, for every engine."""
 
 import operator
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
 import pyarrow as pa
 
+from snapshot_explorer import frames
 from snapshot_explorer.engines.conditions import Condition, condition, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import ReadPlan, Split
 
 _GREATEST_LIMIT = 2**63 - 1
 
@@ -34,9 +38,6 @@ def scan_of(
 
     Args:
         schema: The Arrow schema of the rows, including metadata columns.
-        columns: Names of the columns to return, in order; all for None.
-        where: A condition in SQL, as DuckDB understands it.
-        limit: The maximum number of rows to return.
     """
     predicate = None if where is None else condition(where, schema)
     chosen = _chosen(schema, columns)
@@ -72,3 +73,32 @@ def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
             raise InvalidArgumentError(f"columns contains {name!r} twice. Write each column once.")
         seen.add(name)
     return pa.schema([schema.field(name) for name in columns])
+
+
+def plan_rows(plan: ReadPlan) -> pa.Table:
+    """Return PLAN: one row per split that is read, then rows for what is skipped."""
+    splits = plan.splits
+    columns = {
+        "partition": [tuple(split.partition.items()) for split in splits],
+        "bucket": [split.bucket for split in splits],
+        "raw": [split.raw for split in splits],
+        "files": [len(split.files) for split in splits],
+        "rows": [split.rows for split in splits],
+        "size_bytes": [split.size_bytes for split in splits],
+        "skipped": pa.nulls(len(splits), pa.string()),
+    }
+    rows = pa.table([pa.array(columns[field.name], field.type) for field in frames.PLAN], schema=frames.PLAN)
+    skipped = plan.skipped()
+    if not skipped.num_rows:
+        return rows
+    skipped = skipped.add_column(2, frames.PLAN.field("raw"), pa.nulls(skipped.num_rows, pa.bool_()))
+    return pa.concat_tables([rows, skipped.cast(frames.PLAN)])
+
+
+def check_files(version: TableVersion, splits: Sequence[Split]) -> None:
+    """Raise the format's error for the first missing data file, where a check is fast; see `missing_files`."""
+    missing = set(version.missing_files(splits))
+    for split in splits if missing else ():
+        for piece in version.split_by_file(split) if missing.intersection(split.files) else ():
+            if missing.intersection(piece.files):
+                deque(version.read(piece, []), maxlen=0)

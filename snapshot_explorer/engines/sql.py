@@ -102,7 +102,6 @@ def run(
         relations: The tables that it may use, by name; the names need no quotes.
         failure: Returns the message for an error of DuckDB.
         whole: Read all columns and rows, without pushdown.
-        explain: The query is an EXPLAIN: nothing is read.
         before: Called with the requirements of each relation before anything is read. It may raise.
     """
     import duckdb

@@ -1,7 +1,15 @@
 """Metadata tables: the Arrow schema of each, and `Frame`, which wraps one and draws it."""
 
-from snapshot_explorer.frames.frame import Frame, as_pandas, drawn_of_commits, non_empty_columns
-from snapshot_explorer.frames.pandas_types import PandasTypes, check_types, decimal_columns, rows_as_pandas
+from snapshot_explorer.frames.frame import (
+    Frame,
+    PandasTypes,
+    as_pandas,
+    check_types,
+    decimal_columns,
+    drawn_of_commits,
+    non_empty_columns,
+    rows_as_pandas,
+)
 from snapshot_explorer.frames.schemas import (
     ANOMALIES,
     BISECTED,

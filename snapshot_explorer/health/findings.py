@@ -43,11 +43,7 @@ def findings_of(
     files, and for ratios those smaller than one small file.
 
     Args:
-        partitions: HEALTH_PARTITIONS.
-        levels: HEALTH_LEVELS.
-        manifests: MANIFESTS of the version.
         readability: Its row of READABILITY; None if its files were not checked.
-        own: Those of the format's own.
 
     Source: paimon UniversalCompaction.pick, MergeTreeCompactManager.shouldWaitForLatestCompaction,
     ManifestFileMerger; delta docs, "Best practices"; paimon docs, "Data Distribution".

@@ -1,26 +1,19 @@
 """`Health`: the health of a table at one version."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotNotFoundError
+from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.health.findings import findings_frame, findings_of, noun_of, verdict
-from snapshot_explorer.health.groups import groups_of
-from snapshot_explorer.health.partitions import levels_frame, partitions_frame
-from snapshot_explorer.render import Drawing, Grid, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.health.groups import groups_of, levels_frame, partitions_frame
+from snapshot_explorer.model import Finding, MaintenanceSettings
+from snapshot_explorer.render import Drawable, Drawing, Grid, Line, Pairs, Part
 from snapshot_explorer.render.cells import size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
-
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Finding, MaintenanceSettings
 
 _WORST = 10
 """The number of partitions and buckets in the drawing."""
@@ -41,7 +34,7 @@ _GROUP = (
 _FINDING = ("state", "finding", "found", "threshold")
 
 
-class Health:
+class Health(Drawable):
     """The health of a table at one version, from metadata. Displays as a verdict, then findings and sizes.
 
     Thresholds derive from the table's own settings or its engine's defaults: `settings`.
@@ -59,15 +52,7 @@ class Health:
         own_findings: Sequence[Finding] = (),
         readability: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a result. Use `Table.health` to get one.
-
-        Args:
-            partitions: HEALTH_PARTITIONS.
-            levels: HEALTH_LEVELS.
-            manifests: MANIFESTS.
-            own_findings: The findings that only the table's format has.
-            readability: The version's row of READABILITY; None if its files were not checked.
-        """
+        """Create a result. Use `Table.health` to get one."""
         self._readability = readability
         self.name = name
         """The table's name."""
@@ -110,12 +95,6 @@ class Health:
         """Return version and verdict, and a list of dicts for each of findings, partitions and levels."""
         parts = {name: getattr(self, name).to_dict() for name in ("findings", "partitions", "levels")}
         return {"version": self.version, "verdict": self.verdict} | parts
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return the drawing: the verdict, sizes and thresholds, findings, advice, the worst partitions."""
@@ -169,7 +148,6 @@ def read_health(version: TableVersion, *, name: str, readability: Mapping[str, o
     """Return the health of a version. Reads its schema, files and manifests, no data files.
 
     Args:
-        name: The name of the table, for titles.
         readability: The version's row of READABILITY; None if its files were not checked.
     """
     if version.number is None:

@@ -24,7 +24,7 @@ from snapshot_explorer.lifetimes.intervals import (
 )
 from snapshot_explorer.lifetimes.pictures import FileFacts, file_tracks, partition_heat
 from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
-from snapshot_explorer.render import Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render import Drawable, Drawing, Grid, Line
 from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.heat_map import HeatMap, heat_map_figure
@@ -48,7 +48,7 @@ _TOTALS = [frames.FILES.field(name) for name in _SUMMED]
 _FILES = frames.COMMITS.field("added_files").with_name("files")
 
 
-class FileLifetimes:
+class FileLifetimes(Drawable):
     """When each data file was added and removed, over the versions whose files are known. Immutable.
 
     Displays as the LIFETIMES frame, and implements the Arrow PyCapsule interface. Reads nothing.
@@ -87,8 +87,6 @@ class FileLifetimes:
 
         Args:
             version: A version greater than all known ones.
-            committed_at: Its commit time; None if unknown.
-            files: Its FILES.
         """
         intervals = with_state(self.intervals, files, len(self.versions))
         return self._with(intervals, [version], pa.array([committed_at], frames.UTC_MILLIS))
@@ -100,7 +98,6 @@ class FileLifetimes:
 
         Args:
             versions: Ascending, from the one after the last known one.
-            committed_at: Their commit times.
             changes: Their CHANGES, in the order of the versions. Changelog files are ignored.
         """
         of_data = pc.equal(changes["list"], "delta")
@@ -265,12 +262,6 @@ class FileLifetimes:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def tracks(self) -> Tracks:
         """Return the life of each file as a track; of many files the ones that were added last.

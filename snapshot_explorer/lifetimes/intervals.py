@@ -73,10 +73,6 @@ def with_state(intervals: Intervals, files: pa.Table, position: int) -> Interval
     """Return the intervals after a version whose files are known, but not the changes of the commits up to it.
 
     A file that was live before and has equal attributes counts as never removed.
-
-    Args:
-        files: FILES of the version.
-        position: The version's position.
     """
     known = _open_intervals(intervals)
     codes = _identities([known.identity, _identity(files)])
@@ -93,7 +89,6 @@ def with_changes(intervals: Intervals, changes: pa.Table, positions: npt.NDArray
 
     Args:
         changes: CHANGES of data files of the versions, in the order of the versions.
-        positions: The position of the version of each change.
     """
     adds = single_chunk(pc.equal(changes.column("change"), "add")).to_numpy(zero_copy_only=False)
     versions = changes.column("version")

@@ -1,10 +1,9 @@
 """The lives of files as tracks, and what each version changed in each partition."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,6 @@ from snapshot_explorer.render.cells import cell, counted, cut, size
 from snapshot_explorer.render.commits import UNREADABLE, Measure
 from snapshot_explorer.render.heat_map import HeatMap
 from snapshot_explorer.render.tracks import MOST_TRACKS, Span, Stripe, Track, Tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
 
 _MAX_PARTITIONS = 40
 _MAX_COLUMNS = 120

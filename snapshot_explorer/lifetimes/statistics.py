@@ -1,31 +1,23 @@
 """`FileStatistics`: lifetimes with the statistics of the values in each file, read in the same pass."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
+from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.reading import read_lifetimes
-from snapshot_explorer.model import Bounds, TableSchema
+from snapshot_explorer.model import Bounds, Listing, TableSchema
+from snapshot_explorer.storage import Storage
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.lifetimes.index import FileLifetimes
-    from snapshot_explorer.model import Listing
-    from snapshot_explorer.storage import Storage
-
-    Mask = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 _PARTS = ("lower", "upper", "null_count")
 _IDENTITY = (pa.field("path", pa.string()), pa.field("level", pa.int32()), pa.field("deletion_vector", pa.string()))

@@ -1,18 +1,13 @@
 """Parse the time-travel clause after a table name: `version as of 17`, `for timestamp as of '2026-11-01'`, `@17`."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.tokens import Token, place
 from snapshot_explorer.refs import Earliest, Ref, Tag, parse_ref
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _BY_VERSION = ("VERSION", "SYSTEM_VERSION")
 _BY_TIME = ("TIMESTAMP", "SYSTEM_TIME")

@@ -5,20 +5,16 @@ whether a list of tables is open and which WITH queries are in scope, so that a 
 a table is never mistaken for the table. Anything else in place of a table is refused.
 """
 
-from __future__ import annotations
-
 import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime
+from typing import Literal
 
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.queries.clauses import at_sign, clause, is_clause
 from snapshot_explorer.queries.tokens import Token, place
 from snapshot_explorer.refs import Latest, Ref, parse_ref
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")
 _DESCRIBE_STATEMENTS = ("DESCRIBE", "DESC", "SUMMARIZE")
@@ -78,11 +74,7 @@ class _Level:
 
 
 def references(query: str, tokens: Sequence[Token], names: Iterable[str], now: datetime) -> tuple[Reference, ...]:
-    """Return the references to tables in a query, in the order of the text.
-
-    Args:
-        now: The time that `@2h` counts from.
-    """
+    """Return the references to tables in a query, in the order of the text."""
     walk = _Walk(query, [token for token in tokens if token.kind not in ("space", "comment")], tuple(names), now)
     return walk.run()
 

@@ -1,17 +1,13 @@
 """Rewrite a query for an engine, with generated table names, and restore the names in messages."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from snapshot_explorer.queries.references import Reference
-    from snapshot_explorer.queries.tokens import Token
+from snapshot_explorer.queries.references import Reference
+from snapshot_explorer.queries.tokens import Token
 
 Dialect = Literal["duckdb", "spark"]
 
@@ -66,9 +62,6 @@ def rewrite(
     """Return the query with the given texts in place of tables, without comments; all else is unchanged.
 
     For Spark, quoted names are converted to backquotes, and backslashes in strings are escaped.
-
-    Args:
-        tables: The references to tables in order, each with the text in its place.
     """
     parts: list[tuple[str, int]] = []
     waiting = list(tables)

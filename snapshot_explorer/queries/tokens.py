@@ -4,16 +4,12 @@ The rules are those of DuckDB and the standard: `''` is a quote within a string,
 (except in E'...'), `"..."` and backquotes enclose names, `$$...$$` encloses a string, `/* */` can be nested.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from snapshot_explorer.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Kind = Literal["space", "comment", "word", "name", "text", "number", "sign"]
 

@@ -93,7 +93,6 @@ def parse_time_bound(value: str | datetime, *, start: bool, now: datetime | None
     Args:
         value: A datetime, or the text of a time, with or without `@`.
         start: Whether the range starts there: `yesterday` and `today` then are the start of the day, else its end.
-        now: The time from which `2h` counts back; by default the current time.
     """
     word = value.strip().removeprefix("@").lower() if isinstance(value, str) else ""
     if word in (YESTERDAY, _TODAY):

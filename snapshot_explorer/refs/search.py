@@ -121,11 +121,7 @@ def _resolve(ref: Ref, history: History) -> int:
 
 
 def not_found(ref: Ref | int, listing: Listing) -> SnapshotNotFoundError:
-    """Return the error for a missing version, with the available versions and the nearest one.
-
-    Args:
-        ref: The ref, or the number of the version.
-    """
+    """Return the error for a missing version, with the available versions and the nearest one."""
     versions = listing.versions
     if not versions:
         return _no_versions_error(ref)

@@ -1,5 +1,7 @@
 """Render values and frames as aligned text and as HTML. Independent of tables and formats."""
 
+from typing import Any
+
 from snapshot_explorer.render.drawing import DRAWN_ROWS, Code, Drawing, Grid, Item, Lane, Lanes, Line, Pairs, Part
 from snapshot_explorer.render.html import html
 from snapshot_explorer.render.text import text
@@ -7,6 +9,7 @@ from snapshot_explorer.render.text import text
 __all__ = [
     "DRAWN_ROWS",
     "Code",
+    "Drawable",
     "Drawing",
     "Grid",
     "Item",
@@ -28,3 +31,19 @@ def mimebundle(drawing: Drawing, *, limit: int = DRAWN_ROWS) -> dict[str, str]:
         limit: Rows to draw of a grid that has no limit of its own.
     """
     return {"text/plain": text(drawing, limit=limit), "text/html": html(drawing, limit=limit, can_copy=True)}
+
+
+class Drawable:
+    """A result that displays as its drawing, in a terminal and in a notebook."""
+
+    __slots__ = ()
+
+    def drawing(self) -> Drawing:
+        """Return the result as a drawing."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return text(self.drawing())
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return mimebundle(self.drawing())

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.render.text import WIDTH
 from snapshot_explorer.visible import visible
@@ -19,8 +19,8 @@ _WITH_BLANK = re.compile(r"'[^']* [^']*'|`[^`]* [^`]*`")
 """A text or a name with a blank, at which text is wrapped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Repair(Drawable):
     """A statement for the user's engine that puts back rows of an earlier version. Draws itself; nothing is run."""
 
     path: str
@@ -96,9 +96,3 @@ class Repair:
         if is_broken or any(visible(line) != line for line in lines):
             return (Line("The statement has long texts or invisible characters. Copy it from .statement."),)
         return (Code(self.statement, is_whole=True),)
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())

@@ -1,30 +1,22 @@
 """`Orphans`: the files below a table's folder that no metadata names."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
-from snapshot_explorer.formats import metadata_folders, others_in
+from snapshot_explorer.formats import TableFormat, metadata_folders, others_in
 from snapshot_explorer.formats.expiry import check_age, format_duration, parse_duration
+from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
-    from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage
 
 _FOLDERS_AT_ONCE = 256
 """The most folders whose entries are in memory as objects."""
@@ -32,7 +24,7 @@ _MOST_NOTES = 5
 _LISTED = pa.schema([frames.ORPHANS.field(name) for name in ("path", "size_bytes", "modified")])
 
 
-class Orphans:
+class Orphans(Drawable):
     """The files below a table's folder that no version, tag or branch names. Displays itself. Deletes nothing."""
 
     def __init__(  # noqa: PLR0913 - what was looked at, each part stated
@@ -52,7 +44,6 @@ class Orphans:
         """Create a result. Use `Table.orphans` to get one.
 
         Args:
-            rows: ORPHANS.
             listed: The number of files below the table's folder.
             young: The number of files that no metadata names, left out because they are younger than `older_than`.
             under_way: The number of files of commits under way, left out.
@@ -126,12 +117,6 @@ class Orphans:
             for whom, command in self.commands:
                 parts += [Line(f"{whom}:"), Code(command)]
         return Drawing(title=f"Orphaned files of {self._name}", parts=tuple(parts))
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
 
 def _drawn(rows: pa.Table) -> tuple[str, ...]:

@@ -79,11 +79,6 @@ def read_readability(
     """Return the READABILITY frame of every version of a listing, newest first, and keep what it found.
 
     Lists each folder with data files; see `TableFormat.presence`. Opens no file.
-
-    Args:
-        known: Where it is kept.
-        lifetimes: The table's lifetimes, as new as the listing.
-        name: The name of the table, for the title.
     """
     known_versions = set(lifetimes.versions)
     rows = lifetimes.to_arrow()

@@ -1,30 +1,23 @@
 """`Retention`: what a rule would delete from a table, and what prevents other deletions."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.expiry import RetentionRule, parse_duration
+from snapshot_explorer.formats import TableFormat
+from snapshot_explorer.formats.expiry import Expiry, RetentionRule, parse_duration
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.lifetimes import FileLifetimes
+from snapshot_explorer.model import CHANGED_BY_NEXT, Gap, gaps_note
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, size
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.formats.expiry import Expiry
-    from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Gap
 
 _MAX_KEEP_LAST = 2**31 - 1
 _LINE = 100
@@ -32,7 +25,7 @@ _LINE = 100
 _STRICTEST = Code("%snapshot retention --keep 0d --keep-last 1")
 
 
-class Retention:
+class Retention(Drawable):
     """What a rule would delete from a table: versions, files, bytes; and what prevents others. Displays itself.
 
     Deletes nothing: `commands` contains the command for the engine.
@@ -118,12 +111,6 @@ class Retention:
         parts += self._commands_drawn()
         parts += [Line(note) for note in self.notes]
         return Drawing(title=f"Retention of {self._name}, dry run: what would be deleted", parts=tuple(parts))
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def _commands_drawn(self) -> list[Part]:
         if self.commands and not len(self.lost) and not len(self.freed):

@@ -1,12 +1,12 @@
 """`Verification`: whether the files that versions need exist, and are what the metadata records."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,22 +18,15 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.lifetimes import despite_expiry
-from snapshot_explorer.model import capitalized
+from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
+from snapshot_explorer.model import Listing, capitalized
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from snapshot_explorer.formats import TableFormat
-    from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.model import Listing
-    from snapshot_explorer.storage import Storage
+from snapshot_explorer.storage import Storage
 
 Level = Literal["existence", "footers", "bytes"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -54,7 +47,7 @@ class _DataFile:
     rows: int | None
 
 
-class Verification:
+class Verification(Drawable):
     """Whether the files that versions need exist, and are what the metadata records. Draws itself."""
 
     def __init__(
@@ -109,12 +102,6 @@ class Verification:
             title=f"Verification of {self._name}", parts=(*parts, *(shown.drawing().parts if len(bad) else ()))
         )
 
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
 
 def verify(
     histories: Mapping[str | None, tuple[TableFormat, FileLifetimes]],
@@ -130,7 +117,6 @@ def verify(
     Args:
         histories: By branch, None in a format without branches.
         opened: The files that earlier verifications of the table found in order, to which those of this one are added.
-        now: The time of the result.
     """
     if level not in LEVELS:
         raise InvalidArgumentError(f"level must be one of {', '.join(LEVELS)}, got {level!r}.")

@@ -13,8 +13,7 @@ from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_p
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
 from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
 from snapshot_explorer.rows.profiling.table_anomalies import DoubledKeys, table_anomalies
-from snapshot_explorer.rows.renamed_columns import naming_renamed_columns, renamed_column
-from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import Source, call_text, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.trace_result import Trace, trace
 
 __all__ = [
@@ -36,6 +35,7 @@ __all__ = [
     "Trace",
     "bisect",
     "blame",
+    "call_text",
     "changed_splits",
     "differing_splits",
     "naming_renamed_columns",

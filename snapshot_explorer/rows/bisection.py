@@ -1,11 +1,11 @@
 """The first version where a condition holds: from metadata, from one pass over the rows, or by halving."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,39 +13,28 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local, sql
-from snapshot_explorer.engines.aggregates import Aggregate, aggregate
+from snapshot_explorer.engines.aggregates import Aggregate, PartialCondition, aggregate, partial_condition
 from snapshot_explorer.engines.conditions import condition as row_condition
-from snapshot_explorer.engines.partial_aggregates import partial_condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     SnapshotExplorerError,
 )
+from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import alternatives_text, gaps_note, gaps_text, runs_of, runs_text
+from snapshot_explorer.model import Commit, Gap, Predicate, alternatives_text, gaps_note, gaps_text, runs_of, runs_text
 from snapshot_explorer.progress import step
-from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import counted, fact_line, size
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
-from snapshot_explorer.rows.frame_exports import FrameExports
-from snapshot_explorer.rows.loadable import can_diff, can_load
+from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
+from snapshot_explorer.rows.frame_exports import FrameResult
+from snapshot_explorer.rows.single_pass import SinglePass
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
-from snapshot_explorer.rows.source import UNREADABLE, names_before
+from snapshot_explorer.rows.source import UNREADABLE, Source, names_before
 from snapshot_explorer.rows.version_metadata import MetadataCondition, is_on_metadata, metadata_condition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
-    import plotly.graph_objects as go
-
-    from snapshot_explorer.engines.partial_aggregates import PartialCondition
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Commit, Gap, Predicate
-    from snapshot_explorer.rows.single_pass import SinglePass
-    from snapshot_explorer.rows.source import Source
 
 Test: TypeAlias = "str | Callable[..., object]"
 """A condition in SQL, or a function of a snapshot."""
@@ -80,8 +69,8 @@ class Reading:
         return f"Bisecting {versions}: at most {loads} of about {files}."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bisection(FrameExports):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Bisection(FrameResult):
     """The first version where a condition holds, and how it was found. Draws itself."""
 
     path: str
@@ -230,10 +219,6 @@ class Bisection(FrameExports):
         """Return the versions as a strip, those that were evaluated marked and the first where it holds ringed."""
         return Picture(self.drawing(), lambda: tracks_figure(self.tracks()))
 
-    def figure(self) -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        return self.picture().figure
-
     def _where_not(self) -> str:
         rows = self.evaluated.to_arrow()
         answered = rows.filter(pc.is_valid(rows["holds"]))["version"].to_pylist()
@@ -266,12 +251,6 @@ class Bisection(FrameExports):
             rows = rows.slice(begin, _DRAWN)
         return rows.drop_columns(["note"]) if rows["note"].null_count == len(rows) else rows
 
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
 
 _ONLY_MARKED = "Only versions with a mark were evaluated."
 _DRAWN = 14
@@ -288,16 +267,7 @@ def bisect(
     single_pass: bool | None = None,
     every: bool = False,
 ) -> Bisection:
-    """Return the first version where a condition holds; see `Table.bisect`.
-
-    Args:
-        condition: SQL, or a function of a snapshot.
-        good: A version where it does not hold; by default the search begins at the earliest version.
-        bad: A later version where it holds; by default the newest version.
-        announce: Called with what will be read, before any row is read. It may raise.
-        single_pass: Whether to read rows in a single pass. By default, if that reads less.
-        every: Whether to evaluate every version, which `Bisection.changes` needs.
-    """
+    """Return the first version where a condition holds; see `Table.bisect`."""
     _check_order(good, bad)
     if announce is not None and not callable(announce):
         raise InvalidArgumentError(f"announce must be a function of what will be read, got {announce!r}.")

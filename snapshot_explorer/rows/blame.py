@@ -1,11 +1,9 @@
 """What happened to rows: every version that inserted, updated or deleted rows of a condition, before and after."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,25 +15,17 @@ from snapshot_explorer.errors import (
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, widened, wider
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import not_unique
 from snapshot_explorer.rows.diffs.row_changes import compared
-from snapshot_explorer.rows.diffs.row_hashes import row_hashes
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated
-from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, column_names
-from snapshot_explorer.rows.touched_versions import touched_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Gap, Split
-    from snapshot_explorer.rows.source import Source
-    from snapshot_explorer.rows.touched_versions import AffectedVersions
-
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
+from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, Source, column_names
+from snapshot_explorer.rows.touched_versions import AffectedVersions, touched_versions
 
 _AT_ONCE = 8
 """Versions of a remote table that are planned and compared at the same time."""
@@ -45,7 +35,6 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
     """Return what happened to rows; see `Table.blame`.
 
     Args:
-        request: Which rows, and how they are compared.
         between: Consecutive versions; None for all.
     """
     versions = source.versions_of(between)

@@ -1,8 +1,6 @@
 """Rows whose key occurs several times in a version."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -11,26 +9,15 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.duckdb_ast import quoted
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.render.cells import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from snapshot_explorer.formats import TableVersion
 
 
 def duplicates(version: TableVersion, key: Sequence[str] | None, where: str | None, *, title: str) -> Frame:
     """Return the keys that several rows of a version have, most frequent first; nulls are equal.
 
     Reads the columns of the key, of all rows that match, into memory. The frame has the number of rows, then the key.
-
-    Args:
-        key: The columns that identify a row; by default the primary key, or all columns where there is none.
-        where: A condition in SQL; None for all rows.
-
-    Raises:
-        InvalidArgumentError: A column does not exist, or its values are nested.
     """
     schema = version.arrow_schema
     chosen = tuple(key or version.schema.primary_keys or schema.names)

@@ -1,25 +1,39 @@
-"""`FrameExports`: the exports of results whose data is a frame."""
+"""`FrameResult`: a result whose data is a frame, with a picture."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from snapshot_explorer.render import Drawable
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    import plotly.graph_objects as go
     import pyarrow as pa
 
     from snapshot_explorer.frames import Frame
+    from snapshot_explorer.render.figures import Picture
 
 
-class FrameExports(Protocol):
+class FrameResult(Drawable):
     """A result whose data is a frame, which it exports as the frame does."""
+
+    __slots__ = ()
 
     @property
     def frame(self) -> Frame:
         """Return the data as a frame."""
-        ...
+        raise NotImplementedError
+
+    def picture(self) -> Picture:
+        """Return the result as a figure with its drawing beside it."""
+        raise NotImplementedError
+
+    def figure(self) -> go.Figure:
+        """Return only the plotly figure; see `picture`."""
+        return self.picture().figure
 
     def to_arrow(self) -> pa.Table:
         """Return the frame as an Arrow table."""

@@ -1,28 +1,21 @@
 """Evaluate a condition at every version in one pass: each data file is read once, however many versions have it."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.aggregates import PartialCondition
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import Predicate, Split
+from snapshot_explorer.rows.source import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.engines.partial_aggregates import PartialCondition
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Predicate, Split
-    from snapshot_explorer.rows.source import Source
-
-    Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 _HELD_BYTES = 64 * 2**20
 """Bytes of rows that are evaluated at once."""
@@ -108,9 +101,7 @@ def single_pass(
     those of its files: no merge, no deletion vector, no delete file, and the same columns at all versions.
 
     Args:
-        versions: The versions, ascending.
         where: Rules out files without a matching row.
-        max_plans: The maximum number of versions to plan.
     """
     if why := _why_not_exact(source, versions, columns):
         return why

@@ -1,29 +1,21 @@
 """The versions that can have changed rows of a condition, by the lifetimes and statistics of files."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.engines.conditions import Condition
+from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics, read_statistics
+from snapshot_explorer.model import Bounds, TableSchema
 from snapshot_explorer.rows.source import column_names
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.engines.conditions import Condition
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
-    from snapshot_explorer.model import Bounds, TableSchema
-
-    Mask = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +47,6 @@ def touched_versions(
     files (Paimon), or if the table also has rows of another branch; in Iceberg each version whose delete files differ.
 
     Args:
-        where: The condition, in the names of the reference version; None for all rows.
         reference: The version whose columns the condition names.
         last: The last version to consider; by default the newest one.
     """

@@ -1,11 +1,10 @@
 """Conditions on the metadata of versions: rows, files, bytes, nulls and schema. Evaluated for all versions at once."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer import frames
@@ -13,16 +12,9 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import sql
 from snapshot_explorer.engines.conditions import names_of, parsed, unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.lifetimes import read_statistics
+from snapshot_explorer.lifetimes import FileLifetimes, read_statistics
 from snapshot_explorer.rows.profiling.column_numbers import lacking_columns, ranges_of, rows_note, rows_over
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.lifetimes import FileLifetimes
-    from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import Source
 
 QUALIFIER = "metadata"
 """The prefix of a name that a column of the table also has: `metadata.rows`."""

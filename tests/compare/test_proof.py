@@ -9,8 +9,7 @@ import pytest
 
 from snapshot_explorer import frames, open_table
 from snapshot_explorer.compare import Comparison
-from snapshot_explorer.compare.files import compare_files, files_frame
-from snapshot_explorer.compare.proof import proven
+from snapshot_explorer.compare.files import compare_files, files_frame, proven
 from snapshot_explorer.formats.paimon import Paimon
 from snapshot_explorer.storage import Storage
 from tests.support.paimon.table_builder import PaimonTable

@@ -13,8 +13,7 @@ from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta
 from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.health import Health, read_health
-from snapshot_explorer.health.groups import groups_of
-from snapshot_explorer.health.partitions import levels_frame, partitions_frame
+from snapshot_explorer.health.groups import groups_of, levels_frame, partitions_frame
 from tests.support.delta.table_builder import DeltaTable, add, remove
 from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 from tests.support.paimon.table_builder import PaimonTable

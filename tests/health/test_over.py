@@ -12,10 +12,8 @@ from snapshot_explorer import frames
 from snapshot_explorer.formats.delta.expiry.settings import settings_of as delta_upkeep
 from snapshot_explorer.formats.paimon.expiry.settings import settings_of as paimon_upkeep
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.health.groups import groups_of
-from snapshot_explorer.health.medians import medians
-from snapshot_explorer.health.over_time import over_frame
-from snapshot_explorer.health.partitions import partitions_frame
+from snapshot_explorer.health.groups import groups_of, partitions_frame
+from snapshot_explorer.health.over_time import medians, over_frame
 from snapshot_explorer.lifetimes import FileLifetimes
 from tests.support.health_by_hand import by_group, group_by_hand, version_by_hand
 

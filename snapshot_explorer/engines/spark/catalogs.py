@@ -28,7 +28,6 @@ def locate(spark: SparkSession, name: str) -> CatalogTable:
     """Return the location of a table in the session's catalog. One DESCRIBE; a second query for Iceberg and Paimon.
 
     Args:
-        spark: The session, classic or Connect.
         name: `orders`, `shop.orders` or `catalog.shop.orders`, with backticks around odd names, as in Spark SQL.
     """
     parts = name_parts(name, "With spark=, give its name in the catalog, such as shop.orders; without, its path.")

@@ -35,12 +35,9 @@ def exchanged(
     """Return a lazy DataFrame of the results of a function for the messages of each bucket.
 
     Args:
-        spark: The session, classic or Connect.
         produce: Yields batches of MESSAGES for a task; see the function of `on_executors`.
-        tasks: Any picklable objects.
         reduce: Yields, for all payloads of a bucket in no order, batches in the Arrow types of the schema;
             picklable by name.
-        schema: The columns; by default PAYLOADS.
     """
     from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 

@@ -4,20 +4,16 @@ Spark applies every filter again, so leaving one out here costs only time. A tra
 is true in Spark.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _COMPARED = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
 _SEARCHED = {"StringStartsWith": "starts_with", "StringEndsWith": "ends_with", "StringContains": "contains"}
@@ -32,8 +28,6 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
 
     Args:
         filters: Filters of `pyspark.sql.datasource`, joined by AND.
-        schema: The Arrow schema of the table's rows.
-        where: A condition that is joined to them by AND.
     """
     pushed = where
     for text in filter(None, (sql(each, schema) for each in filters)):

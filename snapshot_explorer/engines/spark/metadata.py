@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.engines.spark.metadata_intervals import intervals, live
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.sessions import session
 from snapshot_explorer.engines.spark.tasks import collected, on_executors
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
+from snapshot_explorer.lifetimes.intervals import FACTS
 from snapshot_explorer.lifetimes.reading import states_of, time_of
 from snapshot_explorer.model import CHANGED_BY_NEXT, gaps_note
 from snapshot_explorer.visible import logger_of
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from snapshot_explorer.formats import TableFormat
     from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
+
 
 log = logger_of(__name__)
 
@@ -88,7 +89,6 @@ def files(
     """Return FILES of a version as a DataFrame; empty if the version is None.
 
     Args:
-        partition: Keep files whose partition has these values, as text; None is the null partition.
         statistics: Refused: only the local engine reads statistics.
     """
     if statistics:
@@ -185,12 +185,7 @@ _ROWS = 8_192
 def records(
     spark: SparkSession, read: Reader, tasks: Iterable[tuple[MetadataTask, Mapping[str, Any]]], more: pa.Schema
 ) -> DataFrame:
-    """Return the RECORDS of tasks as a lazy DataFrame. Each action runs one Spark task per metadata task.
-
-    Args:
-        spark: The session, classic or Connect.
-        tasks: The tasks, each with values that are added to all of its records.
-    """
+    """Return the RECORDS of tasks as a lazy DataFrame. Each action runs one Spark task per metadata task."""
     schema = pa.schema([*RECORDS, *more])
     return on_executors(spark, partial(_records, read, schema), tasks, spark_schema(schema))
 
@@ -211,3 +206,105 @@ def _records(
         for name, value in values.items():
             table = table.append_column(name, pa.repeat(pa.scalar(value, schema.field(name).type), len(table)))  # noqa: PLW2901 - grows
         yield from table.select(schema.names).cast(arrow_schema(schema)).to_batches(max_chunksize=_ROWS)
+
+
+def live(records: DataFrame, *, keeps_last_add: bool) -> DataFrame:
+    """Return the records of live files: adds without a later remove.
+
+    Args:
+        records: RECORDS of one or more states, and further columns.
+        keeps_last_add: Several adds of one file count as the last one, starting at the version of the first.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    same = Window.partitionBy("version", "identity")
+    removed = f.max(f.when(f.col("change") == "remove", f.col("rank"))).over(same)
+    with_removals = records.withColumn("removed", removed)
+    kept = with_removals.where(
+        (f.col("change") == "add") & (f.col("removed").isNull() | (f.col("rank") > f.col("removed")))
+    )
+    if not keeps_last_add:
+        return kept.drop("removed")
+    newest = same.orderBy(f.desc("rank"), f.desc("place"))
+    whole = newest.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    counted = kept.withColumn("turn", f.row_number().over(newest))
+    since = counted.withColumn("added_version", f.last("added_version").over(whole))
+    return since.where(f.col("turn") == 1).drop("removed", "turn")
+
+
+def intervals(states: DataFrame, changes: DataFrame) -> DataFrame:
+    """Return the intervals of files: LIFETIMES, and other columns.
+
+    A commit that removes a file, or adds it with other attributes, ends its interval; so does the first version of the
+    next run, if that lacks it. A file that one commit adds and removes, in this order, was never live.
+
+    Args:
+        states: Records of the live files of the first version of each run of versions without gaps, with `run`, the
+            run's number, `at`, the version's time, and `until` and `until_at`, the first version of the next run and
+            its time.
+        changes: Records of the commits behind these versions, with the same.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    begins = states.withColumns({"is_state": f.lit(True), "committed_at": f.col("at")})  # noqa: FBT003 - a value
+    others = changes.where(f.col("list") == "delta").withColumn("is_state", f.lit(False))  # noqa: FBT003 - a value
+    # In Paimon a deletion vector changes while its file remains; without levels it is part of the file's key.
+    vector = f.when(f.col("level").isNull(), f.col("deletion_vector"))
+    newest = Window.partitionBy("path", "level", vector).orderBy(f.desc("version"), f.desc("place"))
+    event = f.struct("version", "committed_at", "change", "run", "is_state", f.struct(*FACTS).alias("facts"))
+    events = begins.unionByName(others).withColumn("event", event)
+    neighbors = {"after": f.lag("event").over(newest), "before": f.lead("event").over(newest)}
+    transitions = events.withColumns(neighbors).withColumns({"ends": _end_of(), "begins": _begins()})
+    up_to_here = newest.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # The next end is the earliest of all later ones.
+    ended = transitions.withColumn("removed", f.min("ends").over(up_to_here)).where("begins")
+    lasting = ended.where(f.col("removed").isNull() | (f.col("removed.version") > f.col("version")))
+    return lasting.withColumns(
+        {
+            "added_at": f.when(f.col("added_version") == f.col("version"), f.col("committed_at")),
+            "first_version": f.col("version"),
+            "removed_version": f.col("removed.version"),
+            "removed_at": f.col("removed.committed_at"),
+        }
+    )
+
+
+def _end_of() -> Column:
+    """Return what ends the interval that an event begins or continues, before the next event: null if nothing."""
+    from pyspark.sql import functions as f
+
+    next_run = f.struct(f.col("until").alias("version"), f.col("until_at").alias("committed_at"))
+    following = f.struct(f.col("after.version").alias("version"), f.col("after.committed_at").alias("committed_at"))
+    known = f.coalesce(_is_continuous("event", "after"), f.lit(False))  # noqa: FBT003 - a value
+    return (
+        f.when(f.col("change") == "remove", None)
+        .when(~known, f.when(f.col("until").isNotNull(), next_run))
+        .when((f.col("after.change") == "add") & _has_same_facts("event", "after"), None)
+        .otherwise(following)
+    )
+
+
+def _begins() -> Column:
+    """Return whether an event begins an interval: it adds a file that is not live, or is live with other attributes."""
+    from pyspark.sql import functions as f
+
+    was_there = (f.col("before.change") == "add") & _is_continuous("before", "event")
+    is_unchanged = f.coalesce(was_there & _has_same_facts("before", "event"), f.lit(False))  # noqa: FBT003 - a value
+    return (f.col("change") == "add") & ~is_unchanged
+
+
+def _is_continuous(earlier: str, later: str) -> Column:
+    """Return whether two events of a file are in one run, or all runs that begin between them have the file."""
+    from pyspark.sql import functions as f
+
+    next_one = f.col(f"{later}.is_state") & (f.col(f"{later}.run") == f.col(f"{earlier}.run") + 1)
+    return (f.col(f"{later}.run") == f.col(f"{earlier}.run")) | next_one
+
+
+def _has_same_facts(left: str, other: str) -> Column:
+    """Return whether two events have the same attributes of a file; nulls are equal."""
+    from pyspark.sql import functions as f
+
+    return f.col(f"{left}.facts").eqNullSafe(f.col(f"{other}.facts"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snapshot_explorer.engines.collations import collation_of
-from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import native
 from snapshot_explorer.engines.spark.schemas import arrow_schema, quoted, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.sessions import parallelism, session

@@ -45,7 +45,6 @@ def session(
     """Return the session passed, otherwise the active one, otherwise a new local one.
 
     Args:
-        spark_session: The session, classic or Connect.
         notify: Called with `STARTED` if a session starts, and with a warning if a local one runs another Python.
     """
     check_floors(SPARK_FLOORS)

@@ -41,7 +41,6 @@ def run(
     """Return the result of a query as a lazy DataFrame. Registers nothing.
 
     Args:
-        spark: The session, the one of the frames.
         frames: The DataFrames by their placeholders in the text.
         failure: Returns a message for Spark's message and the position in the text, in characters, if known.
     """

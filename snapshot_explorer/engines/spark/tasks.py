@@ -43,11 +43,9 @@ def on_executors(
     """Return a lazy DataFrame of the results of a function for each task, in order, with one Spark task each.
 
     Args:
-        spark: The session, classic or Connect.
         function: Yields batches in the Arrow types of the schema for a task (`schemas.spark_batch`). It must be
             picklable by name, such as a function of a module of this package or a `functools.partial` of one. Its
             bound arguments stay on the executor between tasks.
-        tasks: Any picklable objects. Pickled at once.
     """
     parts = [packed(task) for task in tasks]
     if not parts:
@@ -111,7 +109,6 @@ def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iter
     """Return splits packed into tasks, in order: each up to 128 MB, or smaller to keep all cores busy.
 
     Args:
-        parallelism: The number of tasks that Spark runs at once.
         cut: Returns the parts of a split that can be read independently; called for splits too large for a task.
     """
     splits = list(splits)

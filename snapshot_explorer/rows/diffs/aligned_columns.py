@@ -1,10 +1,7 @@
 """The columns in which rows of two versions are compared: by field id, under the names of B, in the wider type."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,13 +9,8 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_items
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.model import FieldIds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import TableSchema
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import FieldIds, TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,12 @@
 """The splits of two versions that can contain different rows. No data file is opened."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Predicate, Split
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import Predicate, Split
+from snapshot_explorer.rows.source import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +38,6 @@ def changed_splits(
     """Return the splits of two versions that can contain different rows. Plans both versions; opens no data file.
 
     Args:
-        b: Another version of the same table, older or newer.
         where_a: A condition on the rows of `a`, in its column names: files in which no row can pass are left out. Rows
             that do not pass are not filtered.
         where_b: The same of `b`.
@@ -137,3 +132,20 @@ def _without_shared_rows(
         after += [restored] if restored else []
     after = [*(split for split in only_b if id(split) not in paired), *after]
     return before, after
+
+
+def can_load(version: TableVersion) -> bool:
+    """Return whether no data file of a version is missing, where a check is fast. Plans it; opens no data file."""
+    try:
+        return not version.missing_files(version.plan(None).splits)
+    except UNREADABLE:
+        return False
+
+
+def can_diff(a: TableVersion, b: TableVersion) -> bool:
+    """Return whether no data file is missing in which two versions differ, as `can_load`."""
+    try:
+        splits = changed_splits(a, b)
+        return not a.missing_files(splits.before) and not b.missing_files(splits.after)
+    except UNREADABLE:
+        return False

@@ -1,27 +1,19 @@
 """`ComparisonRules`: which values count as equal although they differ: texts in case or blanks, numbers by a little."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, taken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.rows.diffs.row_matching import Places
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Places, taken
 
 _DIGITS = 100
 """Digits with which decimals and integers are subtracted: more than any has."""
@@ -138,17 +130,7 @@ def comparison_rules(
     ignore_case: bool = False,
     trim: bool = False,
 ) -> ComparisonRules:
-    """Return the rules for columns.
-
-    Args:
-        schema: The columns that are compared.
-        key: The columns that identify a row, which have no tolerance.
-        tolerance: The most by which numbers may differ: of all columns of numbers, or by column.
-        relative_tolerance: The same as a share of the number that is further from 0.
-
-    Raises:
-        InvalidArgumentError: A tolerance is not valid, or there is no key.
-    """
+    """Return the rules for columns."""
     absolute, relative = (
         _by_column(value, argument, schema, key)
         for value, argument in ((tolerance, "tolerance"), (relative_tolerance, "relative_tolerance"))

@@ -1,30 +1,21 @@
 """Row diffs: reads the splits in which two versions differ and compares their rows."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.engines import local
-from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.render.cells import cell, cut
-from snapshot_explorer.rows.diffs.equal_rows import EqualRows
+from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
 from snapshot_explorer.rows.diffs.row_changes import compared_parts
 from snapshot_explorer.rows.diffs.row_diff import HELD_BYTES, RowDiff, stored
-from snapshot_explorer.rows.diffs.row_hashes import row_hashes
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, among, repeated
-from snapshot_explorer.rows.diffs.spilled_rows import SplitRows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, Side
-    from snapshot_explorer.rows.diffs.row_hashes import Hashes
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, among, repeated, row_hashes
+from snapshot_explorer.rows.diffs.spilled_rows import EqualRows, SplitRows
 
 _WIDEST_VALUE = 60
 """Characters of a value in a message."""

@@ -1,33 +1,26 @@
 """`RowDiffPlan`: what a row diff reads, and the bound that metadata sets on its result. No data file is opened."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from snapshot_explorer.branches import PartedBranches
 from snapshot_explorer.engines.conditions import Condition, condition
-from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError
+from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import time_of
-from snapshot_explorer.model import gaps_text
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle, text
+from snapshot_explorer.model import Gap, Split, gaps_text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import counted, moment, size
 from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
-from snapshot_explorer.rows.source import opening
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from snapshot_explorer.branches import PartedBranches
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.model import Gap, Split
+from snapshot_explorer.rows.source import call_text, opening
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +83,8 @@ class Side:
         return f"version {self.label}{separator} of {time}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowDiffPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RowDiffPlan(Drawable):
     """What a row diff reads. Draws itself."""
 
     path: str
@@ -204,12 +197,6 @@ class RowDiffPlan:
             ),
         )
 
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
 
 def _or_unknown(count: int | None) -> int | str:
     return "unknown: not in the metadata" if count is None else count
@@ -267,7 +254,6 @@ def plan_diff(
     """Return what the row diff of two versions reads. Plans both, and lists the log; opens no data file.
 
     Args:
-        table_format: The table, with the history of B.
         parted: The branches of the versions, where no history has both.
     """
     if a.number is None or b.number is None:
@@ -351,8 +337,7 @@ def predicate_of(where: Condition | None, columns: Aligned, version: TableVersio
 
 def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
     key = [request.key] if isinstance(request.key, str) else request.key
-    arguments = [str(plan.a.number), str(plan.b.number)] if request.refs is None else [*map(repr, request.refs)]
-    arguments += [] if key is None else [f"key={list(key)!r}"]
-    arguments += [] if request.columns is None else [f"columns={list(request.columns)!r}"]
-    arguments += [] if request.where is None else [f"where={request.where!r}"]
-    return f"{opening(plan.path, request.branch)}.diff_rows({', '.join(arguments)})"
+    key, columns = (None if names is None else list(names) for names in (key, request.columns))
+    sides = request.refs or (plan.a.number, plan.b.number)
+    call = call_text("diff_rows", *sides, key=key, columns=columns, where=request.where)
+    return f"{opening(plan.path, request.branch)}.{call}"

@@ -1,23 +1,19 @@
 """Changed rows as one table: `rowkind`, the names of the changed columns, and the columns of the rows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
-from snapshot_explorer.rows.diffs.comparison_rules import EXACT
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, changed_cells, matched, taken, unmatched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from snapshot_explorer.rows.diffs.comparison_rules import ComparisonRules
-    from snapshot_explorer.rows.diffs.row_matching import Places
+from snapshot_explorer.render.cells import cell, cut
+from snapshot_explorer.rows.diffs.aligned_columns import checked_names
+from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Places, changed_cells, matched, taken, unmatched
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
@@ -54,7 +50,6 @@ def compared_parts(
     Each part is a copy of a few rows, so that two sets without a common row are not in memory twice.
 
     Args:
-        after: Rows of B with the same columns.
         key: The columns that identify a row, unique on each side; empty to compare whole rows.
     """
     columns = before.rows.column_names
@@ -147,3 +142,100 @@ def _endings(names: Sequence[str], taken_names: Sequence[str]) -> tuple[str, str
         if len(set(made)) == len(made) and not set(made).intersection(taken_names):
             return endings
         endings = ("_" + endings[0], "_" + endings[1])
+
+
+_EXAMPLES = 3
+"""Examples of a column."""
+_WIDEST_VALUE = 60
+"""Characters of a value in an example."""
+BY_COLUMN = pa.schema(
+    [
+        pa.field("column", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("updated_rows", pa.int64(), nullable=False),
+        pa.field("examples", pa.list_(pa.string()), nullable=False),
+    ]
+)
+"""A row per column that is not part of the key: the updated rows in which it differs, and the first of them."""
+_COUNTS = {"inserted": INSERTED, "deleted": DELETED, "updated": AFTER}
+
+
+def by_column(parts: Iterable[pa.Table], schema: pa.Schema, key: Sequence[str]) -> pa.Table:
+    """Return BY_COLUMN for changed rows, those that differ in most rows first."""
+    if not key:
+        raise InvalidArgumentError(
+            "Rows were compared without a key, so that none is updated and columns are not compared one by one. Name "
+            "the columns that identify a row: key=[...]."
+        )
+    counts: Counter[str] = Counter()
+    examples: defaultdict[str, list[str]] = defaultdict(list)
+    for part in parts:
+        before, after = (part.filter(pc.equal(part.column(0), kind)) for kind in (BEFORE, AFTER))
+        names = after.column(1)
+        for counted_names in pc.value_counts(pc.list_flatten(names)).to_pylist():
+            counts[counted_names["values"]] += counted_names["counts"]
+            _add_examples(examples[counted_names["values"]], counted_names["values"], (before, after), key)
+    chosen = sorted((name for name in schema.names if name not in key), key=lambda name: -counts[name])
+    columns = [
+        chosen,
+        [str(schema.field(name).type) for name in chosen],
+        [counts[name] for name in chosen],
+        [examples[name] for name in chosen],
+    ]
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, BY_COLUMN, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=BY_COLUMN)
+
+
+def _add_examples(examples: list[str], name: str, sides: tuple[pa.Table, pa.Table], key: Sequence[str]) -> None:
+    if len(examples) == _EXAMPLES:
+        return
+    before, after = sides
+    changed = after.column(1).combine_chunks()
+    flat = np.asarray(pc.equal(pc.list_flatten(changed), name))
+    owners = np.asarray(pc.list_parent_indices(changed))[flat]
+    for index in owners[: _EXAMPLES - len(examples)].tolist():
+        owner = ", ".join(f"{item}={_shown(after, item, index)}" for item in key)
+        examples.append(f"{owner}: {_shown(before, name, index)} → {_shown(after, name, index)}")
+
+
+def _shown(rows: pa.Table, name: str, index: int) -> str:
+    # By place: the first two columns are not those of the rows, and may have had a row's name.
+    return cut(cell(rows.column(rows.schema.names.index(name, 2))[index]).text, _WIDEST_VALUE)
+
+
+def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]) -> pa.Table:
+    """Return the number of inserted, deleted and updated rows for each combination of values, most changes first.
+
+    An updated row counts under the values that it has in B.
+    """
+    chosen = checked_names(names, schema.names, "by_partition") or ()
+    fields = [schema.field(name) for name in chosen]
+    nested = next((field for field in fields if pa.types.is_nested(field.type)), None)
+    if not chosen or nested is not None:
+        what = "No column is named" if nested is None else f"The column {nested.name!r} is {nested.type}"
+        raise InvalidArgumentError(f"{what}. Name columns of plain types whose values divide the rows.")
+    keys = [f"k{index}" for index in range(len(chosen))]
+    known = pa.schema(
+        [field.with_name(name) for field, name in zip(fields, keys, strict=True)]
+        + [pa.field(name, pa.int64()) for name in _COUNTS]
+    )
+    total = known.empty_table()
+    for part in parts:
+        places = [part.schema.names.index(name, 2) for name in chosen]
+        columns = [part.column(index) for index in places]
+        counts = [pc.equal(part.column(0), kind).cast(pa.int64()) for kind in _COUNTS.values()]
+        total = _summed(pa.concat_tables([total, pa.Table.from_arrays([*columns, *counts], schema=known)]), keys)
+    changes = pc.add(pc.add(total["inserted"], total["deleted"]), total["updated"])
+    order = pc.sort_indices(pa.table({"changes": changes}), sort_keys=[("changes", "descending")])
+    total = total.take(order).filter(pc.greater(changes.take(order), 0))
+    return total.rename_columns([*chosen, *_unique(list(_COUNTS), chosen)])
+
+
+def _summed(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    result = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in _COUNTS])
+    return result.select([*keys, *(f"{name}_sum" for name in _COUNTS)]).rename_columns([*keys, *_COUNTS])
+
+
+def _unique(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Return names with underscores where columns have them."""
+    return [name + "_" * sum(item.rstrip("_") == name for item in taken) for name in names]

@@ -19,16 +19,17 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.frames import Frame, as_pandas
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED
-from snapshot_explorer.render import Code, Drawing, Grid, Line, Pairs, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
 from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan, facts
 from snapshot_explorer.rows.diffs.row_changes import (
+    by_column,
+    by_values,
     changes_schema,
     kinds_of,
     of_kinds,
     side_by_side,
 )
-from snapshot_explorer.rows.diffs.summaries import by_column, by_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -146,8 +147,8 @@ def stored(parts: Iterable[pa.Table], schema: pa.Schema, *, limit_bytes: int = H
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowDiff:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class RowDiff(Drawable):
     """The rows that differ between version A and version B of a table. Draws itself.
 
     The rows of A less `before` plus `after` are the rows of B, as multisets. Columns have the names of B and the wider
@@ -347,12 +348,6 @@ class RowDiff:
         total = sum(self.counts.values())
         return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=marked)
 
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
-
 
 def _shared_values(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int:
     """Return how many values both have; 0 if one of them has a value twice or null, or they cannot be a key."""
@@ -389,7 +384,6 @@ def drawn_changes(
 
     Args:
         heads: Rows of each kind, as `Changes.heads`.
-        names: The columns to draw after `change`.
         places: Which rows: their kind, of an updated one `AFTER`, and their place in the rows of that kind.
     """
     columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in places]]

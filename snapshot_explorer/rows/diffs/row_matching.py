@@ -3,25 +3,20 @@
 Rows are matched by their hashes and then compared value by value: equal hashes alone do not make rows equal.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.equal_values import Mask, exact_keys, same
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from snapshot_explorer.rows.diffs.row_hashes import Hashes
+from snapshot_explorer.arrow.equal_values import Mask, comparable, exact_keys, same
+from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
 Places = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,3 +179,15 @@ def changed_cells(
     for index, name in enumerate(columns):
         is_changed[:, index] = ~equal_at(before[name], after[name], left, right)
     return is_changed
+
+
+def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
+    """Return a 64-bit hash per row of some columns, the same in every process with the same release of DuckDB."""
+    if not columns:
+        return np.zeros(rows, np.uint64)
+    names = [f"c{index}" for index in range(len(columns))]
+    batch = pa.RecordBatch.from_arrays([comparable(column) for column in columns], names=names)
+    with locked_cursor() as cursor:
+        cursor.register("rows", pa.Table.from_batches([batch]))
+        columns_of_hashes = cursor.execute(f"SELECT hash({', '.join(names)}) AS hash FROM rows").fetchnumpy()  # noqa: S608 - the names are numbers
+    return np.asarray(columns_of_hashes["hash"], np.uint64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.engines.existing_files import check_files
+from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.engines.spark import exchange, sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
 from snapshot_explorer.engines.spark.tasks import packs
@@ -46,11 +46,7 @@ class Task:
 
 
 def row_diff_by(engine: str | SparkSession | None, plan: RowDiffPlan, *, memory_limit: int | None = None) -> RowDiff:
-    """Return the row diff of a plan, computed by an engine: `local`, which is also None, `spark` or a session.
-
-    Raises:
-        InvalidArgumentError: No engine has that name.
-    """
+    """Return the row diff of a plan, computed by an engine: `local`, which is also None, `spark` or a session."""
     if isinstance(engine, str) and engine not in ("local", "spark"):
         raise InvalidArgumentError(f"No engine is called {engine!r}. Engines: local, spark.")
     if engine in (None, "local"):

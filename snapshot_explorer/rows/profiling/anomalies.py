@@ -12,30 +12,22 @@ not marked, a shift of level is marked once, and numbers that the log does not r
 bytes of commits that change no data (compact, analyze, maintenance) are not marked: changing them is their purpose.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.model import gaps_note
+from snapshot_explorer.model import Gap, gaps_note
 from snapshot_explorer.visible import visible
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.model import Gap
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _MAX_WINDOW = 1_000
 """The largest window: each version is compared with this many numbers, which are in memory."""
@@ -59,7 +51,7 @@ class AnomalyRules:
     """The minimum change of a minimum or maximum, as a share of the previous range of values."""
 
     @classmethod
-    def of(cls, rules: AnomalyRules | None) -> AnomalyRules:
+    def of(cls, rules: "AnomalyRules | None") -> "AnomalyRules":
         """Return rules, the default ones for None; raise InvalidArgumentError for anything else."""
         if not isinstance(rules, cls | None):
             raise InvalidArgumentError(
@@ -70,7 +62,7 @@ class AnomalyRules:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, is_whole = getattr(self, field.name), field.type == "int"
+            value, is_whole = getattr(self, field.name), isinstance(field.default, int)
             if not isinstance(value, Integral if is_whole else Real):
                 needed = "a whole number" if is_whole else "a number"
                 raise InvalidArgumentError(f"{field.name} must be {needed}, got {value!r}.")

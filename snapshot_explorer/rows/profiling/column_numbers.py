@@ -1,31 +1,24 @@
 """The numbers of columns at every version, from the statistics and the lifetimes of files."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.extremes import extreme_over
+from snapshot_explorer.formats import TableFormat, TableVersion
+from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
 from snapshot_explorer.model import Bounds
-from snapshot_explorer.rows.source import column_names
+from snapshot_explorer.rows.source import Source, column_names
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.lifetimes import FileLifetimes, FileStatistics
-    from snapshot_explorer.rows.source import Source
-
-    Ints = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 _AT_ONCE = 2_000_000
@@ -214,11 +207,7 @@ def rows_over(lifetimes: FileLifetimes) -> pa.Array:
 
 
 def rows_note(table_format: TableFormat, versions: Sequence[int]) -> tuple[str, ...]:
-    """Return a sentence on what readers do to the rows in data files; nothing where those are the rows of the table.
-
-    Args:
-        versions: The versions whose numbers are shown, ascending.
-    """
+    """Return a sentence on what readers do to the rows in data files; nothing where those are the rows of the table."""
     if table_format.has_exact_row_counts:
         return ()
     modifiers = table_format.row_modifiers()
@@ -240,10 +229,6 @@ def read_totals(
 
     `rows` counts what `total_rows` of COMMITS does: it is null where other files delete rows of data files, and where
     rows are spread over files or in another branch.
-
-    Args:
-        lifetimes: Returns its lifetimes.
-        versions: All its versions.
     """
     if len(versions) > _MAX_TOTALS:
         return None

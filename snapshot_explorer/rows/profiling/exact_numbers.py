@@ -1,8 +1,6 @@
 """The numbers of columns at versions, from rows. Each file, or group of files that are merged, is read once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,17 +9,11 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.model import Bounds
+from snapshot_explorer.formats import TableVersion
+from snapshot_explorer.model import Bounds, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, FileRanges, is_sortable
-from snapshot_explorer.rows.source import UNREADABLE, column_names
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    from snapshot_explorer.formats import TableVersion
-    from snapshot_explorer.model import Split
-    from snapshot_explorer.rows.source import Source
+from snapshot_explorer.rows.source import UNREADABLE, Source, column_names
 
 
 def read_ranges(
@@ -30,7 +22,6 @@ def read_ranges(
     """Return ranges of positions of groups of files with exact statistics, and why numbers are unknown.
 
     Args:
-        versions: The versions, ascending.
         reference: The version whose schema names the columns.
 
     Returns:

@@ -1,11 +1,9 @@
 """`Profile`: row count, nulls, minimum and maximum of columns at every version."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,34 +13,34 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.collations import collation_of
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
+from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.render import Code, Drawing, Line, mimebundle, text
+from snapshot_explorer.model import Gap
+from snapshot_explorer.render import Code, Drawing, Line, mimebundle
 from snapshot_explorer.render.cells import fact_line
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
-from snapshot_explorer.rows.frame_exports import FrameExports
-from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, jump_notes, jumps
-from snapshot_explorer.rows.profiling.column_numbers import LACKING, UNORDERED, is_sortable, lacking_columns, ranges_of
+from snapshot_explorer.rows.frame_exports import FrameResult
+from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, AnomalyRules, jump_notes, jumps
+from snapshot_explorer.rows.profiling.column_numbers import (
+    LACKING,
+    UNORDERED,
+    FileRanges,
+    Numbers,
+    is_sortable,
+    lacking_columns,
+    ranges_of,
+)
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
+from snapshot_explorer.rows.source import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import plotly.graph_objects as go
-
-    from snapshot_explorer.formats import TableFormat, TableVersion
-    from snapshot_explorer.model import Gap
-    from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-    from snapshot_explorer.rows.profiling.column_numbers import FileRanges, Numbers
-    from snapshot_explorer.rows.source import Source
-
-    _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
-    """Versions, and the numbers of each column at them."""
+_Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
+"""Versions, and the numbers of each column at them."""
 
 
-@dataclass(frozen=True)
-class Profile(FrameExports):
+@dataclass(frozen=True, repr=False)
+class Profile(FrameResult):
     """The numbers of columns at versions. Draws itself as the PROFILE frame. Reads nothing."""
 
     path: str
@@ -96,10 +94,6 @@ class Profile(FrameExports):
             lambda: profile_figure(self.columns, self.anomalies, title=f"Columns of {self.name}"),
         )
 
-    def figure(self) -> go.Figure:
-        """Return only the plotly figure; see `picture`."""
-        return self.picture().figure
-
     def drawing(self) -> Drawing:
         """Return the profile as a drawing: its frame, its facts, and the call that returns it."""
         shown = self.frame.drawing()
@@ -112,9 +106,6 @@ class Profile(FrameExports):
 
     def __len__(self) -> int:
         return len(self.frame)
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return self.picture().mimebundle() if self.columns and self.versions else mimebundle(self.drawing())
@@ -129,13 +120,7 @@ def profile_over(
     call: str,
     rules: AnomalyRules = DEFAULT_RULES,
 ) -> Profile:
-    """Return the numbers of columns at versions; see `Table.profile_over`.
-
-    Args:
-        columns: The columns, of the last of the versions; all for None.
-        exact: Read rows, so that no number is a bound.
-        call: The Python call that returns the result.
-    """
+    """Return the numbers of columns at versions; see `Table.profile_over`."""
     versions = source.versions_of(between)
     newest = source.format.version(versions[-1])
     names = _names(columns, newest.arrow_schema)
@@ -199,7 +184,6 @@ def unrecorded_columns(columns: Mapping[str, pa.Table], *, everywhere: bool) -> 
     """Return as text the columns whose numbers are missing at versions with rows; empty if there are none.
 
     Args:
-        columns: The numbers of each column over versions.
         everywhere: Whether to name only those without a number at any version, rather than at one.
     """
     names = [name for name, rows in columns.items() if _is_unrecorded(rows, everywhere=everywhere)]
@@ -280,7 +264,6 @@ def _why(
     """Return for each version which numbers of a column are bounds or unknown, and why; None where all are exact.
 
     Args:
-        ranges: The files with their statistics.
         lacking: The ranges of positions of versions that lack it.
         deleting: For each version whether it has delete files.
         of_table: The reason that holds for every version and column.

@@ -1,9 +1,7 @@
 """The versions of a table where a number jumps, with the commits behind them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +10,11 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import MAINTENANCE_KINDS
-from snapshot_explorer.rows.profiling.anomalies import jump_notes, jumps
+from snapshot_explorer.rows.profiling.anomalies import AnomalyRules, jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import rows_note, rows_over
-from snapshot_explorer.rows.profiling.profiles import unrecorded_columns
+from snapshot_explorer.rows.profiling.profiles import Profile, unrecorded_columns
+from snapshot_explorer.rows.source import Source
 from snapshot_explorer.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-    from snapshot_explorer.rows.profiling.profiles import Profile
-    from snapshot_explorer.rows.source import Source
 
 
 @dataclass(frozen=True, slots=True)

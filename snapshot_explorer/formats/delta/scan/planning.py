@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.equal_rows import equal_rows
-from snapshot_explorer.arrow.shared_rows import SharedRows
+from snapshot_explorer.arrow.equal_rows import SharedRows, equal_rows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType

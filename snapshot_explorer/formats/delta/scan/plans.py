@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.shared_rows import SharedRows
+from snapshot_explorer.arrow.equal_rows import SharedRows
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 
