@@ -62,6 +62,7 @@ SCOPES = {
     "mutations": ("tests/robustness/test_mutations.py",),
     "notebook-spark": ("notebooks/04_spark.ipynb",),
     "s3-faults": ("tests/storage/test_s3_faults.py",),
+    "rounds": ("tests/table/test_rounds.py",),
     "histories": ("tests/rows/test_random_histories.py",),
 }
 """The files that take longest, the longest first, by how their names begin. Files of a scope run in one worker:

@@ -102,8 +102,8 @@ def _image(path: Path) -> Image:
     )
 
 
-def run(image: Image, folder: Path, *, is_essential: bool) -> dict[str, object]:
-    """Make an environment, run all or only the essential tests in it, and return what the table shows.
+def run(image: Image, folder: Path, wheel: Path, clone: Path, *, is_essential: bool) -> dict[str, object]:
+    """Make an environment below a folder, run all or only the essential tests of a clone, and return the table's row.
 
     Raises:
         FailedError: Something moved, conflicts, or a test fails.
@@ -118,7 +118,7 @@ def run(image: Image, folder: Path, *, is_essential: bool) -> dict[str, object]:
     if first:
         _check([*install, *first])
     before = _versions(uv, target)
-    _check([*install, str(_wheel(uv, folder)), *TOOLS])
+    _check([*install, str(wheel), *TOOLS])
     after = _versions(uv, target)
     moved = [f"{name} {before[name]} to {after.get(name)}" for name in before if after.get(name) != before[name]]
     if moved and image.pins:
@@ -127,7 +127,7 @@ def run(image: Image, folder: Path, *, is_essential: bool) -> dict[str, object]:
     if wrong:
         raise FailedError(f"not at the pinned version: {', '.join(wrong)}")
     _check([uv, "pip", "check", *target])
-    tests = _tests(python, folder / image.name, is_essential=is_essential)
+    tests = _tests(python, clone, is_essential=is_essential)
     return {
         "image": image.name,
         "title": image.title,
@@ -170,19 +170,23 @@ def _versions(uv: str, target: list[str]) -> dict[str, str]:
     return {one["name"].lower(): one["version"] for one in listed}
 
 
-def _tests(python: Path, folder: Path, *, is_essential: bool) -> int:
-    """Return how many tests passed. They run in a copy without the package, so that they import the wheel."""
-    copy = folder / "clone"
+def _copy(folder: Path) -> Path:
+    """Return a copy of this clone without the package: tests that run in it import the wheel."""
     for name in ("tests", "notebooks"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def _tests(python: Path, clone: Path, *, is_essential: bool) -> int:
+    """Return how many tests passed."""
     options = ["-q", "-o", "addopts=", "-o", "filterwarnings=default", "--import-mode=importlib"]
     options += ["--disable-warnings", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     notebooks = [f"notebooks/{name}.ipynb" for name in NOTEBOOKS]
     passed = 0
     everything = ([*options, *TESTS], [*options, "--nbval-lax", *notebooks])
     for arguments in ([*options, *ESSENTIAL],) if is_essential else everything:
-        written = _check([str(python), "-m", "pytest", *arguments], cwd=copy)
+        written = _check([str(python), "-m", "pytest", *arguments], cwd=clone)
         passed += int(re.findall(r"(\d+) passed", written)[-1])
     return passed
 
@@ -240,17 +244,22 @@ def main() -> int:
         parser.error("--keep needs all tests: leave out --essential")
     names = [name for name in known if known[name].is_supported] if chosen.all else chosen.images
     failed = []
-    for name in names:
-        with tempfile.TemporaryDirectory(prefix="environments-") as folder:
+    # The clone is copied before anything runs in it.
+    with tempfile.TemporaryDirectory(prefix="environments-") as made:
+        folder = Path(made)
+        clone, wheel = _copy(folder / "clone"), _wheel(_uv(), folder)
+        for name in names:
             try:
-                result = run(known[name], Path(folder), is_essential=chosen.essential)
+                result = run(known[name], folder, wheel, clone, is_essential=chosen.essential)
             except FailedError as error:
                 failed.append(name)
                 print(f"{name}: {error}", flush=True)  # noqa: T201
                 continue
-        print(f"{name}: {result['tests']} tests passed, no version moved, {result['minutes']} minutes", flush=True)  # noqa: T201
-        if chosen.keep:
-            _keep(result)
+            finally:
+                shutil.rmtree(folder / name, ignore_errors=True)
+            print(f"{name}: {result['tests']} tests passed, no version moved, {result['minutes']} minutes", flush=True)  # noqa: T201
+            if chosen.keep:
+                _keep(result)
     print(f"{len(names) - len(failed)} passed, {len(failed)} failed")  # noqa: T201
     return 1 if failed else 0
 
