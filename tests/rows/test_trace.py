@@ -1,5 +1,6 @@
 """Where rows still are: against brute force over the versions and the data files, and with files that are gone."""
 
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,21 +35,28 @@ def column_and_values(table):
     return None
 
 
-def live_rows(table, version, name, value):
+@cache
+def live_values(table, version, name):
+    """Return the values of a version; None where it cannot be read, or has no column of that name."""
     try:
-        rows = table.at(version).to_arrow(columns=[name])
+        return table.at(version).to_arrow(columns=[name])[name]
     except SnapshotExplorerError:
-        return None  # it cannot be read, or has no column of that name
-    return pc.sum(pc.equal(rows[name], value)).as_py() or 0
+        return None
 
 
-def stored_rows(file, name, value):
-    """Return the rows that a file stores with a value; None where it has no plain column of that name."""
+@cache
+def stored_values(file, name):
+    """Return the values that a file stores; None where it has no plain column of that name."""
     if file.suffix not in (".parquet", ".orc") or not file.exists():
         return None
     read = pq.read_table if file.suffix == ".parquet" else pyarrow.orc.read_table
     rows = read(str(file), **({"partitioning": None} if file.suffix == ".parquet" else {}))
-    return (pc.sum(pc.equal(rows[name], value)).as_py() or 0) if rows.column_names.count(name) == 1 else None
+    return rows[name] if rows.column_names.count(name) == 1 else None
+
+
+def count(values, value):
+    """Return how often a value is among others; None where these are not known."""
+    return None if values is None else pc.sum(pc.equal(values, value)).as_py() or 0
 
 
 CHECKED = {
@@ -84,10 +92,10 @@ def test_a_trace_is_what_brute_force_over_versions_and_files_finds(path):
                 assert row["rows"] is None
             elif row["rows"] is not None:
                 # Metadata may prove that a version which cannot be read has no such row.
-                assert row["rows"] == (live_rows(table, row["version"], name, value) or 0), row
+                assert row["rows"] == (count(live_values(table, row["version"], name), value) or 0), row
         files = trace.files.to_arrow().to_pylist()
         for row in files:
-            stored = stored_rows(DATA / path / row["path"], name, value)
+            stored = count(stored_values(DATA / path / row["path"], name), value)
             if row["stored_rows"] is not None and stored is not None:
                 assert row["stored_rows"] == stored, row
         named = any(row["rows"] for row in rows) or any(row["stored_rows"] for row in files)
@@ -252,7 +260,7 @@ def test_rows_that_a_default_gives_to_files_without_the_column_are_found(memory_
     trace = opened.trace("x = 7")
 
     counts = [row["rows"] for row in trace.versions.to_arrow().to_pylist()]
-    assert counts == [live_rows(opened, version, "x", 7) or 0 for version in opened.versions()] == [0, 2, 1]
+    assert counts == [count(live_values(opened, version, "x"), 7) or 0 for version in opened.versions()] == [0, 2, 1]
     assert trace.verdict.startswith("Versions 2 and 3 return matching rows.")
 
 

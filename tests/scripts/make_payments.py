@@ -13,14 +13,12 @@ story: a small shared library, compiled with `cc`, shifts the clock of the Java 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from tests.scripts import make_samples
+from tests.support.delta import connector
 
 WRITER = "Delta Lake 4.4.0 (Spark connector, PySpark 4.1.4)"
 
@@ -40,37 +38,6 @@ int close(int file) {
   return syscall(SYS_close, file);
 }
 """
-
-_SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-    "spark.sql.codegen.wholeStage": "false",  # a query over some rows ends before code for it would be compiled
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.allFilesInCrc.enabled": "false",  # a third of the bytes
-}
-
-
-def session(jars: Path, clock: make_samples.Clock) -> Any:
-    """Return a local Spark session that knows Delta, everything in UTC, under the clock. One per process."""
-    variables = {"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"}
-    before = dict(os.environ)
-    os.environ.update(variables | clock.environment())
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
-    for key, value in (_SETTINGS | {"spark.jars": ",".join(map(str, sorted(jars.glob("*.jar"))))}).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
 
 _CUSTOMERS = ("Ada", "Björn", "Chloé", "Dmitri", "Elif", "Farah", "Goro", "Hana", "Iris", "João")
 _METHODS = ("card", "wallet", "transfer")
@@ -160,7 +127,8 @@ def write(out: Path, jars: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         clock = make_samples.Clock(Path(folder))
         clock.set("2026-11-01T00:00:00")
-        spark = session(jars, clock)
+        spark = connector.session(sorted(jars.glob("*.jar")), master="local[1]", variables=clock.environment())
+        spark.sql("SET spark.databricks.delta.allFilesInCrc.enabled = false")  # a third of the bytes
         table = Path(folder) / "payments"
         for moment, statement in _PAYMENTS:
             clock.set(moment)

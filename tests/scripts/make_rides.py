@@ -12,9 +12,7 @@ process is shifted, as for the other samples.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -24,6 +22,7 @@ import pyarrow as pa
 
 from tests.scripts.make_samples import Clock
 from tests.support.canonical import canonical_rows
+from tests.support.oracles import sessions
 
 WRITER = "Apache Hudi 1.2.0 (Spark connector, PySpark 3.5)"
 
@@ -32,12 +31,6 @@ _SETTINGS = {
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 _OPTIONS = {
@@ -115,20 +108,8 @@ _RIDES = (
 
 def session(jars: Path, clock: Clock, warehouse: Path) -> Any:
     """Return a local Spark session. One per process."""
-    variables = {"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"}
-    before = dict(os.environ)
-    os.environ.update(variables | clock.environment())
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
-    settings = {
-        "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
-        "spark.sql.warehouse.dir": warehouse.as_uri(),
-    }
-    for key, value in (_SETTINGS | settings).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("ERROR")
+    settings = _SETTINGS | {"spark.sql.warehouse.dir": warehouse.as_uri()}
+    spark = sessions.session(sorted(jars.glob("*.jar")), settings, master="local[1]", variables=clock.environment())
     for key, value in _OPTIONS.items():
         spark.sql(f"SET {key}={value}")
     return spark

@@ -13,8 +13,6 @@ with `cc`, shifts the clock of the Java process. Without `cc` the commits carry 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
 import shutil
 import struct
 import subprocess
@@ -23,6 +21,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tests.support.oracles import sessions
 
 PACKAGE = "org.apache.paimon:paimon-spark-3.5:0.9.0"
 WRITER = "Apache Paimon 0.9.0 (Spark connector, PySpark 3.5.9)"
@@ -94,28 +94,14 @@ def session(warehouse: Path, *, jars: str | None, clock: Clock | None = None, pa
 
     One per process: Java keeps the first one's settings.
     """
-    variables = {"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"}
-    before = dict(os.environ)
-    os.environ.update(variables | (clock.environment() if clock else {}))
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
-    builder = builder.config("spark.jars", jars) if jars else builder.config("spark.jars.packages", package)
     settings = {
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.default.parallelism": "1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
+        **({} if jars else {"spark.jars.packages": package}),
         "spark.sql.catalog.p": "org.apache.paimon.spark.SparkCatalog",
         "spark.sql.catalog.p.warehouse": warehouse.as_uri(),
         "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("ERROR")
+    variables = clock.environment() if clock else {}
+    spark = sessions.session([jars] if jars else [], settings, master="local[1]", variables=variables)
     spark.sql("CREATE DATABASE IF NOT EXISTS p.d")
     spark.sql("USE p.d")
     return spark

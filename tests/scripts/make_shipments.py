@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import importlib
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -27,6 +25,7 @@ import pyarrow as pa
 
 from tests.scripts.make_samples import Clock
 from tests.support.canonical import canonical_rows
+from tests.support.oracles import sessions
 
 WRITER = "Apache Iceberg 1.12.0 (Spark connector, PySpark 4.1.4)"
 
@@ -36,13 +35,6 @@ _SETTINGS = {
     "spark.sql.catalog.lake.type": "hadoop",
     "spark.sql.catalog.lake.warehouse": "s3a://lake",
     "spark.hadoop.fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 _CARRIERS = ("Falke", "Nordpost", "Kolibri", "Tortuga")
@@ -50,21 +42,8 @@ _CARRIERS = ("Falke", "Nordpost", "Kolibri", "Tortuga")
 
 def session(lake: Path, jars: Path, clock: Clock) -> Any:
     """Return a local Spark session with the catalog `lake`, a bucket that is a folder. One per process."""
-    variables = {"TZ": "UTC", "HADOOP_USER_NAME": "lake", "SPARK_USER": "lake", "SPARK_LOCAL_IP": "127.0.0.1"}
-    before = dict(os.environ)
-    os.environ.update(variables | clock.environment())
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
-    settings = {
-        "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
-        "spark.hadoop.fs.viewfs.mounttable.lake.link./shop": lake.as_uri(),
-    }
-    for key, value in (_SETTINGS | settings).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    os.environ.clear()
-    os.environ.update(before)
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    settings = _SETTINGS | {"spark.hadoop.fs.viewfs.mounttable.lake.link./shop": lake.as_uri()}
+    return sessions.session(sorted(jars.glob("*.jar")), settings, master="local[1]", variables=clock.environment())
 
 
 def _shipments(first: int, last: int, day: str, *, country: bool = True) -> str:

@@ -14,8 +14,11 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
-TURN_SECONDS, TURNS, IDLE_TURNS = 0.01, 15, 4
-"""How long a turn is, and how many without a request complete a round: fewer if no thread wants to run meanwhile."""
+TASKS = Path("/proc/self/task")
+TURN_SECONDS, IDLE_TURNS = 0.01, 4
+"""How long a turn is, and how many in a row in which no thread wants to run complete a round."""
+MOST_TURNS = 6_000 if TASKS.exists() else 15
+"""The turns that complete a round whatever runs: they end a hang, and a round where nobody says which threads run."""
 WRITES = (
     "_rm",
     "chmod",
@@ -62,9 +65,9 @@ class Request:
 
 
 class Gate:
-    """Holds requests back until no further one comes for some turns; then it lets all of them pass.
+    """Holds requests back until all threads of the process wait; then it lets all of them pass.
 
-    Turns and not seconds: while a busy machine runs none of the threads, no turn passes either.
+    So a thread that a busy machine does not run yet makes its request in the same round.
     """
 
     def __init__(self):
@@ -75,7 +78,7 @@ class Gate:
         with self.changed:
             self.newest = me = object()
             before, idle = self.passed, 0
-            for _ in range(TURNS):
+            for _ in range(MOST_TURNS):
                 idle = idle + 1 if _only_this_thread_runs() else 0
                 # A thread that was waiting for this lock makes its request now.
                 if self.changed.wait_for(lambda: self.passed != before or self.newest is not me, TURN_SECONDS):
@@ -89,12 +92,12 @@ class Gate:
 
 
 def _only_this_thread_runs():
-    """Return whether no other thread of the process runs, or waits for a processor; False where that is not known."""
+    """Return whether no other thread of the process runs, or waits for a processor or a disk; False if unknown."""
     states = []
-    for task in Path("/proc/self/task").glob("*/stat"):
+    for task in TASKS.glob("*/stat"):
         with suppress(OSError):  # the thread has ended
             states.append(task.read_text().rpartition(")")[2].split()[0])
-    return states.count("R") == 1
+    return sum(state in "RD" for state in states) == 1
 
 
 class CountedFile(AbstractBufferedFile):

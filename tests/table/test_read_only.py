@@ -21,8 +21,8 @@ def digest(folder):
 
 
 def use_everything(table):
-    """Call the whole public interface of a table and of each of its snapshots."""
-    refs = [*table.versions(), "latest", "earliest", "latest~1", "@2100-01-01"]
+    """Call the whole public interface of a table and of a snapshot of each kind of commit."""
+    refs = [*{row["kind"]: row["version"] for row in table.history().to_dict()}.values(), "earliest", "@2100-01-01"]
     refs += [f"tag:{name}" for name in table.tags()["tag"].to_pylist()]
     for thing in (table, table.update(), table.history(), table.history("..", kind="append", text="a"), table.tags()):
         thing._repr_mimebundle_()

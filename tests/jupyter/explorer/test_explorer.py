@@ -374,7 +374,7 @@ def test_new_commits_are_followed_until_that_is_stopped(growing):
     explorer.state.interval = 0.2
 
     async def seen(version):
-        for _ in range(500):
+        for _ in range(6_000):  # a minute, which only ends a hang
             if explorer.state.versions[-1] == version and not explorer._work._jobs:
                 return True
             await asyncio.sleep(0.01)
@@ -517,7 +517,7 @@ def test_play_moves_b_on_and_ends(growing, monkeypatch):
 
     async def main():
         explorer.state.playing = True
-        for _ in range(100):
+        for _ in range(3_000):  # a minute, which only ends a hang
             if not explorer.state.playing:
                 return
             await asyncio.sleep(0.02)
