@@ -223,6 +223,40 @@ def notebook_calls(given):
     return found | {"explorer": _explored, "lifetimes in a folder": _kept_lifetimes}
 
 
+def proofs(given, copy):
+    """Return the calls that prove something, by name, and what each claims: numbers by what they are of.
+
+    Args:
+        copy: The same table elsewhere, opened.
+    """
+    if not given.versions:
+        return {}
+    found = {f"verify {level}": functools.partial(_verified, level) for level in ("existence", "footers", "bytes")}
+    found["orphans"] = lambda t: _claims(t.orphans("0d"), {"files": (("path",), ("is_orphan",))})
+    found["diff of tables"] = lambda t: snapshot_explorer.diff(copy.at(given.first), t.at(given.versions[-1]))
+    found["preview of tables"] = lambda t: snapshot_explorer.diff(copy.current, t.current, preview=True).proof
+    if given.where:
+        columns = {
+            "versions": (("branch", "version"), ("rows", "stored_rows")),
+            "files": (("path",), ("evidence", "stored_rows")),
+        }
+        found["trace"] = lambda t: _claims(t.trace(given.where), columns)
+    return found
+
+
+def _verified(level, table):
+    return _claims(table.verify(level), {"files": (("path",), ("state",))})
+
+
+def _claims(result, columns):
+    """Return what a result says of each thing, and whether it says that everything was looked at."""
+    claims = {"complete": {(): (result.is_ok if hasattr(result, "is_ok") else result.is_complete,)}}
+    for name, (keys, values) in columns.items():
+        rows = getattr(result, name).to_arrow().to_pylist()
+        claims[name] = {tuple(row[key] for key in keys): tuple(row[value] for value in values) for row in rows}
+    return claims
+
+
 @functools.cache
 def _magics():
     from IPython.core.interactiveshell import InteractiveShell
