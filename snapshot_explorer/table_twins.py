@@ -159,11 +159,9 @@ class Twins(Drawable):
             time = None if newest is None else side.times[newest]
             what = "no version" if newest is None else f"version {newest:,}"
             facts.append((title, f"{what}{'' if time is None else f' of {moment(time)}'}, {table.path}"))
+        only = f"{self.only_a:,} only in {self._names[0]}, {self.only_b:,} only in {self._names[1]}"
         facts += [
-            (
-                "newest versions",
-                f"{counted(self.shared, 'data file')} in both, {self.only_a:,} and {self.only_b:,} in one only",
-            ),
+            ("newest versions", f"{counted(self.shared, 'data file')} in both, {only}"),
             ("deletes", "not checked" if self.deletes is None else self.deletes),
         ]
         notes = [note for side in self._sides for note in side.notes]

@@ -73,22 +73,21 @@ class Orphans(Drawable):
     def verdict(self) -> str:
         """What was found, in a sentence or two."""
         rows = self.files.to_arrow()
-        age = format_duration(self._older_than)
+        old = f" older than {format_duration(self._older_than)}" if self._older_than else ""
         if self.unread:
-            is_are = "is" if len(rows) == 1 else "are"
             return (
                 "Which files are orphaned is unknown, because metadata could not be read. The metadata that could be "
-                f"read does not name {counted(len(rows), 'file')} that {is_are} older than {age}."
+                f"read does not name {counted(len(rows), 'file')}{old}."
             )
         orphans = rows.filter(pc.fill_null(rows["is_orphan"], fill_value=False))
         unknown = len(rows) - len(orphans)
         rest = f" Of {counted(unknown, 'other file')} it is unknown." if unknown else ""
         if not len(orphans):
-            return f"No file older than {age} is orphaned.{rest}"
+            return f"No file{old} is orphaned.{rest}"
         total = size(pc.sum(orphans["size_bytes"]).as_py() or 0)
         files = counted(len(orphans), "file")
         is_are = "is" if len(orphans) == 1 else "are"
-        return f"{files} older than {age} {is_are} orphaned, {total}.{rest}"
+        return f"{files}{old} {is_are} orphaned, {total}.{rest}"
 
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the verdict, the kinds of files, the engine's clean-up, and the files."""

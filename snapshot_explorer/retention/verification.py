@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import (
     InvalidArgumentError,
     MissingFileError,
@@ -95,8 +96,13 @@ class Verification(Drawable):
             Pairs((*facts, ("size", size(known)))),
             *map(Line, self._notes[:_MOST_NOTES]),
         ]
-        states = rows["state"].to_pylist()
-        bad = rows.filter(pa.array([state != "ok" for state in states], pa.bool_()))
+        bad = rows.filter(pc.fill_null(pc.not_equal(rows["state"], "ok"), fill_value=True))
+        reasons = Counter(zip(bad["state"].to_pylist(), bad["reason"].to_pylist(), strict=True))
+        parts += [
+            Line(f"{counted(count, 'file')} {state or 'not checked'}: {reason}.")
+            for (state, reason), count in reasons.most_common(_MOST_NOTES)
+            if count > 1
+        ]
         shown = Frame(bad, title="", noun="files that are not ok")
         return Drawing(
             title=f"Verification of {self._name}", parts=(*parts, *(shown.drawing().parts if len(bad) else ()))
@@ -126,12 +132,12 @@ def verify(
     notes: list[str] = []
     for branch, (table_format, lifetimes) in histories.items():
         rows, presence = despite_expiry(table_format, partial(_presence, table_format, lifetimes))
-        of = f" of branch {branch}" if branch else ""
+        is_named = branch is not None and len(histories) > 1
+        of = f" of branch {branch}" if is_named else ""
         for problems in (presence.without, presence.lacking, presence.unchecked):
             notes += [f"Version {version}{of}: {reason.rstrip('.')}." for version, reason in sorted(problems.items())]
-        notes += [
-            f"{capitalized(str(gap))}{of and f' ({of.strip()})'}: their files are unknown." for gap in lifetimes.gaps
-        ]
+        on = f"on branch {branch}, " if is_named else ""
+        notes += [f"{capitalized(f'{on}{gap}')}: their files are unknown." for gap in lifetimes.gaps]
         masks = (presence.gone, presence.resized, presence.unknown)
         found = np.select(masks, [1, 2, 3], 0).tolist()
         columns = (rows[column].to_pylist() for column in ("path", "size_bytes", "rows"))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 READ, METADATA, MISSING, UNREADABLE_FILE = "read", "metadata", "missing", "unreadable"
 _CERTAINTY = {METADATA: 0, READ: 1, MISSING: 2, UNREADABLE_FILE: 3}
-_MERGED = "its rows are merged with those of other files; rows that the merge drops were not counted"
-_SKIPPED = "readers skip the file until a compaction, so that its rows were not counted"
+_MERGED = "rows of several files are merged, and those that the merge drops were not counted"
+_SKIPPED = "readers skip a file until a compaction, and its rows were not counted"
 _FAILURES = (*UNREADABLE, StorageError)
 
 

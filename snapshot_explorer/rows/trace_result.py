@@ -129,13 +129,17 @@ class Trace:
         kept: dict[str, list[int]] = {}
         for branch, version in holding:
             if self._outcomes.get((branch, version.number), {}).get("outcome") != "lost":
-                where = f" of branch {branch}" if branch else ""
-                kept.setdefault(f"{where} ({self._because(branch, version.number)})", []).append(version.number)
+                kept.setdefault(f"{self._of(branch)} ({self._because(branch, version.number)})", []).append(
+                    version.number
+                )
         reasons = [f"{runs_text(runs_of(sorted(numbers)))}{reason}" for reason, numbers in kept.items()]
         more = f" and {len(reasons) - _MOST_REASONS:,} more reasons" if len(reasons) > _MOST_REASONS else ""
         removed = f"{len(storing & freed):,} of {counted(len(storing), 'file')} with matching rows"
         stays = f" What keeps others: {', '.join(reasons[:_MOST_REASONS])}{more}." if reasons else ""
         return f"The next clean-up by the table's own settings removes {removed}.{stays}"
+
+    def _of(self, branch: str | None) -> str:
+        return f" of branch {branch}" if branch and len(self._histories) > 1 else ""
 
     def _because(self, branch: str | None, number: int) -> str:
         row = self._outcomes.get((branch, number))
@@ -208,6 +212,20 @@ class Trace:
             drawn=_drawn(table),
         )
 
+    @property
+    def _unknown(self) -> Sequence[str]:
+        """Return why rows of versions are unknown, a sentence for each reason."""
+        versions: defaultdict[tuple[str, str | None], list[int]] = defaultdict(list)
+        for branch, version in self._found:
+            if version.reason:
+                versions[version.reason, branch].append(version.number)
+        reasons = [
+            f"Not known in {runs_text(runs_of(numbers))}{self._of(branch)}: {reason.rstrip('.')}."
+            for (reason, branch), numbers in versions.items()
+        ]
+        more = [f"Not known for {counted(len(reasons) - _MOST_REASONS, 'more reason')}; see `versions`."]
+        return [*reasons[:_MOST_REASONS], *(more if len(reasons) > _MOST_REASONS else ())]
+
     def drawing(self) -> Drawing:
         """Return the result as a drawing: the verdict, what it stands on, and what was not looked at."""
         files = self.files.to_arrow().to_pylist()
@@ -229,15 +247,15 @@ class Trace:
             ("digest", f"sha256:{self.digest}"),
             ("call", Code(f"{self._source.opened}.trace({self._where!r})")),
         ]
-        reasons = list(dict.fromkeys(version.reason for _, version in self._found if version.reason))
-        unknown = [Line(f"Not known: {reason.rstrip('.')}.") for reason in reasons[:_MOST_REASONS]]
-        notes = [Line(note) for note in (*self._notes, _NOT_COVERED)]
+        notes = [Line(note) for note in (*self._unknown, *self._notes, _NOT_COVERED)]
         versions = self.versions.to_arrow()
         holding = versions.filter(
             pa.array([bool(version.rows or version.stored_rows) for _, version in self._found], pa.bool_())
         )
-        shown = Frame(holding, title="", noun="versions with matching rows", drawn=_drawn(holding))
-        parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *unknown, *notes]
+        # The lines above state reason and because.
+        drawn = tuple(name for name in _drawn(holding) if name not in ("reason", "because"))
+        shown = Frame(holding, title="", noun="versions with matching rows", drawn=drawn)
+        parts: list[Part] = [Line(self.verdict), Pairs(tuple(facts)), *notes]
         return Drawing(
             title=f"Trace of rows in {self._source.name}",
             parts=(*parts, *shown.drawing().parts) if len(holding) else tuple(parts),

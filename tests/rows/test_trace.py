@@ -153,7 +153,7 @@ def test_what_cannot_be_read_is_never_called_gone(table, tmp_path):
     assert trace.verdict == "No matching row was found, but not everything could be examined: this proves nothing."
     assert [row["rows"] for row in trace.versions.to_arrow().to_pylist()][1] is None
     assert "unreadable" in repr(trace)
-    assert "Not known:" in repr(trace)
+    assert "Not known in version" in repr(trace)
 
 
 def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called_gone(memory_root, register):
@@ -179,7 +179,7 @@ def test_versions_that_expire_while_they_are_traced_are_unknown_and_never_called
     rows = {row["version"]: row["rows"] for row in trace.versions.to_arrow().to_pylist()}
     assert rows == {0: 0, 1: 1, 2: None, 3: 0}
     assert not trace.is_complete
-    assert "Not known: Version 2 has expired" in repr(trace)
+    assert "Not known in version 2: Version 2 has expired" in repr(trace)
 
 
 def test_a_file_that_is_missing_stores_nothing_but_its_versions_are_unknown(table, tmp_path):
