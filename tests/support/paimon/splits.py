@@ -130,6 +130,9 @@ class Files:
         self.opened.append(path)
         return pa.BufferReader(self.files[path])
 
+    def together(self, *reads):
+        return tuple(read() for read in reads)
+
     def read_many(self, paths):
         self.opened.extend(paths)
         return [self.files[path] for path in paths]

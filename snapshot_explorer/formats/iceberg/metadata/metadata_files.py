@@ -64,6 +64,7 @@ class MetadataFiles:
         self._lock = threading.Lock()
         self._last: tuple[bytes, TableMetadata] | None = None
         self._last_number: int | None = None
+        self._candidates: Sequence[str] = ()
         self._newest: TableMetadata | None = None
         self._since = now()
 
@@ -165,14 +166,14 @@ class MetadataFiles:
         return CurrentMetadata(metadata=self._parsed(path, self._storage.read(path)), notes=())
 
     def _listed_beside_hint(self) -> tuple[Sequence[Entry] | None, dict[str, bytes | None]]:
-        """Return the listing, and the file that was read last, if there was no number in a hint before."""
-        with self._lock:
-            last = None if self._last is None else self._last[1].path
-        if last is None or self._last_number is not None or self._storage.is_local:
+        """Return the listing, and the files that the last one led to, if there was no number in a hint then."""
+        paths = self._candidates
+        if not paths or self._last_number is not None or self._storage.is_local:
             return None, {}
-        return self._storage.together(
-            partial(self._storage.list, FOLDER), lambda: {last: self._storage.read_present([last])[0]}
+        listed, contents = self._storage.together(
+            partial(self._storage.list, FOLDER), partial(self._storage.read_present, paths)
         )
+        return listed, dict(zip(paths, contents, strict=True))
 
     def _by_listing(
         self, listed: Sequence[Entry] | None, known: Mapping[str, bytes | None], *, has_hint: bool
@@ -218,15 +219,13 @@ class MetadataFiles:
         return [last.rpartition("/")[2]]
 
     def _chosen(self, names: Sequence[str], known: Mapping[str, bytes | None]) -> TableMetadata:
-        if len(names) == 1:
-            path = f"{FOLDER}/{names[0]}"
-            return self._parsed(path, known.get(path) or self._storage.read(path))
-        paths = [f"{FOLDER}/{name}" for name in names]
-        limits = self._storage.limits
-        parsed = [
-            parse_table_metadata(content, path, limits)
-            for path, content in zip(paths, self._storage.read_many(paths), strict=True)
-        ]
+        paths = self._candidates = [f"{FOLDER}/{name}" for name in names]
+        contents = {path: content for path, content in known.items() if content is not None}
+        rest = [path for path in paths if path not in contents]
+        contents.update(zip(rest, self._storage.read_many(rest), strict=True))
+        if len(paths) == 1:
+            return self._parsed(paths[0], contents[paths[0]])
+        parsed = [parse_table_metadata(contents[path], path, self._storage.limits) for path in paths]
         return max(parsed, key=lambda metadata: (metadata.last_updated_ms, metadata.path))
 
     def _parsed(self, path: str, content: bytes) -> TableMetadata:

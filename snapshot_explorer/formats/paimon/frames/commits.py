@@ -73,20 +73,30 @@ def read_commits(
     """
     has_indexes = any(snapshot.index_manifest is not None for snapshot in snapshots)
     columns = (*_COUNTED, *FILE_COLUMNS) if has_indexes else _COUNTED
-    states, delta = storage.together(
+    expired = [snapshot for snapshot in snapshots if snapshot.file_kind == "changelog"]
+    states, delta, changelog = storage.together(
         partial(read_index_states, storage, history, schemas, snapshots),
         partial(read_changes, storage, snapshots, "delta", columns=columns, lists=lists),
+        partial(read_changes, storage, expired, "changelog", columns=_COUNTED),
     )
-    lost = [index for index, known in enumerate(delta.known) if not known]
-    readable = [readable_of(item, known=known) for item, known in zip(snapshots, delta.known, strict=True)]
-    if lost:
+    left = _known_versions(expired, changelog)
+    if lost := [
+        snapshot.id
+        for snapshot, known in zip(snapshots, delta.known, strict=True)
+        if not known and snapshot.file_kind != "changelog"
+    ]:
         # A snapshot may have expired to a changelog since it was read.
-        again = history.read_again([snapshots[index].id for index in lost])
-        now = [again.get(snapshots[index].id, snapshots[index]) for index in lost]
-        left = read_changes(storage, now, "changelog", columns=_COUNTED)
-        for index, element, known in zip(lost, now, left.known, strict=True):
-            readable[index] = readable_of(element, known=known and element.file_kind == "changelog")
+        again = [snapshot for snapshot in history.read_again(lost).values() if snapshot.file_kind == "changelog"]
+        left |= _known_versions(again, read_changes(storage, again, "changelog", columns=_COUNTED))
+    readable = [
+        "metadata" if snapshot.id in left else readable_of(snapshot, known=known)
+        for snapshot, known in zip(snapshots, delta.known, strict=True)
+    ]
     return commits_frame(snapshots, delta, readable, states=states)
+
+
+def _known_versions(snapshots: Sequence[PaimonSnapshot], changes: Changes) -> set[int]:
+    return {snapshot.id for snapshot, known in zip(snapshots, changes.known, strict=True) if known}
 
 
 def commits_frame(

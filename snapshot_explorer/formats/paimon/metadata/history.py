@@ -83,6 +83,7 @@ class PaimonHistory:
         self._seen_at = now()
         self._rewrites = 0
         self._tags_seen: Sequence[str] = ()
+        self._expired_seen: frozenset[int] = frozenset()
 
     @property
     def rewrites(self) -> int:
@@ -137,9 +138,13 @@ class PaimonHistory:
 
     def _list_and_read(self, hint: int | None) -> Listing:
         for _ in range(_TRIES):
-            versions = self._numbers(self._storage.list(self._layout.folder("snapshot")), "snapshot")
+            entries, (content,) = self._storage.together(
+                partial(self._storage.list, self._layout.folder("snapshot")),
+                partial(self._storage.read_present, [self._layout.hint("snapshot", "LATEST")]),
+            )
+            versions = self._numbers(entries, "snapshot")
             if not versions:
-                self._check_empty(hint)
+                self._check_empty(hint, content)
                 return Listing(versions=(), identity=())
             newest, hint = self._read_newest(versions, {})
             if newest is not None:
@@ -197,7 +202,7 @@ class PaimonHistory:
 
     def _stored(self) -> StoredVersions:
         before = self._newest
-        likely = [] if before is None else [self._layout.hint("snapshot", "LATEST"), self._path(before.id)]
+        likely = [self._layout.hint("snapshot", "LATEST"), *([] if before is None else [self._path(before.id)])]
         for _ in range(_TRIES):
             kinds = ("snapshot", "tag", "changelog")
             listings, contents = self._storage.together(
@@ -214,10 +219,12 @@ class PaimonHistory:
             if not snapshots:
                 newest = max(tags.values(), key=lambda tag: tag.id, default=None)
             tagged = {tag.id for tag in tags.values()}
+            changelogs = set(self._numbers(listings[2], "changelog"))
+            self._expired_seen = frozenset((changelogs | tagged).difference(snapshots))
             return StoredVersions(
                 snapshots=tuple(snapshots),
                 tagged=tuple(sorted(tagged)),
-                changelogs=tuple(sorted(set(self._numbers(listings[2], "changelog")).difference(snapshots, tagged))),
+                changelogs=tuple(sorted(changelogs.difference(snapshots, tagged))),
                 newest=newest,
                 tags=tags,
                 damaged_tags=tuple(damaged),
@@ -231,7 +238,7 @@ class PaimonHistory:
     ) -> tuple[PaimonSnapshot | None, int | None]:
         """Return the newest of the listed snapshots, None if it has vanished, and the hint."""
         if not versions:
-            self._check_empty(None)
+            self._check_empty(None, contents[self._layout.hint("snapshot", "LATEST")])
             return None, None
         newest, hint = self._read_newest(versions, contents)
         if hint not in (None, versions[-1]):
@@ -241,15 +248,14 @@ class PaimonHistory:
     def _hint(self) -> int | None:
         return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
 
-    def _check_empty(self, hint: int | None) -> None:
-        """Raise where a listing without snapshots contradicts an earlier one or the hint."""
+    def _check_empty(self, hint: int | None, content: bytes | None) -> None:
+        """Raise where a listing without snapshots contradicts an earlier one or the hint, whose content was read."""
         folder = self._layout.folder("snapshot")
         if self._newest is not None:
             what = f"its folder {folder}"
             raise _ShortfallError(missing_table_error(self._storage.root, what, self._newest.id, self._seen_at))
         path = self._layout.hint("snapshot", "LATEST")
         # An unreadable hint still counts as a hint: a faulty storage may return more than one wrong answer.
-        content = None if hint is not None else self._storage.read_present([path])[0]
         hint = hint if content is None else parse_hint(content)
         if hint is not None or content is not None:
             named = "cannot be read" if hint is None else f"names version {hint}"
@@ -315,12 +321,14 @@ class PaimonHistory:
         with self._lock:
             result = {version: self._known[version] for version in versions if version in self._known}
             rewrites = self._rewrites
+            expired = self._expired_seen
         unread = sorted({version for version in versions if version not in result})
-        read = read_snapshots(self._storage, [self._path(version) for version in unread])
-        result |= {version: item for version, item in zip(unread, read, strict=True) if item}
-        lost = [version for version in unread if version not in result]
-        if lost:
-            result |= self._expired(lost)
+        read, kept = self._storage.together(
+            partial(read_snapshots, self._storage, [self._path(version) for version in unread]),
+            partial(self._expired, [version for version in unread if version in expired]),
+        )
+        result |= kept | {version: item for version, item in zip(unread, read, strict=True) if item}
+        result |= self._expired([version for version in unread if version not in result])
         self._cache([result[version] for version in unread if version in result], rewrites)
         return result
 
@@ -365,17 +373,21 @@ class PaimonHistory:
 
     def tags_by_version(self) -> tuple[Mapping[int, Sequence[str]], bool]:
         """Return the names of the tags on each version, and whether these are all: unreadable ones raise a warning."""
+        tags, damaged = self._newest_tags()
+        tagged: dict[int, list[str]] = {}
+        for name, tag in tags.items():
+            tagged.setdefault(tag.id, []).append(name)
+        return tagged, not damaged
+
+    def _newest_tags(self) -> tuple[dict[str, PaimonSnapshot], list[CorruptTableError]]:
+        """Return `_read_tags` of a new listing. Those that were there before are read beside it."""
         known = self._tags_seen
         contents, entries = self._storage.together(
             partial(self._storage.read_present, [self._layout.tag(name) for name in known]),
             partial(self._storage.list, self._layout.folder("tag")),
         )
         names = [entry.name for entry in entries if not entry.is_folder]
-        tags, damaged = self._read_tags(names, dict(zip(known, contents, strict=True)))
-        tagged: dict[int, list[str]] = {}
-        for name, tag in tags.items():
-            tagged.setdefault(tag.id, []).append(name)
-        return tagged, not damaged
+        return self._read_tags(names, dict(zip(known, contents, strict=True)))
 
     @staticmethod
     def _tag_names(files: Sequence[str]) -> list[str]:
@@ -386,10 +398,11 @@ class PaimonHistory:
         if not versions:
             return {}
         paths = [self._layout.numbered("changelog", version) for version in versions]
-        read = read_snapshots(self._storage, paths, "changelog")
+        read, (tags, _) = self._storage.together(
+            partial(read_snapshots, self._storage, paths, "changelog"), self._newest_tags
+        )
         result = {version: item for version, item in zip(versions, read, strict=True) if item}
-        names = [entry.name for entry in self._storage.list(self._layout.folder("tag")) if not entry.is_folder]
-        tagged = {tag.id: tag for tag in self._read_tags(names)[0].values()}
+        tagged = {tag.id: tag for tag in tags.values()}
         return result | {version: tagged[version] for version in versions if version in tagged}
 
     def _not_found_error(self, version: int) -> SnapshotNotFoundError:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -101,10 +102,7 @@ def _schema(fields: Sequence[PaimonField]) -> pa.Schema:
 
 
 class _Target:
-    """The columns that files are read as. Caches the mapping of files with the same schema and columns.
-
-    For a single thread.
-    """
+    """The columns that files are read as. Caches the mapping of files with the same schema and columns."""
 
     def __init__(self, plan: PaimonPlan, fields: Sequence[PaimonField], system: Sequence[PaimonField] = ()) -> None:
         values = plan.partition
@@ -202,16 +200,11 @@ def _grouped(
             group, [field for field in fields if not _is_of_blob(field, plan)], plan.file_schemas
         )
     ]
-    for field in (field for field in fields if _is_of_blob(field, plan)):
-        values = blobs.column(
-            storage,
-            [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
-            first_row_id=group.first_row_id,
-            rows=group.rows,
-            dtype=arrow_type(field.type),
-            described=field.type.root != BLOB,
-        )
-        streams.append(blobs.batches(values, field.name, _BATCH_ROWS))
+    streams += [_blobs(storage, plan, group, field) for field in fields if _is_of_blob(field, plan)]
+    firsts = storage.together(*(partial(next, stream, None) for stream in streams))
+    streams = [
+        stream if first is None else chain((first,), stream) for first, stream in zip(firsts, streams, strict=True)
+    ]
     schema, gone = _schema(fields), deleted_positions.get(group.anchor.path, NOTHING)
     start = 0
     for parts in column_groups.side_by_side(streams):
@@ -219,6 +212,18 @@ def _grouped(
         batch = _batch([columns[field.name] for field in fields], schema, parts[0].num_rows)
         yield masked(batch, kept(gone, start, batch.num_rows)) if len(gone) else batch
         start += batch.num_rows
+
+
+def _blobs(storage: Storage, plan: PaimonPlan, group: ColumnGroup, field: PaimonField) -> Iterator[pa.RecordBatch]:
+    values = blobs.column(
+        storage,
+        [file for file in group.blobs if column_groups.holds(file, field, plan.file_schemas)],
+        first_row_id=group.first_row_id,
+        rows=group.rows,
+        dtype=arrow_type(field.type),
+        described=field.type.root != BLOB,
+    )
+    yield from blobs.batches(values, field.name, _BATCH_ROWS)
 
 
 def _is_of_blob(field: PaimonField, plan: PaimonPlan) -> bool:
@@ -358,8 +363,13 @@ def _read_rows(
     rows: list[pa.RecordBatch] = []
     own_rows: list[pa.RecordBatch] = []
     counts = np.zeros(len(plan.files), np.int64)
-    for number, file in enumerate(plan.files):
-        for batch, own in _live_rows(storage, file, target, deleted_positions):
+
+    def read_file(file: PaimonDataFile) -> list[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        return list(_live_rows(storage, file, target, deleted_positions))
+
+    rows_by_file = storage.together(*(partial(read_file, file) for file in plan.files))
+    for number, (file, batches) in enumerate(zip(plan.files, rows_by_file, strict=True)):
+        for batch, own in batches:
             _check_system(own, file)
             rows.append(batch)
             own_rows.append(own)
