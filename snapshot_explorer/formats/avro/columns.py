@@ -3,6 +3,7 @@
 Avro rows have no length prefix: a reader must decode a row to find the next. To decode many rows at once, their starts
 are guessed from the first bytes, or the first text, of the first row. All rows are decoded, and the guess is verified:
 every row must end where the next starts, and the counts must match. Otherwise `records` decodes the rows one by one.
+Where the starts are recorded, as in log files of Hudi, nothing is guessed.
 """
 
 from collections.abc import Sequence
@@ -37,6 +38,27 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
                 if not proven(starts[kept], ends[kept], bounds, counts):
                     continue
                 column = chosen(column, kept)
+            return to_arrow(column, target, pa.py_buffer(padded))
+    except (TruncatedError, CannotVectorizeError):
+        pass
+    return None
+
+
+def decode_between(
+    content: bytes, starts: Places, ends: Places, shape: Shape, target: pa.StructType
+) -> pa.StructArray | None:
+    """Return the rows at recorded positions as a struct array, None if they are not rows of the shape that end there.
+
+    Args:
+        content: The bytes with the rows, under 2 GB.
+        starts: Where each row starts.
+        ends: Where each row ends.
+        target: The fields to return and their types; fields that the shape lacks are null.
+    """
+    padded = np.frombuffer(content + bytes(PADDING), np.uint8)
+    try:
+        column, decoded_ends = _decoded(padded, len(content), starts, shape, target)
+        if np.array_equal(decoded_ends, ends):
             return to_arrow(column, target, pa.py_buffer(padded))
     except (TruncatedError, CannotVectorizeError):
         pass

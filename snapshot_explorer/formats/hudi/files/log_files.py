@@ -21,7 +21,7 @@ from snapshot_explorer.formats.hudi.files.columns import conform
 from snapshot_explorer.formats.hudi.files.data_files import conformed, translated
 from snapshot_explorer.formats.hudi.files.delete_blocks import DeletedRecord, deleted_keys
 from snapshot_explorer.formats.hudi.metadata import log_format
-from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, container_of, damaged_block
+from snapshot_explorer.formats.hudi.metadata.log_format import LogBlock, blocks, damaged_block
 from snapshot_explorer.formats.hudi.metadata.types import HudiField, avro_type, parse_fields
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -138,22 +138,20 @@ def read_avro_block(
     storage: Storage, block: LogBlock, path: str, fields: Sequence[HudiField], shapes: dict[bytes, Shape]
 ) -> pa.RecordBatch:
     """Return those of the columns that an Avro block has."""
-    container = container_of(block, path, shapes, storage.limits)
+    records = log_format.avro_records(block, path, shapes, storage.limits)
     requested = {field.name for field in fields}
-    written = [
-        field for field in parse_fields(container.schema_text.decode(), container.path) if field.name in requested
-    ]
+    written = [field for field in parse_fields(records.schema_text, records.path) if field.name in requested]
     stored = pa.struct([pa.field(field.name, avro_type(field.type)) for field in written])
     try:
-        rows = avro_columns.decode(container.blocks, container.shape, stored)
+        rows = avro_columns.decode_between(records.content, records.starts, records.ends, records.shape, stored)
         if rows is None:
-            rows = avro_records.decode(container.blocks, container.shape, stored)
+            rows = avro_records.decode(records.container.blocks, records.shape, stored)
         columns = [conform(values, field.type) for values, field in zip(rows.flatten(), written, strict=True)]
     except SnapshotExplorerError:
         raise
     except (TruncatedError, pa.ArrowException, ValueError, OverflowError) as error:
         raise damaged_block(path, block, error) from error
-    return _batch(columns, [field.name for field in written], container.rows)
+    return _batch(columns, [field.name for field in written], len(records.starts))
 
 
 def _parquet(block: LogBlock, path: str, fields: Sequence[HudiField]) -> pa.RecordBatch:

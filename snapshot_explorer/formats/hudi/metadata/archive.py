@@ -194,7 +194,8 @@ class Archive:
         for block in log_format.blocks(content, path):
             if block.type != log_format.AVRO:
                 continue
-            for row in read_records(log_format.container_of(block, path, self._shapes, self._storage.limits)):
+            records = log_format.avro_records(block, path, self._shapes, self._storage.limits)
+            for row in read_records(records.container):
                 state = row.get("actionState")
                 if state in (None, "COMPLETED"):
                     yield self._archived(row, path, len(content))

@@ -8,6 +8,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
 from snapshot_explorer.formats.avro.container import Container, Shape, parse_shape
 from snapshot_explorer.formats.features import refusal
@@ -105,14 +108,41 @@ _FIRST_COUNTED = 2
 """The first version of the content of Avro blocks that contains the number of records."""
 
 
-def container_of(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits: Limits) -> Container:
-    """Return the records of an Avro block as an Avro file that was read.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroRecords:
+    """The records of an Avro block, not decoded."""
+
+    path: str
+    """The file and the block, for messages."""
+    shape: Shape
+    schema_text: str
+    content: bytes
+    starts: npt.NDArray[np.int64]
+    """Where each record starts: its length is before it."""
+    ends: npt.NDArray[np.int64]
+
+    @property
+    def container(self) -> Container:
+        """The records one after another, as an Avro file that was read."""
+        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        records = b"".join(self.content[start:end] for start, end in bounds)
+        return Container(
+            path=self.path,
+            shape=self.shape,
+            schema_text=self.schema_text.encode(),
+            blocks=((len(self.starts), records),),
+            header={},
+        )
+
+
+def avro_records(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits: Limits) -> AvroRecords:
+    """Return the records of an Avro block.
 
     Args:
         shapes: Schemas parsed before, by their text; that of the block is added.
     """
-    text = block.header.get(SCHEMA, "").encode()
-    content = block.content
+    schema_text = block.header.get(SCHEMA, "")
+    text, content = schema_text.encode(), block.content
     try:
         version, count = _NUMBER.unpack_from(content, 0)[0], _NUMBER.unpack_from(content, _NUMBER.size)[0]
         if version < _FIRST_COUNTED:
@@ -120,27 +150,34 @@ def container_of(block: LogBlock, path: str, shapes: dict[bytes, Shape], limits:
         if text not in shapes:
             shapes[text] = parse_shape(json.loads(text))
         limits.check_rows(path, len(content), count)
-        records = _records(content, count)
+        starts, ends = _bounds(content, count)
     except (LimitError, UnsupportedFeatureError):
         raise
     except (_CutError, struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged_block(path, block, error) from error
-    name = f"{path} (block at byte {block.at})"
-    return Container(path=name, shape=shapes[text], schema_text=text, blocks=((count, records),), header={})
+    return AvroRecords(
+        path=f"{path} (block at byte {block.at})",
+        shape=shapes[text],
+        schema_text=schema_text,
+        content=content,
+        starts=starts,
+        ends=ends,
+    )
 
 
-def _records(content: bytes, count: int) -> bytes:
-    """Return the records of a block one after another, without their lengths."""
-    parts = []
-    at = 2 * _NUMBER.size
+def _bounds(content: bytes, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where the records of a block start and end."""
+    starts: list[int] = []
+    ends: list[int] = []
+    end, unpack, prefix = 2 * _NUMBER.size, _NUMBER.unpack_from, _NUMBER.size
     for _ in range(count):
-        (size,) = _NUMBER.unpack_from(content, at)
-        at += _NUMBER.size
-        if size < 0 or at + size > len(content):
-            raise _CutError(f"a record of {size} bytes")
-        parts.append(content[at : at + size])
-        at += size
-    return b"".join(parts)
+        start = end + prefix
+        end = start + unpack(content, end)[0]
+        if not start <= end <= len(content):
+            raise _CutError(f"a record of {end - start} bytes")
+        starts.append(start)
+        ends.append(end)
+    return np.array(starts, np.int64), np.array(ends, np.int64)
 
 
 def damaged_block(path: str, block: LogBlock, error: Exception) -> CorruptTableError:
