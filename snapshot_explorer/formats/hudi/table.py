@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from snapshot_explorer.errors import TableNotFoundError
+from snapshot_explorer.errors import TableNotFoundError, UnsupportedFeatureError
 from snapshot_explorer.formats.expiry import Expiry, Presence, RetentionRule
 from snapshot_explorer.formats.hudi.expiry import cleaning
 from snapshot_explorer.formats.hudi.expiry.orphans import clean_up, named_files
@@ -117,6 +117,13 @@ class Hudi(TableFormat):
 
     def inspect(self, name: str) -> pa.Table:
         return inspect_table(name, self._history.current())
+
+    def _no_tasks(self) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            "engine='spark' cannot read the metadata of Hudi tables: no commit lists the files of the table, which "
+            "follow only from the metadata of all commits together. Leave out engine='spark', and pass the result to "
+            "Spark: spark.createDataFrame(frame.to_arrow())."
+        )
 
     def tags(self) -> dict[str, int]:
         """Return the savepoints: their name is the version that they are on."""

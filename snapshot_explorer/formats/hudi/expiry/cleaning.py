@@ -47,6 +47,10 @@ _NUMBERS = {
 }
 """For each policy the property with its number, Hudi's default, what it counts, and the argument of the command."""
 _HOUR = timedelta(hours=1)
+_BY_SLICES = (
+    "Archival is predicted for a writer with the cleaning policy KEEP_LATEST_FILE_VERSIONS. The procedure "
+    "archive_commits assumes KEEP_LATEST_COMMITS, and may move fewer commits."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ def expiry(
             "Base files, log files and change data of commits are counted, not files of writers that failed.",
             "Ages are computed as if the writer's clock were in UTC.",
             moved.note,
+            *([_BY_SLICES] if moved.versions and _own_policy(source) == _FILE_VERSIONS else []),
         ),
     )
 
