@@ -133,7 +133,7 @@ def search_tables(
     if unlisted:
         note += f", {unlisted:,} more not listed: raise max_listings, or search a folder below"
     if deeper:
-        note += f", {counted(deeper, 'folder')} below them not searched: raise depth"
+        note += f", {counted(deeper, 'folder')} below not searched: raise depth"
     tables = [folder for folder in folders if folder.format is not None or folder.problem is not None]
     return Search(root=root, folders=tables, note=note)
 

@@ -85,6 +85,8 @@ def nearest_folder(path: str, storage_options: Mapping[str, Any] | None) -> str:
         return hint
     if os.path.expandvars(path) != path:
         return "Variables of the environment are not replaced: os.path.expandvars(path) does that."
+    if "*" in path:
+        return "A path has no wildcards. Give the folder, or, for tables in a catalog, spark= or catalog= too."
     if unquote(path) != path:
         return "Paths and URLs are taken as they are, not percent-encoded: write a space for %20."
     suggestion = _nearest(path.rstrip("/"), storage_options)

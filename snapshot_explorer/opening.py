@@ -90,6 +90,8 @@ def open_table(  # noqa: PLR0913 - options, which are combined freely
         )
         path, format = named.path, format or named.format  # noqa: A001 - as above
         storage_options = named.storage_options if storage_options is None else storage_options
+    else:
+        catalogs.check_is_folder(path)
     metadata_path = split_metadata_path(path)
     folder, metadata_file = metadata_path or (path, None)
     storage = Storage(folder, storage_options, external_files=external_files, limits=limits)

@@ -1,13 +1,39 @@
-"""A cache that computes each value once: concurrent callers share one computation."""
+"""A cache that computes each value once: concurrent callers share one computation. And `cached_property`.
 
+Until Python 3.12, `functools.cached_property` holds one lock for all objects of a class while it computes. A property
+that reads storage then lets tables wait for each other, and threads that take turns wait without end.
+"""
+
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from snapshot_explorer.errors import SnapshotExplorerError
 
 T = TypeVar("T")
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property  # noqa: PLC0414 - for other modules
+else:
+
+    class cached_property(Generic[T]):  # noqa: N801 - the name in functools
+        """A property that is computed once per object, without a lock: two threads may both compute it."""
+
+        def __init__(self, function: Callable[[Any], T]) -> None:
+            """Store the function of the property."""
+            self._function = function
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """Return the value, which the object keeps under the name of the property."""
+            if instance is None:
+                return self
+            return vars(instance).setdefault(self._name, self._function(instance))
 
 
 class SingleFlight:

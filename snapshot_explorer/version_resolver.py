@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from itertools import dropwhile
 from typing import Protocol, get_args
 
@@ -24,6 +23,7 @@ from snapshot_explorer.refs import (
     resolve_range,
 )
 from snapshot_explorer.refs.times import brief_repr, format_time
+from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.snapshot import Snapshot
 
 _SOON = 60

@@ -62,6 +62,7 @@ _ADVICE = (
     (frozenset({"ConnectionError", "Timeout", "TimeoutError"}), "Check the URI and the network, then try again."),
 )
 """What to check after an error, by the names of its class and bases. The first match counts."""
+_UNITY_SCHEME = re.compile(r"(uc|unity):")
 _ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
 _MAX_SECONDS = 60
 """The time in which a catalog must answer."""
@@ -245,6 +246,16 @@ def _listed(
         return [tuple(name) for space in spaces for name in client.list_tables(space)]
 
 
+def check_is_folder(path: object) -> None:
+    """Raise InvalidArgumentError for the address of a catalog where a path is expected."""
+    if isinstance(path, str) and (_UNITY_SCHEME.match(path) or is_unity(path.partition("?")[0])):
+        raise InvalidArgumentError(
+            "The path is the address of a Unity Catalog, not a folder. Give a name in the catalog as the path, such as "
+            "main.shop or main.shop.orders, and the address of its server as catalog, such as "
+            "https://HOST/api/2.1/unity-catalog. A token goes into catalog_options."
+        )
+
+
 def split_pattern(pattern: str) -> tuple[str | None, str]:
     """Return the namespace that a pattern is in, None for all, and the pattern of whole names."""
     if not pattern.strip():
@@ -318,7 +329,8 @@ def _rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     if match is None:
         raise InvalidArgumentError(
             "catalog must be the URI of an Iceberg REST catalog, such as http://host:8181, without a query; or the "
-            "name of a catalog in pyiceberg's configuration. Everything else goes into catalog_options."
+            "name of a catalog in pyiceberg's configuration. The URI of a Unity Catalog ends in /unity-catalog. "
+            "Everything else goes into catalog_options."
         )
     user, _, password = (unquote(part) for part in (match[2] or "").partition(":"))
     uri = match[1] + match[3]

@@ -86,7 +86,7 @@ class UnityCatalog:
             table_type = shortened(str(table.get("table_type")).lower().replace("_", " "))
             raise UnsupportedFeatureError(f"it has the type {table_type} and no location")
         scheme = location.partition("://")[0].lower()
-        if not with_storage or scheme not in ("s3", "s3a", "abfs", "abfss"):
+        if not with_storage or scheme not in ("s3", "s3a", "abfs", "abfss", "gs"):
             return location, table_format, None
         request = {"table_id": table.get("table_id"), "operation": "READ"}
         return (
@@ -96,17 +96,24 @@ class UnityCatalog:
         )
 
     def _storage_options(self, credentials: Mapping[str, Any]) -> Mapping[str, Any]:
-        aws, azure = (credentials.get(name) or {} for name in ("aws_temp_credentials", "azure_user_delegation_sas"))
+        aws, azure, google = (
+            credentials.get(name) or {}
+            for name in ("aws_temp_credentials", "azure_user_delegation_sas", "gcp_oauth_token")
+        )
         keys = {option: aws[name] for name, option in _AWS.items() if isinstance(aws.get(name), str)}
+        region, endpoint = self._options.get("s3.region"), self._options.get("s3.endpoint")
+        settings: dict[str, Any] = {"client_kwargs": {"region_name": region}} if region and keys else {}
+        if endpoint and keys:
+            settings["endpoint_url"] = endpoint
         if isinstance(azure.get("sas_token"), str):
-            keys["sas_token"] = azure["sas_token"]
+            keys = {"sas_token": azure["sas_token"]}
+        elif isinstance(google.get("oauth_token"), str):
+            keys = {"token": google["oauth_token"]}
         for key in keys.values():
             self._secret(key)
         if not keys:
-            raise UnsupportedFeatureError("it returned no temporary keys for S3 or Azure: pass storage_options")
-        region, endpoint = self._options.get("s3.region"), self._options.get("s3.endpoint")
-        settings = {"client_kwargs": {"region_name": region}} if region else {}
-        return {**keys, **settings, **({"endpoint_url": endpoint} if endpoint else {})}
+            raise UnsupportedFeatureError("it returned no temporary keys for S3, Azure or Google: pass storage_options")
+        return keys | settings
 
     def _listed(self, noun: str, query: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
         """Yield what a listing has, page by page."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +15,7 @@ from snapshot_explorer.health import RHYTHM_COMMITS, rhythm
 from snapshot_explorer.model import MAINTENANCE_KINDS
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.rows.profiling.column_numbers import read_totals, rows_note
+from snapshot_explorer.single_flight import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from snapshot_explorer.catalogs import check_is_folder
 from snapshot_explorer.checks import check_settings, matches
 from snapshot_explorer.engines.spark.metadata import is_spark
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
@@ -21,6 +21,7 @@ from snapshot_explorer.lake.following import LakeFollower
 from snapshot_explorer.lake.instant import LakeSnapshot, PinnedTable, pin, unpinned
 from snapshot_explorer.lake.names import find_by_name, nearest
 from snapshot_explorer.lake.overview import LakeOverview, OverviewRequest, failed_row, overview_row
+from snapshot_explorer.lake.processes import each_table
 from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
@@ -31,9 +32,10 @@ from snapshot_explorer.reports import report
 from snapshot_explorer.storage import Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from os import PathLike
     from pathlib import Path
+    from threading import Semaphore
 
     from pyspark.sql import SparkSession
 
@@ -43,9 +45,6 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")
-
-_MANY = 64
-"""From so many tables on, one request of each at a time keeps the storage busy."""
 
 
 class Lake:
@@ -72,7 +71,7 @@ class Lake:
             TableNotFoundError: No table matches; the message has the nearest names.
         """
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-            raise InvalidArgumentError(f"Patterns must be text such as shop.*, got {patterns!r}.")
+            raise InvalidArgumentError(f"A pattern must be text such as shop.*, got {brief_repr(patterns)}.")
         tables = [table for table in self.tables if any(matches(table.name, pattern) for pattern in patterns)]
         if not tables:
             hint = nearest(patterns[0], [table.name for table in self.tables])
@@ -104,6 +103,8 @@ class Lake:
 
         Of each table, the newest 12 commits are read, and more where these do not reach back to `since`, or where the
         table seems late. Reads metadata alone. A table that cannot be read is a row with its problem.
+
+        100 tables or more below a folder are read by up to 4 processes of this machine, one per processor.
 
         Args:
             since: The time from which commits, rows and bytes are counted, such as `1d`, `yesterday` or a datetime.
@@ -143,14 +144,7 @@ class Lake:
 
     def rows(self, request: OverviewRequest) -> Iterator[tuple[LakeTable, dict[str, object]]]:
         """Yield the row of LAKE_OVERVIEW of each table as soon as it is there."""
-        # Threads that compete for the interpreter cost more than what they compute: one computes, the others wait.
-        turns = Semaphore() if len(self.tables) >= _MANY else None
-
-        def read(table: LakeTable) -> dict[str, object]:
-            with turns or nullcontext(), table.reading_once(turns):
-                return overview_row(table.open(), request)
-
-        for table, result in self.each(read, what="Reading tables"):
+        for table, result in each_table(self.tables, partial(_read_row, request), what="Reading tables"):
             row = failed_row(result) if isinstance(result, SnapshotExplorerError) else result
             yield table, {"format": table.format, "path": table.path, **row, "name": table.name}
 
@@ -195,6 +189,10 @@ class Lake:
         now = self.time or datetime.now(UTC)
         start = _time("since", since, now, start=True)
         end = now if until is None or until == "now" else _time("until", until, now)
+        if start > now:
+            raise InvalidArgumentError(
+                f"since={brief_repr(since)} is after {now:%Y-%m-%d %H:%M:%S} UTC: nothing to show."
+            )
         if end < start:
             raise InvalidArgumentError(f"until, {end:%Y-%m-%d %H:%M}, is before since, {start:%Y-%m-%d %H:%M} UTC.")
         results = [
@@ -221,13 +219,19 @@ class Lake:
             InvalidArgumentError: A time is not valid.
             TableNotFoundError: A table in `rows` is in neither lake.
         """
+        if not isinstance(other, Lake | LakeSnapshot | str | datetime):
+            raise InvalidArgumentError(
+                f"other must be a lake, a record of lake.at, or a time such as 1d, got {brief_repr(other)}."
+            )
         own = self.at()
         if isinstance(other, Lake | LakeSnapshot):
             a, b = own, other.at() if isinstance(other, Lake) else other
         else:
             a, b = self.at(other), own
         named = sorted({table.name for side in (a, b) for table in side.tables})
-        requested = dict(rows) if isinstance(rows, Mapping) else dict.fromkeys(rows)
+        requested = (
+            dict(rows) if isinstance(rows, Mapping) else dict.fromkeys([rows] if isinstance(rows, str) else rows)
+        )
         keys = {
             find_by_name(name, {known: known for known in named}, self.name): key for name, key in requested.items()
         }
@@ -339,15 +343,24 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
         name, note = os.fspath(path), ""
         missing = f"The catalog has no table {name}. Check the namespace, or list all tables with the pattern *."
     else:
+        check_is_folder(path)
+        if format is not None:
+            raise InvalidArgumentError(
+                "format is for tables in a catalog. Below a folder, each table's format is found."
+            )
         name, tables, note = tables_below(path, depth=depth, max_listings=max_listings, storage_options=storage_options)
         missing = f"No table is below {name} ({note})."
     if not tables and not note:
         raise TableNotFoundError(missing)
     if not tables:
-        hint = other_path(Storage(path, storage_options), storage_options) or "Check the path, or raise depth."
+        other = "" if depth == 0 else other_path(Storage(path, storage_options), storage_options)
+        hint = other or "Check the path, or raise depth."
         raise TableNotFoundError(f"{missing} {hint}")
     lake = Lake(name, tables, note=note, time=time)
-    return lake if pattern is None else lake.matching(*([pattern] if isinstance(pattern, str) else pattern))
+    if pattern is None:
+        return lake
+    patterns: Any = pattern
+    return lake.matching(*(patterns if isinstance(patterns, list | tuple | set) else [patterns]))
 
 
 def open_tables(tables: Mapping[str, Table]) -> Lake:
@@ -357,6 +370,11 @@ def open_tables(tables: Mapping[str, Table]) -> Lake:
         for name, table in tables.items()
     ]
     return Lake("the open tables", entries)
+
+
+def _read_row(request: OverviewRequest, table: LakeTable, turns: Semaphore | None) -> dict[str, object]:
+    with turns or nullcontext(), table.reading_once(turns):
+        return overview_row(table.open(), request)
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:

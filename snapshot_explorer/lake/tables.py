@@ -48,6 +48,17 @@ class LakeTable:
         self._table: Table | None = None
         self._error: SnapshotExplorerError | None = None
 
+    @classmethod
+    def in_folder(cls, name: str, storage: Storage, table_format: str) -> LakeTable:
+        """Return the table in a folder where one of a format was found."""
+        opened = partial(open_found, storage, table_format)
+        return cls(name, path=storage.root, table_format=table_format, opened=opened, folder=(storage, table_format))
+
+    @property
+    def is_portable(self) -> bool:
+        """Return whether another process can read the table, and this one has not opened it."""
+        return self.folder is not None and self._table is None and self.folder[0].is_portable
+
     def open(self) -> Table:
         """Return the table. After an error, each call tries again.
 
@@ -103,15 +114,13 @@ def tables_below(
     root = search.root.root
 
     def entry(name: str, title: str, table_format: str | None, problem: str | None) -> LakeTable:
-        storage = search.root.below(name)
+        if table_format is not None:
+            return LakeTable.in_folder(title, search.root.below(name), table_format)
 
         def opened() -> Table:
-            if table_format is None:
-                raise StorageError(problem)
-            return open_found(storage, table_format)
+            raise StorageError(problem)
 
-        folder = None if table_format is None else (storage, table_format)
-        return LakeTable(title, path=joined(root, name), table_format=table_format, opened=opened, folder=folder)
+        return LakeTable(title, path=joined(root, name), table_format=None, opened=opened)
 
     tables = [entry(item.name, item.title(root), item.format, item.problem) for item in search.folders]
     return root, sorted(tables, key=lambda table: table.name), search.note

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-_WORKERS = 128
+WORKERS = 128
 """Tables that are read at the same time: nearly all of the time is spent waiting for storage."""
 
 
 def concurrently(
-    items: Sequence[A], work: Callable[[A], B], *, what: str
+    items: Sequence[A], work: Callable[[A], B], *, what: str, threads: int = WORKERS
 ) -> Iterator[tuple[A, B | SnapshotExplorerError]]:
     """Yield each item with the result of some work on it, or its error, as soon as it is there; see `Lake.each`."""
-    with ThreadPoolExecutor(_WORKERS, "snapshot-lake") as threads, step(what, total=len(items)) as reading:
-        futures: dict[Future[B], A] = {threads.submit(work, item): item for item in items}
+    with ThreadPoolExecutor(threads, "snapshot-lake") as pool, step(what, total=len(items)) as reading:
+        futures: dict[Future[B], A] = {pool.submit(work, item): item for item in items}
         pending = set(futures)
         try:
             while pending:

@@ -4,7 +4,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -19,6 +18,7 @@ from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes import FileLifetimes
 from snapshot_explorer.model import Commit, FieldIds, Gap, Listing, TableSchema, commit_of
 from snapshot_explorer.render.cells import moment
+from snapshot_explorer.single_flight import cached_property
 
 _Id = int | str | None
 

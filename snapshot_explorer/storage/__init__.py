@@ -155,6 +155,7 @@ class Storage:
         self._external_locations = ExternalLocations(self._location, self._external_files)
         self._connections: dict[int, _Connection] = {}
         self._above: Storage | None = None
+        self._path_below = ""
         self._file_names = FileNames()
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._once: SingleFlight | None = None
@@ -169,7 +170,9 @@ class Storage:
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
 
-    def __reduce__(self) -> tuple[Callable[..., "Storage"], tuple[str, dict[str, Any]]]:
+    def __reduce__(self) -> tuple[Callable[..., "Storage"], tuple[Any, ...]]:
+        if self._above is not None:
+            return Storage.below, (self._above, self._path_below)  # those of one pickle share a connection
         self._warn_external_files()  # the driver logs what executors read
         create = partial(Storage, external_files=self._external_files, limits=self.limits)
         return create, (full_text(self._location), dict(self._options))
@@ -186,6 +189,7 @@ class Storage:
             root=location.shown,
             _location=location,
             _above=self,
+            _path_below=path,
             _external_locations=ExternalLocations(location, self._external_files),
             _connections={},
             _file_names=FileNames(),
@@ -199,6 +203,11 @@ class Storage:
     def is_local(self) -> bool:
         """Whether the folder is on the local disk."""
         return self._location.protocol == LOCAL
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether another process of this machine can read the folder: not one in memory, or by a class of a user's."""
+        return self.is_local or settings(self._location, self._options) is not None
 
     @property
     def outside(self) -> str | None:

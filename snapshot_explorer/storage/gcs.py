@@ -1,12 +1,15 @@
 """Google Cloud Storage on top of fsspec: `Storage` alone repeats requests, and no second service is asked."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
 from snapshot_explorer.storage.failures import MissingBucketError
 
 PROTOCOLS = frozenset({"gs", "gcs"})
+_LOGINS = frozenset({"anon", "browser", "cache", "cloud", "google_default", "token"})
+"""What gcsfs accepts as `token` beside a file, the contents of one, and a token."""
 _LISTING = "b/{}/o"
 """The path of a listing, in gcsfs. It is missing only where the bucket is: an empty listing is not an error."""
 
@@ -25,7 +28,14 @@ def connect(create: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
     gcsfs itself then also waits 15 seconds for a virtual machine's credentials, which are among the default ones.
     """
-    if options.get("token") is not None:
+    token = options.get("token")
+    if isinstance(token, str) and token not in _LOGINS and not Path(token).expanduser().exists():
+        from google.oauth2.credentials import Credentials  # noqa: PLC0415 - comes with gcsfs, which is optional
+
+        credentials: Any = Credentials
+        # gcsfs would send the token to another service, in a URL, to learn when it expires.
+        return create(**{**options, "token": credentials(token)})
+    if token is not None:
         return create(**options)
     from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - comes with gcsfs, which is optional
 

@@ -88,6 +88,20 @@ def test_temporary_keys_of_a_unity_catalog_reach_the_storage_and_no_message():
     ]
 
 
+def test_a_temporary_token_of_google_is_sent_with_each_request():
+    with served(in_unity("gs://bucket/orders"), token={"gcp_oauth_token": {"oauth_token": "ya29.canary"}}) as (
+        uri,
+        requests,
+    ):
+        located = catalogs.locate(f"{uri}/api/2.1/unity-catalog", "main.shop.orders", {"s3.region": "eu-west-1"})
+        with pytest.raises(errors.SnapshotExplorerError) as failure:
+            open_table(located.path, storage_options={**located.storage_options, "endpoint_url": uri})
+
+    assert located.storage_options == {"token": "ya29.canary"}
+    assert {key for path, key in requests if "unity-catalog" not in path} == {"Bearer ya29.canary"}
+    assert "canary" not in "".join([repr(located), *traceback.format_exception(failure.value)])
+
+
 DENIED = {"error_code": "PERMISSION_DENIED", "message": "t0k3n-canary may not read"}
 
 
@@ -106,7 +120,7 @@ DENIED = {"error_code": "PERMISSION_DENIED", "message": "t0k3n-canary may not re
 )
 def test_what_a_unity_catalog_does_not_return_is_said_without_its_token(answer, name, error, message):
     with (
-        served(answer, token={"gcp_oauth_token": {"oauth_token": "x"}}) as (uri, _),
+        served(answer, token={"r2_temp_credentials": {}}) as (uri, _),
         pytest.raises(error, match=message),
     ):
         open_table(name, catalog=f"{uri}/api/2.1/unity-catalog", catalog_options={"token": "t0k3n-canary"})
@@ -117,3 +131,25 @@ def test_an_unknown_option_of_a_unity_catalog_is_named_without_its_value():
         errors.InvalidArgumentError, match=r"no option secret\. Options: s3\.endpoint, s3\.region, token"
     ):
         open_lake("main", catalog="http://127.0.0.1:9/api/2.1/unity-catalog", catalog_options={"secret": "canary"})
+
+
+@pytest.mark.parametrize("function", [open_lake, open_table])
+@pytest.mark.parametrize("path", ["uc://main.shop", "unity:main", "https://user:canary@host/api/2.1/unity-catalog"])
+def test_the_address_of_a_unity_catalog_as_the_path_is_answered_with_what_to_pass(function, path):
+    with pytest.raises(errors.InvalidArgumentError, match=r"as catalog, such as https://HOST/api/2\.1") as failure:
+        function(path)
+
+    assert "canary" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pattern": 3}, r"must be text such as shop\.\*, got"),
+        ({"format": "delta"}, "format is for tables in a catalog"),
+        ({"depth": 0}, "not searched: raise depth"),
+    ],
+)
+def test_wrong_arguments_of_a_lake_are_named(options, message):
+    with pytest.raises(errors.SnapshotExplorerError, match=message):
+        open_lake(Path(samples.path("orders")).parent, **options)

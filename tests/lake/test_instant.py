@@ -162,7 +162,7 @@ def test_a_table_that_cannot_be_read_is_named_in_the_notes(tmp_path):
 def test_a_lake_is_compared_with_its_past(shop):
     lake = open_lake(shop)
 
-    rows = {row["name"]: row for row in lake.diff("2026-11-13", rows=["orders"]).to_dict()}
+    rows = {row["name"]: row for row in lake.diff("2026-11-13", rows="orders").to_dict()}
 
     counts = open_table(shop / "orders").diff_rows("@2026-11-13", "latest").counts
     assert {name: rows["orders"][name] for name in counts} == counts

@@ -3,6 +3,7 @@
 import pytest
 
 from snapshot_explorer import errors, open_lake
+from snapshot_explorer.lake import processes
 from snapshot_explorer.lake.overview import sparkline
 from tests.support import lakes
 
@@ -92,7 +93,7 @@ def test_a_lake_is_a_collection_of_tables(root):
         (lambda root: open_lake(root / "delta.db/late_delta/_delta_log"), errors.TableNotFoundError, "is inside of"),
         (lambda root: open_lake(root).overview("soon"), errors.InvalidArgumentError, "since='soon' is not a time"),
         (lambda root: open_lake(root, at="2999-01-01"), errors.InvalidArgumentError, "is in the future"),
-        (lambda root: open_lake(root).matching(3), errors.InvalidArgumentError, "Patterns must be text"),
+        (lambda root: open_lake(root).matching(3), errors.InvalidArgumentError, "pattern must be text"),
         (lambda root: open_lake("shop", catalog_options={}), errors.InvalidArgumentError, "catalog_options needs"),
     ],
 )
@@ -104,3 +105,23 @@ def test_mistakes_are_answered_in_a_sentence(root, call, error, message):
 def test_a_sparkline_has_a_bar_per_commit():
     assert sparkline([0, 5, None, 10]) == "▁▄·█"
     assert sparkline([]) == ""
+
+
+def test_many_tables_are_read_by_other_processes_with_the_same_rows_and_log(root, overview, monkeypatch, caplog):
+    monkeypatch.setattr(processes, "FEWEST", 1)
+    monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    lake = open_lake(root, at=lakes.NOW)
+
+    with caplog.at_level("DEBUG", "snapshot_explorer"):
+        rows = lake.overview("1d")
+
+    assert rows.to_arrow().equals(overview.to_arrow())
+    assert not any(table._table for table in lake)
+    assert {record.name for record in caplog.records} >= {"snapshot_explorer.storage"}
+
+
+def test_tables_that_no_other_process_can_read_are_read_in_this_one(root, overview, monkeypatch):
+    monkeypatch.setattr(processes, "FEWEST", 1)
+    monkeypatch.setattr(processes.sys, "executable", "/bin/false")
+
+    assert open_lake(root, at=lakes.NOW).overview("1d").to_arrow().equals(overview.to_arrow())

@@ -81,8 +81,7 @@ def test_a_search_stops_at_its_depth_and_at_its_listings_and_says_so(lake):
 def test_a_table_is_its_own_only_table_and_a_folder_without_tables_gives_none(lake):
     assert find_tables(lake / "shop.db" / "orders")["name"].to_pylist() == ["orders"]
     assert (
-        "(1 folder listed, 1 folder below them not searched: raise depth)"
-        in find_tables(lake / "documents", depth=0).title
+        "(1 folder listed, 1 folder below not searched: raise depth)" in find_tables(lake / "documents", depth=0).title
     )
     assert "(2 folders listed)" in find_tables(lake / "documents").title
     assert "no tables" in str(find_tables(lake / "raw"))

@@ -1,13 +1,14 @@
 """What is in memory never waits for the storage, and who asks for the same waits for one read."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from snapshot_explorer import open_table
 from snapshot_explorer.errors import StorageError
 from snapshot_explorer.render import text
-from snapshot_explorer.single_flight import SingleFlight
+from snapshot_explorer.single_flight import SingleFlight, cached_property
 from tests.support.blocking import SECONDS, blocking
 from tests.support.delta.table_builder import DeltaTable
 from tests.support.iceberg.table_builder import IcebergTable
@@ -201,3 +202,17 @@ def test_an_interrupt_before_the_value_is_made_leaves_nobody_waiting(monkeypatch
     with pytest.raises(KeyboardInterrupt):
         flight.get("a", lambda: 1)
     assert in_time(lambda: flight.get("a", lambda: 7)) == 7
+
+
+def test_properties_of_two_tables_are_computed_at_the_same_time():
+    both = threading.Barrier(2, timeout=SECONDS)
+
+    class Table:
+        @cached_property
+        def listing(self):
+            return both.wait()
+
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda table: (table.listing, table.listing), [Table(), Table()]))
+
+    assert sorted(results) == [(0, 0), (1, 1)]

@@ -1,7 +1,7 @@
 """`DeltaVersion`: one version of a Delta table, as `formats.TableVersion` defines it."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -39,6 +39,7 @@ from snapshot_explorer.model import (
     TableSchema,
     Validation,
 )
+from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

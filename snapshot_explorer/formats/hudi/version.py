@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import pyarrow as pa
 
@@ -44,6 +43,7 @@ from snapshot_explorer.model import (
     TableSchema,
     Validation,
 )
+from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 

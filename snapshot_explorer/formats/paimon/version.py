@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import Self
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ from snapshot_explorer.model import (
     Split,
     TableSchema,
 )
+from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Storage
 
 _ORDERED = ("sequence.field", "rowkind.field", "ignore-delete")

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.errors import (
@@ -40,6 +40,7 @@ from snapshot_explorer.formats.hudi.metadata.timeline import (
     timeline_of,
 )
 from snapshot_explorer.formats.shortfall import PAUSE_SECONDS, TRIES, missing_table_error, missing_versions_error, now
+from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.storage import Entry, Storage
 
 if TYPE_CHECKING:
