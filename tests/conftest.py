@@ -37,12 +37,6 @@ hypothesis.settings.load_profile("same examples" if os.environ.get("SNAPSHOT_EXP
 SCOPES = {
     "oracle-delta": ("tests/oracles/test_delta.py", "tests/oracles/test_retention.py"),
     "oracle-hudi": ("tests/oracles/test_hudi.py",),
-    "spark-modes": ("tests/spark/test_modes.py",),
-    "oracle-iceberg": (
-        "tests/oracles/test_iceberg.py",
-        "tests/oracles/test_orphans.py",
-        "tests/oracles/test_rest_catalogs.py",
-    ),
     "browser": (
         "tests/jupyter/explorer/test_first_paint.py",
         "tests/jupyter/explorer/test_in_a_browser.py",
@@ -50,6 +44,12 @@ SCOPES = {
         "tests/jupyter/explorer/test_grid_in_a_browser.py",
         "tests/render/test_figures_in_a_browser.py",
         "tests/render/test_html_in_a_browser.py",
+    ),
+    "spark-modes": ("tests/spark/test_modes.py",),
+    "oracle-iceberg": (
+        "tests/oracles/test_iceberg.py",
+        "tests/oracles/test_orphans.py",
+        "tests/oracles/test_rest_catalogs.py",
     ),
     "oracle-paimon": ("tests/oracles/test_paimon.py",),
     "oracle-pairs": ("tests/oracles/test_pairs.py", "tests/oracles/test_repairs.py"),
@@ -65,8 +65,9 @@ SCOPES = {
     "rounds": ("tests/table/test_rounds.py",),
     "histories": ("tests/rows/test_random_histories.py",),
 }
-"""The files that take longest, the longest first, by how their names begin. Files of a scope run in one worker:
-they share a Spark session, a browser or a server. Every other file is a scope of its own and takes seconds."""
+"""The files that take longest, by how their names begin: the longest first, but a browser beside the first engines,
+which leave it the time that they wait. Files of a scope run in one worker: they share a Spark session, a browser or a
+server. Every other file is a scope of its own and takes seconds."""
 BRING = {
     "sessions": "SNAPSHOT_EXPLORER_SPARK=connect pytest tests/spark, then =cluster (.ci/run runs a part of both)",
     "oracle": ".ci/oracles && export SNAPSHOT_EXPLORER_ORACLES=$PWD/.venv-oracles",

@@ -15,7 +15,7 @@ from snapshot_explorer.errors import StorageError, TableNotFoundError, Unsupport
 from tests.support.canonical import canonical_rows
 
 pytestmark = pytest.mark.oracle
-STARTS_WITHIN = 60
+STARTS_WITHIN = 300
 """Seconds."""
 
 

@@ -109,7 +109,7 @@ def _end_gateway():
         return
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(timeout=30)
+    gateway.proc.wait(timeout=300)
     SparkContext._gateway = SparkContext._jvm = None
 
 
