@@ -230,8 +230,9 @@ def _for_terminals(message: str, path: str | None) -> str:
     def command(match: re.Match[str]) -> str:
         if match[1] not in names():
             return match[0]
-        has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(match[2])
-        return f"python -m snapshot_explorer {match[1]}{match[2] if has_path else f' {where}{match[2]}'}"
+        arguments = match[2] or ""
+        has_path = find_command(TERMINAL_COMMANDS, match[1]).accepts_path and bool(arguments)
+        return f"python -m snapshot_explorer {match[1]}{arguments if has_path else f' {where}{arguments}'}"
 
     return _SUGGESTED.sub(command, message).replace("%snapshot has no command", "There is no command")
 

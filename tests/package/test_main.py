@@ -146,6 +146,7 @@ def test_commands_print_text_and_json(capsys, orders, name):
     status, shown, _ = printed(capsys, name, orders)
     assert (status, shown.strip() != "") == (0, True)
     assert "%snapshot" not in shown
+    assert f"{orders}None" not in shown
 
     status, shown, _ = printed(capsys, name, orders, "--json")
     assert status == 0
