@@ -728,7 +728,7 @@ class Table:
         if inspection is None or not inspection.at_version:
             if inspection is not None and ref is not None:
                 raise InvalidArgumentError(
-                    f"{name} describes the table as a whole, not one version. Leave {self.at(ref).version} out."
+                    f"{name} describes the table as a whole, not one version. Leave {parse_ref(ref)} out."
                 )
             depict = None if inspection is None or inspection.picture is None else _PICTURES[inspection.picture]
             return Frame(self.bound.inspect(str(name)), title=f"{name} of {self.name}", depict=depict)

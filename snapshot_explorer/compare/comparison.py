@@ -278,13 +278,10 @@ class Comparison(Drawable):
 
         Draws the partitions and buckets with the most files that differ. Reads as `files` does.
         """
-        return Picture(self.drawing(), self._figure)
+        return Picture(self.drawing(), self.figure)
 
     def figure(self) -> go.Figure:
         """Return only the plotly figure; see `picture`."""
-        return self._figure()
-
-    def _figure(self) -> go.Figure:
         summary, partitions = self.summary.to_arrow(), self.partitions.to_arrow()
         return difference_figure(summary, partitions, title=self._title(self._name))
 

@@ -21,7 +21,7 @@ from snapshot_explorer.arrow import parquet_pages
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.engines.duckdb_ast import computed, quoted
 from snapshot_explorer.engines.duckdb_sessions import file_cursor
-from snapshot_explorer.engines.footers import Identity, identity
+from snapshot_explorer.engines.footers import Identity, footer, identity
 from snapshot_explorer.formats import row_groups
 from snapshot_explorer.old_libraries import DUCKDB_ROW_ORDER
 from snapshot_explorer.visible import logger_of
@@ -178,8 +178,6 @@ def _proven_file(
     file: NativeFile, partition: pa.Table | None, schema: pa.Schema, predicate: Condition | None
 ) -> File | None:
     """Return a file if its footer has each column in the type of the table."""
-    from snapshot_explorer.engines.footers import footer  # noqa: PLC0415 - loads pyarrow's readers
-
     stored_footer = footer(file)
     if stored_footer is None or file.rows not in (None, stored_footer.rows):
         return None

@@ -83,7 +83,6 @@ def footer(file: NativeFile) -> Footer | None:
 @lru_cache(maxsize=1_000)
 def _read(file: Identity, file_format: str) -> Footer | None:
     from pyarrow import orc  # noqa: PLC0415 - loaded for the first file: it takes time
-    from pyarrow import parquet as pq  # noqa: PLC0415 - likewise
 
     size = file.size_bytes
     try:

@@ -89,10 +89,18 @@ MANIFESTS = pa.schema(
     ]
 )
 
-_FILE = [
-    _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
+_GROUP = [
     _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
     _column("bucket", pa.int32(), "bucket; null where the format has none"),
+]
+_SIZES = [
+    _column("files", pa.int64(), "data files", "files"),
+    _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
+    _column("size_bytes", pa.int64(), "size of the files", "bytes"),
+]
+_FILE = [
+    _column("path", pa.string(), "the data file, relative to the table's root or absolute"),
+    *_GROUP,
     _column("level", pa.int32(), "level of the merge tree; null if the format has none"),
     _column("rows", pa.int64(), "rows in the file, before merges and deletes", "rows"),
     _column("size_bytes", pa.int64(), "size of the file", "bytes"),
@@ -166,8 +174,7 @@ COMPARED_FILES = pa.schema(
 
 COMPARED_PARTITIONS = pa.schema(
     [
-        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
-        _column("bucket", pa.int32(), "bucket; null where the format has none"),
+        *_GROUP,
         _column("shared_files", pa.int64(), "data files in both", "files"),
         _column("removed_files", pa.int64(), "data files only in A", "files"),
         _column("added_files", pa.int64(), "data files only in B", "files"),
@@ -207,22 +214,11 @@ COMPARED = pa.schema(
             pa.string(),
             "in A, shared, removed, added, in B; and files that commits only rearranged: null if commits are unknown",
         ),
-        _column("files", pa.int64(), "data files", "files"),
-        _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
-        _column("size_bytes", pa.int64(), "size of the files", "bytes"),
+        *_SIZES,
     ]
 )
 
-SKIPPED = pa.schema(
-    [
-        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
-        _column("bucket", pa.int32(), "bucket; null where the format has none"),
-        _column("files", pa.int64(), "data files", "files"),
-        _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
-        _column("size_bytes", pa.int64(), "size of the files", "bytes"),
-        _column("skipped", pa.string(), "why the files are not read; null if they are"),
-    ]
-)
+SKIPPED = pa.schema([*_GROUP, *_SIZES, _column("skipped", pa.string(), "why the files are not read; null if they are")])
 
 PLAN = SKIPPED.insert(
     2, _column("raw", pa.bool_(), "whether rows need no merge and no deletion vector; null if not read")
@@ -242,11 +238,6 @@ HEALTH_FINDINGS = pa.schema(
     ]
 )
 
-_SIZES = [
-    _column("files", pa.int64(), "data files", "files"),
-    _column("rows", pa.int64(), "rows in the files, before merges and deletes", "rows"),
-    _column("size_bytes", pa.int64(), "size of the files", "bytes"),
-]
 _SMALL = [
     _column("small_files", pa.int64(), "files below the small size, if a partition and bucket has several", "files"),
     _column("mergeable_files", pa.int64(), "files saved by merging these to the target size", "files"),
@@ -258,8 +249,7 @@ _DELETED = [
 
 HEALTH_PARTITIONS = pa.schema(
     [
-        _column("partition", PARTITION, "partition column to value as text; empty without partitions"),
-        _column("bucket", pa.int32(), "bucket; null where the format has none"),
+        *_GROUP,
         *_SIZES,
         _column("min_bytes", pa.int64(), "size of the smallest file", "bytes"),
         _column("median_bytes", pa.int64(), "median size of a file", "bytes"),

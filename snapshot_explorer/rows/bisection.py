@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TypeAlias
@@ -284,16 +284,16 @@ def bisect(
         reading = _reading(versions, test, newest)
         if every:
             reading = replace(reading, loads=len(versions))
-        once = None if single_pass is False else _pass_over(source, test, versions, reading, is_asked=single_pass)
+        once = None if single_pass is False else _pass_over(source, test, versions, reading, is_required=single_pass)
         if once is not None:
             reading = replace(reading, files=once.files, size_bytes=once.size_bytes, single_pass=True)
         if announce is not None:
             announce(reading)
         passed = None
         if once is not None:
-            passed = _by_pass(once, test, versions, is_asked=single_pass, is_bad_given=bad is not None)
+            passed = _by_pass(once, test, versions, is_required=single_pass, is_bad_given=bad is not None)
         search = _by_all if every else _by_halving
-        evaluations = search(test, versions, is_bad_given=bad is not None) if passed is None else passed
+        evaluations = search(source, test, versions, is_bad_given=bad is not None) if passed is None else passed
     return _result(source, condition, versions, evaluations, good=good, call=call, is_on_each_row=is_on_each_row)
 
 
@@ -309,14 +309,17 @@ def _check_order(good: int | None, bad: int | None) -> None:
 class _Evaluations:
     """The results at the evaluated versions."""
 
-    answers: dict[int, bool | None]
+    answers: dict[int, bool | None] = field(default_factory=dict)
     """Whether the condition holds at each; None if the version cannot be read."""
-    notes: dict[int, str]
+    notes: dict[int, str] = field(default_factory=dict)
     """Notes on some of them."""
-    first: int | None = None
-    """The first version where it holds."""
     on_numbers: tuple[str, ...] = ()
     """Notes on the numbers in the condition."""
+
+    @property
+    def first(self) -> int | None:
+        """Return the first version where it holds."""
+        return min((version for version, holds in self.answers.items() if holds), default=None)
 
     def last_good(self) -> int | None:
         """Return the last version before the first one where it does not hold."""
@@ -332,15 +335,10 @@ class _Evaluations:
 
 def _by_metadata(source: Source, condition: MetadataCondition, versions: Sequence[int]) -> _Evaluations:
     holds = condition.holds(source, versions)
-    result = _Evaluations(dict(zip(versions, holds, strict=True)), {})
-    result.notes = {
-        version: "its files, or statistics of them, are not known"
-        for version, value in result.answers.items()
-        if value is None
-    }
-    result.first = next((version for version, value in result.answers.items() if value), None)
-    result.on_numbers = condition.notes(source, versions)
-    return result
+    answers = dict(zip(versions, holds, strict=True))
+    unknown = "its files, or statistics of them, are not known"
+    notes = {version: unknown for version, value in answers.items() if value is None}
+    return _Evaluations(answers, notes, condition.notes(source, versions))
 
 
 class _Rows:
@@ -427,41 +425,37 @@ class _Function:
         return bool(answer), None
 
 
-class _Test:
-    """A condition, evaluated on versions."""
+_Test = _Rows | _Function
 
-    def __init__(self, source: Source, condition: _Rows | _Function) -> None:
-        self.source = source
-        self.condition = condition
 
-    def evaluate(self, version: int, evaluations: _Evaluations) -> bool | None:
-        """Return whether it holds at a version, None if that cannot be read. Records the result and a note."""
-        try:
-            evaluations.answers[version], note = self.condition.holds(self.source.format.version(version))
-        except UNREADABLE as error:
-            evaluations.answers[version], note = None, f"cannot be read: {error}"
-        if note is not None:
-            evaluations.notes[version] = note
-        return evaluations.answers[version]
+def _evaluate(source: Source, test: _Test, version: int, evaluations: _Evaluations) -> bool | None:
+    """Return whether a condition holds at a version, None if that cannot be read. Records the result and a note."""
+    try:
+        evaluations.answers[version], note = test.holds(source.format.version(version))
+    except UNREADABLE as error:
+        evaluations.answers[version], note = None, f"cannot be read: {error}"
+    if note is not None:
+        evaluations.notes[version] = note
+    return evaluations.answers[version]
 
 
 def _test(source: Source, condition: Test, newest: TableVersion) -> _Test:
     if isinstance(condition, str):
-        return _Test(source, _Rows(condition, newest))
+        return _Rows(condition, newest)
     if not callable(condition):
         raise InvalidArgumentError(
             f"The condition is of type {type(condition).__name__}. Give SQL, such as 'max(amount) > 100', or a "
             "function of a snapshot that returns True or False."
         )
-    return _Test(source, _Function(condition, source.snapshot))
+    return _Function(condition, source.snapshot)
 
 
 def _reading(versions: Sequence[int], test: _Test, newest: TableVersion) -> Reading:
-    splits = newest.plan(test.condition.predicate).splits
+    splits = newest.plan(test.predicate).splits
     return Reading(
         versions=len(versions),
         loads=1 + (len(versions) - 1).bit_length(),
-        columns=test.condition.columns,
+        columns=test.columns,
         files=sum(len(split.files) for split in splits),
         size_bytes=sum(split.size_bytes for split in splits),
     )
@@ -472,43 +466,39 @@ _COMMIT_BYTES = 64 * 2**10
 
 
 def _pass_over(
-    source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_asked: bool | None
+    source: Source, test: _Test, versions: Sequence[int], reading: Reading, *, is_required: bool | None
 ) -> SinglePass | None:
     """Return the pass that evaluates the condition at every version; None if loads read less, or it is not exact."""
     bytes_of_loads = reading.loads * reading.size_bytes
-    if not is_asked and bytes_of_loads < len(versions) * _COMMIT_BYTES:
+    if not is_required and bytes_of_loads < len(versions) * _COMMIT_BYTES:
         return None
-    condition = test.condition
     result: SinglePass | str = "counts, exact sums, min, max, bool_or and bool_and add up over files, and nothing else"
-    if isinstance(condition, _Rows) and condition.partial is not None:
-        max_plans = len(versions) if is_asked else reading.loads
-        result = single_pass_of(source, versions, condition.columns or (), condition.predicate, max_plans=max_plans)
+    if isinstance(test, _Rows) and test.partial is not None:
+        max_plans = len(versions) if is_required else reading.loads
+        result = single_pass_of(source, versions, test.columns or (), test.predicate, max_plans=max_plans)
     if isinstance(result, str):
-        if is_asked:
+        if is_required:
             raise InvalidArgumentError(f"A single pass may not be exact here: {result}. Leave single_pass out.")
         return None
     cost = result.size_bytes + len(versions) * _COMMIT_BYTES
-    return result if is_asked or cost < bytes_of_loads else None
+    return result if is_required or cost < bytes_of_loads else None
 
 
 def _by_pass(
-    once: SinglePass, test: _Test, versions: Sequence[int], *, is_asked: bool | None, is_bad_given: bool
+    once: SinglePass, test: _Test, versions: Sequence[int], *, is_required: bool | None, is_bad_given: bool
 ) -> _Evaluations | None:
     """Return the result at every version; None to use loads instead, which skip versions that cannot be read."""
-    condition = test.condition
-    if not isinstance(condition, _Rows) or condition.partial is None:
+    if not isinstance(test, _Rows) or test.partial is None:
         return None
     try:
-        holds = once.holds(condition.partial, condition.columns or ())
+        holds = once.holds(test.partial, test.columns or ())
     except (*UNREADABLE, InvalidArgumentError):
-        if is_asked:
+        if is_required:
             raise
         return None
     if is_bad_given and not holds[-1]:
         raise _not_bad(versions[-1], None)
-    result = _Evaluations(dict(zip(versions, holds, strict=True)), {})
-    result.first = next((version for version, value in result.answers.items() if value), None)
-    return result
+    return _Evaluations(dict(zip(versions, holds, strict=True)))
 
 
 def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
@@ -516,25 +506,24 @@ def _not_bad(version: int, why: str | None) -> InvalidArgumentError:
     return InvalidArgumentError(f"bad is version {version}, but {why}. Give a version where the condition holds.")
 
 
-def _by_all(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_all(source: Source, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating every version."""
-    result = _Evaluations({}, {})
+    result = _Evaluations()
     with step("Evaluating versions", total=len(versions)) as evaluating:
         for version in versions:
-            test.evaluate(version, result)
+            _evaluate(source, test, version, result)
             evaluating.advance()
     if is_bad_given and not result.answers[versions[-1]]:
         raise _not_bad(versions[-1], result.notes.get(versions[-1]))
-    result.first = next((version for version, value in result.answers.items() if value), None)
     return result
 
 
-def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
+def _by_halving(source: Source, test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> _Evaluations:
     """Return the results of evaluating the last version, then of halving the versions before it."""
-    result = _Evaluations({}, {})
+    result = _Evaluations()
     with step("Evaluating versions", total=1 + (len(versions) - 1).bit_length()) as evaluating:
         end = len(versions) - 1
-        while end >= 0 and test.evaluate(versions[end], result) is None and not is_bad_given:
+        while end >= 0 and _evaluate(source, test, versions[end], result) is None and not is_bad_given:
             end -= 1
         evaluating.advance()
         if end < 0 or not result.answers[versions[end]]:
@@ -544,14 +533,13 @@ def _by_halving(test: _Test, versions: Sequence[int], *, is_bad_given: bool) -> 
         begin, failures = 0, 0
         while candidates := [item for item in range(begin, end) if versions[item] not in result.answers]:
             chosen = candidates[int(len(candidates) * _fraction(failures))]
-            holds = test.evaluate(versions[chosen], result)
+            holds = _evaluate(source, test, versions[chosen], result)
             evaluating.advance()
             failures = failures + 1 if holds is None else 0
             if holds:
                 end = chosen
             elif holds is not None:
                 begin = chosen + 1
-        result.first = versions[end]
     return result
 
 

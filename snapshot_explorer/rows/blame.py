@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,9 +19,10 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
-from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, widened, wider
+from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, wider
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
-from snapshot_explorer.rows.diffs.diff import not_unique
+from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
+from snapshot_explorer.rows.diffs.diff_plan import predicate_of
 from snapshot_explorer.rows.diffs.row_changes import compared
 from snapshot_explorer.rows.diffs.row_matching import HashedRows, repeated, row_hashes
 from snapshot_explorer.rows.source import UNREADABLE, ColumnNames, Source, column_names
@@ -209,18 +210,9 @@ class _Reader:
 
     def _state(self, number: int) -> _State:
         version = self._source.format.version(number)
-        columns = self._aligned(version)
-        return _State(version, columns, version.plan(self._predicate(version, columns)).splits)
-
-    def _predicate(self, version: TableVersion, columns: Aligned) -> Condition | None:
-        """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
-        if self._where is None:
-            return None
-        own = version.arrow_schema
-        for name in self._where.columns:
-            if columns.names_a.get(name) != name or own.field(name).type != self._schema.field(name).type:
-                return None
-        return condition(self._where.text, own)
+        columns = replace(self._aligned(version), schema=self._schema)
+        predicate = predicate_of(self._where, columns, version, of_a=True)
+        return _State(version, columns, version.plan(predicate).splits)
 
     def _compared(self, before: _State | None, after: _State) -> pa.Table:
         """Return the rows that differ from one version to a later one; all rows of the later one without the other."""
@@ -240,16 +232,10 @@ class _Reader:
     def _rows(self, state: _State, splits: Sequence[Split]) -> HashedRows:
         """Return the rows of splits that pass the condition, in the columns that are compared, and their hashes."""
         schema = pa.schema([self._schema.field(name) for name in self._columns])
-        ids = state.aligned.ids_b
         parts: list[tuple[tuple[int, int], pa.RecordBatch]] = []
 
         def consume(order: tuple[int, int], batch: pa.RecordBatch) -> None:
-            own = state.aligned.rows(batch, self._needed, of_a=True)
-            arrays = [
-                widened(values, field.type, field.name, ids[field.name], ids[field.name])
-                for values, field in zip(own.columns, self._schema, strict=True)
-            ]
-            rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            rows = state.aligned.rows(batch, self._needed, of_a=True)
             if self._where is not None:
                 rows = rows.filter(self._where.mask(pa.Table.from_batches([rows])))
             parts.append((order, rows.select(list(self._columns))))
@@ -264,12 +250,7 @@ class _Reader:
 
     def _check_key(self, rows: HashedRows, state: _State) -> None:
         """Raise if the key does not identify the rows of a version that were read; Iceberg enforces none."""
-        lacking = [name for name in self._key if rows.rows[name].null_count]
-        if lacking:
-            raise InvalidArgumentError(
-                f"The key column {lacking[0]!r} is null in a row of version {state.version.number}. A key must "
-                "identify every row. Name other columns, or use key=[] to compare whole rows."
-            )
+        check_not_null(rows.rows, self._key, state.version.number)
         index = repeated(rows, self._key)
         if index is not None:
             raise not_unique(rows.rows, index, self._key, state.version.number)

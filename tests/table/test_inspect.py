@@ -166,7 +166,7 @@ def test_the_levels_of_a_table_say_which_files_are_read_without_a_merge(tmp_path
 
 
 def test_a_ref_is_refused_where_a_frame_tells_of_no_version(table):
-    message = "snapshots describes the table as a whole, not one version. Leave 1 out."
+    message = "snapshots describes the table as a whole, not one version. Leave earliest out."
 
     with pytest.raises(errors.InvalidArgumentError, match=message):
         table.inspect("snapshots", "earliest")

@@ -59,7 +59,7 @@ class SideReader:
         """Return what `rows` returns."""
         hashed = self.rows(batch)
         if not self.plan.is_declared_key:
-            _check_nulls(hashed[0], self.plan, self.side)
+            check_not_null(hashed[0], self.plan.key, self.side.label)
         return hashed
 
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,14 +99,15 @@ _MAX_SUSPECTS = 10_000
 """The most repeated hashes whose rows are compared before any other work."""
 
 
-def _check_nulls(rows: pa.RecordBatch, plan: RowDiffPlan, side: Side) -> None:
-    for name in plan.key:
+def check_not_null(rows: pa.RecordBatch | pa.Table, key: Sequence[str], version: object) -> None:
+    """Raise if a column of the key is null in a row of a version."""
+    for name in key:
         column = rows.column(name)
         if column.null_count:
             index = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise InvalidArgumentError(
-                f"The key column {name!r} is null in a row of version {side.label}: "
-                f"{_example(rows, index, plan.key)}. A key must identify every row. Name other columns, or use key=[] "
+                f"The key column {name!r} is null in a row of version {version}: "
+                f"{_example(rows, index, key)}. A key must identify every row. Name other columns, or use key=[] "
                 "to compare whole rows."
             )
 

@@ -1,7 +1,7 @@
 """`RowDiffPlan`: what a row diff reads, and the bound that metadata sets on its result. No data file is opened."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -289,7 +289,7 @@ def plan_diff(
         ),
     )
     branches = (parted.name_a, parted.name_b) if parted else (None, None)
-    plan = RowDiffPlan(
+    return RowDiffPlan(
         path=path,
         name=request.name,
         format=table_format.name,
@@ -300,14 +300,13 @@ def plan_diff(
         columns_only_a=columns.only_a if selected is None else (),
         where=request.where,
         shared_files=differing.shared_files,
-        call="",
+        call=_call(path, request, numbers),
         aligned=columns,
         condition=where,
         is_declared_key=frozenset(chosen_key) == frozenset(columns.primary_key),
         gaps=gaps,
         partition_columns=tuple(name for name in b.schema.partition_keys if name in compared),
     )
-    return replace(plan, call=_call(plan, request))
 
 
 def _side(version: TableVersion, committed_at: datetime | None, splits: Sequence[Split], branch: str | None) -> Side:
@@ -335,9 +334,8 @@ def predicate_of(where: Condition | None, columns: Aligned, version: TableVersio
     return condition(where.text, schema)
 
 
-def _call(plan: RowDiffPlan, request: DiffRequest) -> str:
+def _call(path: str, request: DiffRequest, numbers: tuple[int, int]) -> str:
     key = [request.key] if isinstance(request.key, str) else request.key
     key, columns = (None if names is None else list(names) for names in (key, request.columns))
-    sides = request.refs or (plan.a.number, plan.b.number)
-    call = call_text("diff_rows", *sides, key=key, columns=columns, where=request.where)
-    return f"{opening(plan.path, request.branch)}.{call}"
+    call = call_text("diff_rows", *(request.refs or numbers), key=key, columns=columns, where=request.where)
+    return f"{opening(path, request.branch)}.{call}"
