@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from snapshot_explorer.branch_refs import BranchTable, branch_name
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
-from snapshot_explorer.model import Branch, Listing
+from snapshot_explorer.model import Branch
 from snapshot_explorer.refs import MAIN
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.render.commits import commit_lines
 from snapshot_explorer.render.tracks import Link, Mark, Span, Track, Tracks
+from snapshot_explorer.version_resolver import BranchTable, branch_name
 
 _MAX_BRANCHES = 20
 """The most branches that are read."""
@@ -24,10 +24,6 @@ _MAX_NAMES = 2
 
 class GraphTable(BranchTable, Protocol):
     """A table whose branches are drawn."""
-
-    def listing(self) -> Listing:
-        """Return all versions."""
-        ...
 
     def commits(self, versions: Sequence[int]) -> Frame:
         """Return COMMITS of versions."""

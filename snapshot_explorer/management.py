@@ -11,34 +11,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
-from typing import Generic, Protocol, TypeVar
 
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError, TableNotFoundError
 from snapshot_explorer.model import Listing, Validation
+from snapshot_explorer.snapshot import Snapshot
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
-
-
-class ManagedSnapshot(Protocol):
-    """A snapshot that `SnapshotManagement` accepts."""
-
-    @property
-    def version(self) -> int | None:
-        """Return the version; None for a table that has none yet."""
-        ...
-
-    @property
-    def listing(self) -> Listing | None:
-        """Return the listing that it was created from."""
-        ...
-
-    def uncache(self) -> None:
-        """Drop the cached metadata. The snapshot remains usable and reads it again."""
-        ...
-
-
-S = TypeVar("S", bound=ManagedSnapshot)
 
 
 _NOT_VALIDATED = Validation(table_id=None, notes=())
@@ -48,7 +27,7 @@ def _now_millis() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SnapshotManagement(Generic[S]):
+class SnapshotManagement:
     """The current snapshot of one table, replaced when a newer version exists.
 
     Thread-safe: reading `current_snapshot` takes no lock; updates are serialized.
@@ -57,7 +36,7 @@ class SnapshotManagement(Generic[S]):
     def __init__(
         self,
         list_log: Callable[[int | None], Listing],
-        make_snapshot: Callable[[Listing], S],
+        make_snapshot: Callable[[Listing], Snapshot],
         *,
         validate: Callable[[int], Validation] = lambda _: _NOT_VALIDATED,
         log_name: str = "log found for the table",
@@ -85,7 +64,7 @@ class SnapshotManagement(Generic[S]):
         self._clock = clock
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
-        self._async_task: Future[S] | None = None
+        self._async_task: Future[Snapshot] | None = None
         if not isinstance(staleness_limit, timedelta):
             raise InvalidArgumentError(f"staleness_limit must be a timedelta, got {type(staleness_limit).__name__}.")
         self.staleness_limit = staleness_limit
@@ -94,7 +73,7 @@ class SnapshotManagement(Generic[S]):
         self.current_snapshot = self.snapshot_at_init()
         """The most recently loaded snapshot."""
 
-    def snapshot_at_init(self) -> S:
+    def snapshot_at_init(self) -> Snapshot:
         """Return the newest snapshot, found by the format's hint; without a version for a table without versions."""
         listing = self._list_log(None)
         if listing.latest is None:
@@ -106,7 +85,7 @@ class SnapshotManagement(Generic[S]):
         log.info("Returning initial snapshot %s", snapshot)
         return snapshot
 
-    def create_snapshot(self, listing: Listing) -> S:
+    def create_snapshot(self, listing: Listing) -> Snapshot:
         """Return a new snapshot of the listing's newest version, verified against its checksum file if there is one.
 
         Raises:
@@ -115,7 +94,7 @@ class SnapshotManagement(Generic[S]):
         snapshot, _ = self._create(listing)
         return snapshot
 
-    def _create(self, listing: Listing) -> tuple[S, str | None]:
+    def _create(self, listing: Listing) -> tuple[Snapshot, str | None]:
         validation = _NOT_VALIDATED if listing.latest is None else self._validate(listing.latest)
         for note in (*listing.notes, *validation.notes):
             if note not in self._notes:  # most hold for the table as a whole, and so for every version
@@ -132,7 +111,7 @@ class SnapshotManagement(Generic[S]):
         last = self.last_update_timestamp
         return limit == 0 or last < 0 or self._clock() - last >= limit
 
-    def update(self, *, staleness_acceptable: bool = False) -> S:
+    def update(self, *, staleness_acceptable: bool = False) -> Snapshot:
         """List the log again and return the newest snapshot; the same object if nothing changed.
 
         Args:
@@ -149,7 +128,7 @@ class SnapshotManagement(Generic[S]):
         with self._lock:
             return self._update_internal()
 
-    def try_update(self) -> S:
+    def try_update(self) -> Snapshot:
         """Update unless another thread is doing so; then return the current snapshot at once."""
         if not self._lock.acquire(blocking=False):
             return self.current_snapshot
@@ -171,18 +150,18 @@ class SnapshotManagement(Generic[S]):
         with self._async_lock:
             if self._async_task is not None and not self._async_task.done():
                 return
-            task: Future[S] = Future()
+            task: Future[Snapshot] = Future()
             self._async_task = task
         threading.Thread(target=self._refresh, args=(task,), name="snapshot-update", daemon=True).start()
 
-    def _refresh(self, task: "Future[S]") -> None:
+    def _refresh(self, task: Future[Snapshot]) -> None:
         try:
             task.set_result(self.try_update())
         except BaseException as error:  # noqa: BLE001 - kept in the future
             log.warning("The snapshot could not be refreshed in the background: %s", error)
             task.set_exception(error)
 
-    def _update_internal(self) -> S:
+    def _update_internal(self) -> Snapshot:
         before = self.current_snapshot
         listing = self._list_log(before.listing.start if before.listing else None)
         if listing == before.listing:
@@ -210,7 +189,7 @@ class SnapshotManagement(Generic[S]):
         self.last_update_timestamp = self._clock()
         return self.current_snapshot
 
-    def _replace_snapshot(self, snapshot: S) -> None:
+    def _replace_snapshot(self, snapshot: Snapshot) -> None:
         """Replace the current snapshot. The old one drops its caches and remains usable."""
         self.current_snapshot.uncache()
         self.current_snapshot = snapshot

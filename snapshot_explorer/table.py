@@ -13,15 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from snapshot_explorer import frames
 from snapshot_explorer.branch_graph import branch_graph
-from snapshot_explorer.branch_refs import (
-    branch_name,
-    format_on_branch,
-    in_branch,
-    one_history,
-    range_in_history,
-    sides_of,
-    version_in_history,
-)
 from snapshot_explorer.checks import CheckResult, check_settings, check_table
 from snapshot_explorer.compare import Comparison
 from snapshot_explorer.diagnosis import (
@@ -98,7 +89,16 @@ from snapshot_explorer.rows import (
 from snapshot_explorer.rows.diffs.changed_splits import can_diff
 from snapshot_explorer.rows.profiling.column_numbers import read_totals
 from snapshot_explorer.snapshot import Snapshot
-from snapshot_explorer.version_resolver import VersionResolver
+from snapshot_explorer.version_resolver import (
+    VersionResolver,
+    branch_name,
+    format_on_branch,
+    in_branch,
+    one_history,
+    range_in_history,
+    sides_of,
+    version_in_history,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -234,7 +234,7 @@ class Table:
 
     def at_each(self, *refs: Ref) -> Sequence[Snapshot]:
         """Return the snapshots at refs of this history. At most one listing for all; see `at`."""
-        resolver = VersionResolver(self, self.bound)
+        resolver = VersionResolver(self)
         return [self._at_version(resolve(ref, resolver)) for ref in refs]
 
     def _at_version(self, version: int) -> Snapshot:
@@ -271,7 +271,7 @@ class Table:
 
     def time_note(self, ref: int | str | datetime | Ref) -> str | None:
         """Return a sentence where a version was committed within a minute after the time of a ref; otherwise None."""
-        return VersionResolver(self, self.bound).time_note(parse_ref(ref))
+        return VersionResolver(self).time_note(parse_ref(ref))
 
     def versions(self) -> tuple[int, ...]:
         """Return the versions that can be loaded, ascending. One listing.
@@ -328,7 +328,7 @@ class Table:
             )
         table, bounds = range_in_history(self, between)
         table_format, readability = table.bound, table._readability  # noqa: SLF001 - of this class
-        resolver = VersionResolver(table, table_format)
+        resolver = VersionResolver(table)
         is_newest = limit and bounds is None and since is None and until is None
         listed = partial(resolver.between, bounds, since, until)
         if limit and is_newest and not table_format.storage.is_local:
@@ -784,7 +784,7 @@ class Table:
                 files that are in both with the same deletes are not read. Keeps the others of a partition in memory.
         """
         table, (first, last) = one_history(self, a, b)
-        start, end, settled = VersionResolver(table, table.bound).span(first, last, mode)
+        start, end, settled = VersionResolver(table).span(first, last, mode)
         changes = table.bound.row_changes(start, end, settled)
         if start == end:
             changes = replace(changes, splits=lambda _: ())
@@ -1228,7 +1228,7 @@ class Table:
     def _history_of(self, between: str | None) -> tuple[Source, VersionResolver, tuple[Ref, Ref] | None]:
         """Return the history that has a range, and the range in it; this one without a range."""
         table, bounds = range_in_history(self, between)
-        return table._source(), VersionResolver(table, table.bound), bounds  # noqa: SLF001 - of this class
+        return table._source(), VersionResolver(table), bounds  # noqa: SLF001 - of this class
 
     def _versions_of(self, between: str | None) -> tuple[Source, Sequence[int] | None]:
         """Return the history that has a range, and the versions of the range, newest first; None for all."""
