@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from snapshot_explorer.engines.scan import scan_of
+from snapshot_explorer.engines.spark.conditions import pushed_condition
 from snapshot_explorer.engines.spark.executors import packed, unpacked
-from snapshot_explorer.engines.spark.filters import pushed_condition
 from snapshot_explorer.engines.spark.rows import Reading, read
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_schema
 from snapshot_explorer.engines.spark.source import source_class

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import dropwhile
 from typing import Any, Generic, Protocol, Self, TypeVar, get_args
 
-from snapshot_explorer.branches import PartedBranches
+from snapshot_explorer.compare.comparison import PartedBranches
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.model import ChangeMode, Gap, Listing
@@ -27,7 +27,7 @@ from snapshot_explorer.refs import (
     resolve,
     resolve_range,
 )
-from snapshot_explorer.refs.times import brief_repr, format_time
+from snapshot_explorer.refs.records import brief_repr, format_time
 from snapshot_explorer.single_flight import cached_property
 from snapshot_explorer.snapshot import Snapshot
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from snapshot_explorer.errors import (
     SnapshotExplorerError,
     SnapshotNotFoundError,
 )
+from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame, non_empty_columns
 from snapshot_explorer.model import gaps_note, gaps_text
 from snapshot_explorer.progress import step
@@ -44,10 +46,10 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from snapshot_explorer.branches import PartedBranches
     from snapshot_explorer.compare.files import FileDifference
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Listing
+
 
 log = logger_of(__name__)
 
@@ -403,3 +405,24 @@ def _number_of(version: TableVersion) -> int:
     if version.number is None:
         raise SnapshotNotFoundError("The table has no version yet, so there is nothing to compare.")
     return version.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartedBranches:
+    """The branches of versions A and B, where A is not on the branch of B, nor B on the branch of A."""
+
+    name_a: str
+    name_b: str
+    format_a: TableFormat
+    shared_a: int | None
+    """The number in the history of A of the newest version that both have; None if they have none in common."""
+    shared_b: int | None
+    """Its number in the history of B."""
+
+    @property
+    def since(self) -> str:
+        """Return where the branches part, for people."""
+        if self.shared_a is None or self.shared_b is None:
+            return "which share no version"
+        same = f"version {self.shared_a}"
+        return f"since {same}" if self.shared_a == self.shared_b else f"since {same}, which is {self.shared_b} in B"

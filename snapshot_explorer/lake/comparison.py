@@ -12,7 +12,7 @@ from snapshot_explorer.compare.schemas import compare_schemas
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.pair_diff import diff
-from snapshot_explorer.refs.times import format_time
+from snapshot_explorer.refs.records import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -25,7 +25,7 @@ from snapshot_explorer.lake.names import find_by_name, short_name, short_names
 from snapshot_explorer.lake.tables import LakeTable
 from snapshot_explorer.opening import open_table
 from snapshot_explorer.refs import AsOf, Latest, NothingBeforeError, Ref, Version
-from snapshot_explorer.refs.times import format_time
+from snapshot_explorer.refs.records import format_time
 from snapshot_explorer.render import Drawing, mimebundle, text
 from snapshot_explorer.render.cells import counted
 

@@ -26,7 +26,7 @@ from snapshot_explorer.lake.spark_rows import rows_on_spark
 from snapshot_explorer.lake.tables import LakeTable, tables_below, tables_in_catalog
 from snapshot_explorer.lake.threads import concurrently
 from snapshot_explorer.refs.grammar import parse_time_bound
-from snapshot_explorer.refs.times import brief_repr
+from snapshot_explorer.refs.records import brief_repr
 from snapshot_explorer.render import mimebundle, text
 from snapshot_explorer.reports import report
 from snapshot_explorer.storage import Storage

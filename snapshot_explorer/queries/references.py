@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.queries.clauses import at_sign, clause, is_clause
-from snapshot_explorer.queries.tokens import Token, place
+from snapshot_explorer.queries.tokens import Token, at_sign, clause, is_clause, place
 from snapshot_explorer.refs import Latest, Ref, parse_ref
 
 _READ_STATEMENTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "PIVOT", "UNPIVOT")

@@ -11,8 +11,10 @@ from typing import SupportsIndex
 from snapshot_explorer.errors import InvalidRefError
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.refs.records import (
+    EXAMPLES,
     LONGEST_NAME,
     NUMBERED,
+    YESTERDAY,
     AsOf,
     Earliest,
     Latest,
@@ -20,10 +22,13 @@ from snapshot_explorer.refs.records import (
     Ref,
     Tag,
     Version,
+    brief_repr,
+    format_time,
+    parse_time,
     split_steps,
+    start_of_day,
     steps,
 )
-from snapshot_explorer.refs.times import EXAMPLES, YESTERDAY, brief_repr, format_time, parse_time, start_of_day
 
 _LONGEST = 1000
 """The maximum length of a ref, in characters."""

@@ -17,9 +17,11 @@ from snapshot_explorer.refs.records import (
     Ref,
     Tag,
     Version,
+    brief_repr,
+    format_time,
     quote_name,
+    utc,
 )
-from snapshot_explorer.refs.times import brief_repr, format_time, utc
 
 
 class NothingBeforeError(SnapshotNotFoundError):

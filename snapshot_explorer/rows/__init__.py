@@ -11,8 +11,7 @@ from snapshot_explorer.rows.diffs.row_diff import RowDiff
 from snapshot_explorer.rows.diffs.spark_diff import row_diff_by
 from snapshot_explorer.rows.pairs.pair_plan import PairRequest, PairSide, plan_pair
 from snapshot_explorer.rows.profiling.anomalies import AnomalyRules
-from snapshot_explorer.rows.profiling.profiles import Profile, profile_over
-from snapshot_explorer.rows.profiling.table_anomalies import DoubledKeys, table_anomalies
+from snapshot_explorer.rows.profiling.profiles import DoubledKeys, Profile, profile_over, table_anomalies
 from snapshot_explorer.rows.source import Source, call_text, naming_renamed_columns, renamed_column
 from snapshot_explorer.rows.trace_result import Trace, trace
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshot_explorer.engines.conditions import condition
-from snapshot_explorer.engines.spark.filters import pushed_condition, sql
+from snapshot_explorer.engines.spark.conditions import pushed_condition, sql
 
 ds = pytest.importorskip("pyspark.sql.datasource")
 if not hasattr(ds, "EqualTo"):

@@ -11,6 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
+
 from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.engines.spark.executors import packed
 from snapshot_explorer.engines.spark.sessions import is_connect, quiet
@@ -19,11 +21,11 @@ from snapshot_explorer.old_libraries import PYSPARK_THREADS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
     from snapshot_explorer.model import Split
+
 
 _TARGET_BYTES = 128 * 2**20
 """The compressed size of the files of a task, as for Spark's own tasks (spark.sql.files.maxPartitionBytes)."""
@@ -122,3 +124,48 @@ def packs(splits: Iterable[Split], parallelism: int, cut: Callable[[Split], Iter
 
 def _weight(split: Split) -> int:
     return max(split.size_bytes, _OPEN_BYTES * len(split.files))
+
+
+MESSAGES = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("payload", pa.binary(), nullable=False)])
+"""The output of tasks: bytes, and the bucket that they belong to."""
+PAYLOADS = pa.schema([pa.field("payload", pa.binary(), nullable=False)])
+"""The result if no other columns are given."""
+
+
+def exchanged(
+    spark: SparkSession,
+    produce: Callable[..., Iterator[pa.RecordBatch]],
+    tasks: Iterable[object],
+    reduce: Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]],
+    schema: StructType | None = None,
+) -> DataFrame:
+    """Return a lazy DataFrame of the results of a function for the messages of each bucket.
+
+    Args:
+        produce: Yields batches of MESSAGES for a task; see the function of `on_executors`.
+        reduce: Yields, for all payloads of a bucket in no order, batches in the Arrow types of the schema;
+            picklable by name.
+    """
+    from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+    messages = StructType(
+        [StructField("bucket", IntegerType(), nullable=False), StructField("payload", BinaryType(), nullable=False)]
+    )
+    payloads = StructType([StructField("payload", BinaryType(), nullable=False)])
+    with quiet():
+        sent = on_executors(spark, produce, tasks, messages)
+        return sent.groupBy("bucket").applyInArrow(_reducing(packed(reduce), NOT_ON_EXECUTOR), schema or payloads)
+
+
+def _reducing(function: bytes, not_there: str) -> Callable[[pa.Table], pa.Table]:
+    # Spark ships an inner function by value: it must use nothing of this module, which an executor may lack.
+    def rows(table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - Spark reads annotations of pyarrow types
+        try:
+            import pyarrow  # noqa: ICN001, PLC0415 - an executor may lack it
+
+            from snapshot_explorer.engines.spark.executors import run_on  # noqa: PLC0415 - likewise
+        except ImportError as error:
+            raise ImportError(not_there.format(error=error)) from None
+        return pyarrow.Table.from_batches(list(run_on(function, table.column("payload").to_pylist())))
+
+    return rows

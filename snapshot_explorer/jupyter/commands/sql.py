@@ -5,7 +5,7 @@ from snapshot_explorer.jupyter.command import Argument, Command, Invocation, Opt
 from snapshot_explorer.jupyter.limits import check_read_size
 from snapshot_explorer.jupyter.usage_error import UsageError
 from snapshot_explorer.lake import Lake, LakeSnapshot, open_lake, open_tables
-from snapshot_explorer.refs.times import format_time
+from snapshot_explorer.refs.records import format_time
 
 
 def _sql(invocation: Invocation) -> object:

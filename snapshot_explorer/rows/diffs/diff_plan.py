@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.branches import PartedBranches
+from snapshot_explorer.compare.comparison import PartedBranches
 from snapshot_explorer.engines.conditions import Condition, condition
 from snapshot_explorer.engines.scan import check_files
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotNotFoundError

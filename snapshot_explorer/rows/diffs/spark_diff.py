@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.engines.scan import check_files
-from snapshot_explorer.engines.spark import exchange, sessions
+from snapshot_explorer.engines.spark import sessions
 from snapshot_explorer.engines.spark.schemas import arrow_schema, spark_batch, spark_schema
-from snapshot_explorer.engines.spark.tasks import packs
+from snapshot_explorer.engines.spark.tasks import MESSAGES, PAYLOADS, exchanged, packs
 from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyError
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
@@ -114,7 +114,7 @@ class SparkChangedRows:
             for pack in packs(side.splits, at_once, side.version.split_by_file)
         ]
         produce = partial(_messages, _without_splits(plan), buckets)
-        return exchange.exchanged(self._spark, produce, tasks, reduce, schema)
+        return exchanged(self._spark, produce, tasks, reduce, schema)
 
 
 def _without_splits(plan: RowDiffPlan) -> RowDiffPlan:
@@ -148,9 +148,7 @@ def _messages(plan: RowDiffPlan, buckets: int, task: Task) -> Iterator[pa.Record
 
 def _sent(parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
     numbers, payloads = zip(*parts, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=exchange.MESSAGES
-    )
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(payloads, pa.binary())], schema=MESSAGES)
 
 
 def _bytes(table: pa.Table) -> bytes:
@@ -189,7 +187,7 @@ def _payloads(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.Recor
         payload = _ROWS + _bytes(_compared(plan, payloads))
     except InvalidArgumentError as error:
         payload = _ERROR + str(error).encode()
-    yield pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=exchange.PAYLOADS)
+    yield pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=PAYLOADS)
 
 
 def _typed(plan: RowDiffPlan, payloads: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import read_statistics
-from snapshot_explorer.model import Gap
+from snapshot_explorer.model import MAINTENANCE_KINDS, Gap
 from snapshot_explorer.render import Code, Drawing, Line, mimebundle
 from snapshot_explorer.render.cells import fact_line
 from snapshot_explorer.render.figures import Picture
@@ -31,9 +31,12 @@ from snapshot_explorer.rows.profiling.column_numbers import (
     is_sortable,
     lacking_columns,
     ranges_of,
+    rows_note,
+    rows_over,
 )
 from snapshot_explorer.rows.profiling.exact_numbers import read_ranges
 from snapshot_explorer.rows.source import Source
+from snapshot_explorer.visible import visible
 
 _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
 """Versions, and the numbers of each column at them."""
@@ -326,3 +329,89 @@ def _texts(values: pa.ChunkedArray) -> pa.Array:
     encoded = values.combine_chunks().dictionary_encode()
     words = pa.array([None if value is None else str(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return words.take(encoded.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubledKeys:
+    """At which versions several rows have the same key."""
+
+    key: tuple[str, ...]
+    changes: Frame
+    """The versions where they begin or cease to have: BISECTED, ascending, with the first version that was read."""
+
+    def marked(self) -> pa.Table:
+        """Return ANOMALIES for the versions where they begin to have, ascending."""
+        names = ", ".join(map(visible, self.key))
+        changes = self.changes.to_arrow()
+        rule = f"several rows have the same {names}"
+        rules = [f"{rule}, already at the first version that was read", *[rule] * len(changes)][: len(changes)]
+        columns = {
+            "version": changes["version"],
+            "committed_at": changes["committed_at"],
+            "measure": "duplicates",
+            "column": names,
+            "value": "yes",
+            "rule": rules,
+        }
+        return frames.table_of(frames.ANOMALIES, columns).filter(changes["holds"])
+
+
+def table_anomalies(
+    source: Source,
+    profile: Profile,
+    between: Sequence[int] | None,
+    rules: AnomalyRules,
+    doubled: DoubledKeys | None = None,
+) -> Frame:
+    """Return the versions of a table where a number jumps: ANOMALIES, newest first, with the commits behind them.
+
+    Args:
+        between: The versions to mark; None for all. The others are only compared with.
+        doubled: At which versions several rows have the same key; None if that was not read.
+    """
+    lifetimes = source.lifetimes()
+    totals = lifetimes.totals()
+    head = totals.select(["version", "committed_at"])
+    values = {"rows": rows_over(lifetimes), "files": totals["files"], "size_bytes": totals["size_bytes"]}
+    of_table = {name: head.append_column("value", item) for name, item in values.items()}
+    gaps = lifetimes.gaps
+    marked = jumps(of_table, profile.columns, rules, gaps)
+    if doubled is not None:
+        marked = pa.concat_tables([marked, doubled.marked()]).sort_by([("version", "ascending")])
+    if between is not None:
+        marked = marked.filter(pc.is_in(marked["version"], pa.array(list(between), pa.int64())))
+        gaps = tuple(gap for gap in gaps if gap.after in set(between))
+    if len(marked):
+        marked = _with_commits(source, marked, frozenset(gap.after for gap in gaps))
+    rows = marked.take(pa.array(np.arange(len(marked))[::-1]))
+    unrecorded = unrecorded_columns(profile.columns, everywhere=True)
+    return Frame(
+        rows,
+        title=f"Anomalies of {source.name}"
+        + (f"; the metadata has no statistics of {unrecorded}" if unrecorded else ""),
+        noun="anomalies",
+        # The rule names the measure and the column.
+        drawn=frames.non_empty_columns(rows, exclude=("operation", "measure", "column")),
+        limit=len(rows),
+        notes=(
+            *jump_notes(gaps),
+            *rows_note(source.format, profile.versions),
+            *(() if doubled is None else doubled.changes.notes),
+        ),
+    )
+
+
+def _with_commits(source: Source, marked: pa.Table, after_gaps: frozenset[int]) -> pa.Table:
+    """Return marks with the commits behind them, without those of the table that commits of maintenance make.
+
+    A mark after a gap has no commit: a missing one may have made the change.
+    """
+    unknown = after_gaps | set(source.listing.commitless)
+    versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
+    commits = source.format.commits(versions)
+    places = pc.index_in(marked["version"], commits["version"].combine_chunks())
+    for name in ("kind", "operation"):
+        index = marked.schema.get_field_index(name)
+        marked = marked.set_column(index, marked.schema.field(name), commits[name].combine_chunks().take(places))
+    is_expected = pc.and_(pc.is_in(marked["kind"], pa.array(MAINTENANCE_KINDS)), marked["column"].is_null())
+    return marked.filter(pc.invert(is_expected))
