@@ -9,11 +9,6 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
 
 
-def greatest_over(values: Ints, begins: Ints, ends: Ints, count: int) -> Ints:
-    """Return for each position the greatest of the values whose range contains it; 0 if none does."""
-    return extreme_over(values, begins, ends, count, extreme=np.maximum, nothing=0)
-
-
 def extreme_over(
     values: Numbers, begins: Ints, ends: Ints, count: int, *, extreme: np.ufunc, nothing: object
 ) -> Numbers:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.arrow.extremes import greatest_over
+from snapshot_explorer.arrow.extremes import extreme_over
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.frames import Frame
@@ -176,7 +176,7 @@ class _FileIntervals:
         first = np.concatenate([self.first[fresh], higher.when[lives]])
         last = np.concatenate([self.last[fresh], higher.until[lives]])
         runs = _steps(groups, first, last, np.zeros(len(groups), np.int64), self.count)
-        return greatest_over(runs.number, runs.when, runs.until, self.count)
+        return extreme_over(runs.number, runs.when, runs.until, self.count, extreme=np.maximum, nothing=0)
 
 
 def _steps(groups: Ints, first: Ints, last: Ints, size_bytes: Ints, count: int) -> _Steps:

@@ -9,70 +9,63 @@ from snapshot_explorer.errors import InvalidRefError
 
 LONGEST_NAME = 255
 """The maximum length of the name of a tag or branch, in characters: it is part of a file name."""
-_GREATEST = 2**63 - 1
+_MAX_NUMBER = 2**63 - 1
 NUMBERED = re.compile(r"@([0-9]+)$")
 """The number behind the name of a branch: `branch:audit@5`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class _Steps:
+    """A ref with steps back."""
+
+    back: int = 0
+    """How many existing versions before it; of the earliest one only 0 matches a version."""
+    written: str = field(default="", compare=False, repr=False)
+    """The text without steps, where it may also be the name of a tag, such as `v5` or `main`; otherwise empty."""
+
+    def __post_init__(self) -> None:
+        _check_number(self.back, "number of steps")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version(_Steps):
     """A version by its number."""
 
     number: int
     """Paimon snapshot id or Delta version."""
-    back: int = 0
-    """How many existing versions before it."""
-    written: str = field(default="", compare=False, repr=False)
-    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
 
     def __post_init__(self) -> None:
+        _Steps.__post_init__(self)
         _check_number(self.number, "version")
-        _check_number(self.back, "number of steps")
 
     def __str__(self) -> str:
         return f"{self.number}{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Latest:
+class Latest(_Steps):
     """The newest version."""
-
-    back: int = 0
-    """How many existing versions before it."""
-    written: str = field(default="", compare=False, repr=False)
-    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
-
-    def __post_init__(self) -> None:
-        _check_number(self.back, "number of steps")
 
     def __str__(self) -> str:
         return f"latest{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earliest:
+class Earliest(_Steps):
     """The oldest version that exists."""
-
-    back: int = 0
-    """How many existing versions before it. Any number but 0 is valid, but matches no version."""
-
-    def __post_init__(self) -> None:
-        _check_number(self.back, "number of steps")
 
     def __str__(self) -> str:
         return f"earliest{steps(self.back)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class Tag(_Steps):
     """The version of a tag."""
 
     name: str
-    back: int = 0
-    """How many existing versions before it."""
 
     def __post_init__(self) -> None:
-        _check_number(self.back, "number of steps")
+        _Steps.__post_init__(self)
         _check_name(self.name, "tag")
 
     def __str__(self) -> str:
@@ -80,20 +73,16 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfBranch:
+class OfBranch(_Steps):
     """A version of a branch, whichever branch is open: the newest one, or one by its number in the branch."""
 
     name: str
     """The name of the branch; `main` is the main one."""
     number: int | None = None
     """The version's number in the branch; None for the newest one."""
-    back: int = 0
-    """How many existing versions of the branch before it."""
-    written: str = field(default="", compare=False, repr=False)
-    """The text without steps, where it may also be the name of a tag: `main`; empty for other texts."""
 
     def __post_init__(self) -> None:
-        _check_number(self.back, "number of steps")
+        _Steps.__post_init__(self)
         _check_name(self.name, "branch")
         if self.number is not None:
             _check_number(self.number, "version")
@@ -109,18 +98,14 @@ class OfBranch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsOf:
+class AsOf(_Steps):
     """The last version committed at or before a time."""
 
     time: datetime
     """The time, aware, in UTC."""
-    back: int = 0
-    """How many existing versions before it."""
-    written: str = field(default="", compare=False, repr=False)
-    """The text without steps, where it may also be the name of a tag, such as `v5`; empty for other texts."""
 
     def __post_init__(self) -> None:
-        _check_number(self.back, "number of steps")
+        _Steps.__post_init__(self)
         object.__setattr__(self, "time", utc(self.time))
 
     def __str__(self) -> str:
@@ -169,8 +154,8 @@ def _check_name(name: str, what: str) -> None:
 
 
 def _check_number(number: int, what: str) -> None:
-    if not 0 <= number <= _GREATEST:
-        raise InvalidRefError(f"{brief_repr(number)} is not a valid {what}: it must be 0 to {_GREATEST}. {EXAMPLES}")
+    if not 0 <= number <= _MAX_NUMBER:
+        raise InvalidRefError(f"{brief_repr(number)} is not a valid {what}: it must be 0 to {_MAX_NUMBER}. {EXAMPLES}")
 
 
 EXAMPLES = "Refs look like 17, latest, earliest, latest~2, 17^, tag:v1, branch:dev, @2026-11-01 or @2h."

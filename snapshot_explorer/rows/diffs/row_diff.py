@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,7 @@ _DRAWN_ROWS = 20
 _WIDEST_CELL = 60
 
 
-class Changes(Protocol):
+class Changes:
     """Changed rows, in memory, in a file or on Spark."""
 
     schema: pa.Schema
@@ -55,28 +55,25 @@ class Changes(Protocol):
     @property
     def counts(self) -> Mapping[str, int]:
         """The number of rows of each kind; kinds without rows are missing."""
-        ...
+        raise NotImplementedError
 
     @property
     def heads(self) -> Mapping[str, pa.Table]:
         """The first rows of each kind."""
-        ...
+        raise NotImplementedError
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield the rows, part by part."""
-        ...
-
-
-@runtime_checkable
-class SupportsSpark(Protocol):
-    """Changed rows that are on Spark."""
+        raise NotImplementedError
 
     def to_spark(self) -> DataFrame:
         """Return the rows as a lazy DataFrame."""
-        ...
+        raise InvalidArgumentError(
+            "The diff was computed on this machine. For a DataFrame of Spark: diff_rows(..., engine='spark')."
+        )
 
 
-class ChangedRows:
+class ChangedRows(Changes):
     """Changed rows, in memory or in a temporary file that is removed with this object."""
 
     def __init__(self, schema: pa.Schema, *, limit_bytes: int = HELD_BYTES) -> None:
@@ -264,10 +261,6 @@ class RowDiff(Drawable):
 
         The rows stay on executors.
         """
-        if not isinstance(self.changed, SupportsSpark):
-            raise InvalidArgumentError(
-                "The diff was computed on this machine. For a DataFrame of Spark: diff_rows(..., engine='spark')."
-            )
         return self.changed.to_spark()
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str | None:

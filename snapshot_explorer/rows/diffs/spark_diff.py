@@ -17,7 +17,7 @@ from snapshot_explorer.errors import InvalidArgumentError, MissingDependencyErro
 from snapshot_explorer.old_libraries import PYSPARK_ARROW
 from snapshot_explorer.rows.diffs.diff import SideReader, raise_repeated, row_diff
 from snapshot_explorer.rows.diffs.row_changes import changes_schema, compared
-from snapshot_explorer.rows.diffs.row_diff import RowDiff, stored
+from snapshot_explorer.rows.diffs.row_diff import ChangedRows, Changes, RowDiff, stored
 from snapshot_explorer.rows.diffs.row_matching import HashedRows
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from snapshot_explorer.model import Split
     from snapshot_explorer.rows.diffs.diff_plan import RowDiffPlan
-    from snapshot_explorer.rows.diffs.row_diff import ChangedRows
 
 _HASH = "hash"
 _BUCKET_BYTES = 32 * 2**20
@@ -66,11 +65,8 @@ def _spark_row_diff(plan: RowDiffPlan, spark: SparkSession | None) -> RowDiff:
     return RowDiff(plan=plan, changed=SparkChangedRows(plan, sessions.session(spark)))
 
 
-class SparkChangedRows:
-    """Changed rows that Spark computes: as a DataFrame, or collected at their first use.
-
-    Implements `row_diff.Changes`.
-    """
+class SparkChangedRows(Changes):
+    """Changed rows that Spark computes: as a DataFrame, or collected at their first use."""
 
     def __init__(self, plan: RowDiffPlan, spark: SparkSession) -> None:
         """Compute nothing yet."""
