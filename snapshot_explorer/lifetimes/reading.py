@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,11 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     StorageError,
 )
+from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.lifetimes.index import FileLifetimes
 from snapshot_explorer.lifetimes.intervals import INTERVALS, OPEN, Intervals
 from snapshot_explorer.model import Listing
 from snapshot_explorer.progress import Step, step
-from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)
@@ -41,40 +41,24 @@ _AT_ONCE = 100_000
 _TRIES = 5
 
 
-class FileHistory(Protocol):
-    """The part of `TableFormat` that lifetimes are read from. See there."""
+class FileSource:
+    """Reads the files of versions, and their changes, for lifetimes."""
 
-    @property
-    def storage(self) -> Storage:
-        """The storage of the table."""
-        ...
+    def __init__(self, table_format: TableFormat) -> None:
+        self.format = table_format
 
-    def listing(self, start: int | None = None) -> Listing:
-        """Return the versions."""
-        ...
-
-    def read_newest(self, count: int, *, counts: bool) -> None:
-        """Read and keep what is needed of the newest versions."""
-        ...
-
-    def lifetime_files(self, version: int) -> pa.Table:
+    def files(self, version: int) -> pa.Table:
         """Return the FILES of a version."""
-        ...
+        return self.format.lifetime_files(version)
 
-    def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        """Return version, committed_at and details of COMMITS."""
-        ...
-
-    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
-        """Return CHANGES."""
-        ...
-
-    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        """Return when each version was committed."""
-        ...
+    def changes(self, versions: Sequence[int]) -> pa.Table:
+        """Return the CHANGES of data files."""
+        return self.format.changes(versions, changelog=False)
 
 
-def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None, *, title: str) -> FileLifetimes:
+def read_lifetimes(
+    table_format: TableFormat, known: FileLifetimes | None = None, *, title: str, source: FileSource | None = None
+) -> FileLifetimes:
     """Return the lifetimes of the data files of a table, over all versions with known files.
 
     Reads the log once: the files of the earliest version, of versions after a gap and of those without a commit, and
@@ -82,11 +66,12 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
     that the history is the same. If it is not, or if all known versions have expired, reads everything again. Known
     versions that have expired since are kept.
     """
+    source = source or FileSource(table_format)
     for left in reversed(range(_TRIES)):
         listing = _listing(table_format) if known is None else table_format.listing(0)
         base = known if known is not None and _continues(table_format, known, listing) else FileLifetimes(title=title)
         try:
-            result = _extended(table_format, base, listing)
+            result = _extended(source, base, listing)
         except (SnapshotNotFoundError, CorruptTableError) as error:
             # A version may have expired since the listing.
             if not left or (isinstance(error, CorruptTableError) and not _has_expired(table_format, listing)):
@@ -100,7 +85,7 @@ def read_lifetimes(table_format: FileHistory, known: FileLifetimes | None = None
     )
 
 
-def despite_expiry(table_format: FileHistory, read: Callable[[Listing], T]) -> T:
+def despite_expiry(table_format: TableFormat, read: Callable[[Listing], T]) -> T:
     """Return what is read of the versions of a new listing; read again if versions of the listing expired meanwhile."""
     listing = table_format.listing(0)
     left = _TRIES
@@ -114,12 +99,12 @@ def despite_expiry(table_format: FileHistory, read: Callable[[Listing], T]) -> T
             listing = table_format.listing(0)
 
 
-def _has_expired(table_format: FileHistory, listing: Listing) -> bool:
+def _has_expired(table_format: TableFormat, listing: Listing) -> bool:
     """Return whether versions of a listing have expired since. One listing."""
     return not frozenset(listing.reachable).issubset(table_format.listing(0).reachable)
 
 
-def _listing(table_format: FileHistory) -> Listing:
+def _listing(table_format: TableFormat) -> Listing:
     """Return a listing of all versions. Where requests take long, the newest commits are read at the same time."""
     if table_format.storage.is_local:
         return table_format.listing(0)
@@ -128,7 +113,7 @@ def _listing(table_format: FileHistory) -> Listing:
 
 
 def keep_lifetimes(
-    table_format: FileHistory,
+    table_format: TableFormat,
     known: FileLifetimes | None,
     *,
     cache_dir: str | PathLike[str],
@@ -149,13 +134,13 @@ def keep_lifetimes(
     return result
 
 
-def fingerprint_of(table_format: FileHistory, version: int) -> str:
+def fingerprint_of(table_format: TableFormat, version: int) -> str:
     """Return a fingerprint of a commit, which differs for other commits of its version."""
     commit = table_format.commit_details([version])
     return blake2b(repr(commit.to_pylist()).encode(), digest_size=16).hexdigest()
 
 
-def time_of(table_format: FileHistory, version: int) -> datetime | None:
+def time_of(table_format: TableFormat, version: int) -> datetime | None:
     """Return the commit time of a version; None if unknown, for example if only a checkpoint is left, or it expired."""
     try:
         return table_format.committed_at([version])[0]
@@ -169,7 +154,7 @@ def states_of(listing: Listing) -> list[int]:
     return sorted(set(listing.reachable).difference(listing.stateless))
 
 
-def _continues(table_format: FileHistory, known: FileLifetimes, listing: Listing) -> bool:
+def _continues(table_format: TableFormat, known: FileLifetimes, listing: Listing) -> bool:
     states = states_of(listing)
     if not states or not known.versions or states[-1] < known.versions[-1]:
         return False
@@ -183,7 +168,7 @@ def _continues(table_format: FileHistory, known: FileLifetimes, listing: Listing
     return both is not None and time_of(table_format, both) == known.time_of(both)
 
 
-def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) -> FileLifetimes:
+def _extended(source: FileSource, base: FileLifetimes, listing: Listing) -> FileLifetimes:
     """Return lifetimes that include the newer versions of a listing."""
     newest = base.versions[-1] if base.versions else None
     result = base
@@ -196,14 +181,14 @@ def _extended(table_format: FileHistory, base: FileLifetimes, listing: Listing) 
                 or listing.predecessor(run[0]) != result.versions[-1]
                 or run[0] in listing.commitless
             ):
-                result, rest, read = _with_first_state_and_changes(table_format, result, run, listing.commitless)
+                result, rest, read = _with_first_state_and_changes(source, result, run, listing.commitless)
                 reading.advance(len(run) - len(rest))
-            result = _with_later_changes(table_format, result, rest, reading, read)
+            result = _with_later_changes(source, result, rest, reading, read)
     if unknown and not result.versions:
         raise SnapshotNotFoundError("All versions expired while their files were read. Try again.")
     if result is base:
         return base
-    return result.with_fingerprint(repr(listing.identity), fingerprint_of(table_format, result.versions[-1]))
+    return result.with_fingerprint(repr(listing.identity), fingerprint_of(source.format, result.versions[-1]))
 
 
 class _Changes(NamedTuple):
@@ -214,27 +199,27 @@ class _Changes(NamedTuple):
     changes: pa.Table
 
 
-def _changes(table_format: FileHistory, versions: Sequence[int]) -> _Changes:
-    times = table_format.committed_at(versions)
-    return _Changes(versions, times, table_format.changes(versions, changelog=False))
+def _changes(source: FileSource, versions: Sequence[int]) -> _Changes:
+    times = source.format.committed_at(versions)
+    return _Changes(versions, times, source.changes(versions))
 
 
 def _with_first_state_and_changes(
-    table_format: FileHistory, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
+    source: FileSource, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
 ) -> tuple[FileLifetimes, Sequence[int], _Changes | None]:
     """Return what `_with_first_state` returns, and the changes of the next versions if both are read at once."""
     later = run[1 : 1 + _FIRST]
     if not later:
-        return *_with_first_state(table_format, base, run, commitless), None
+        return *_with_first_state(source, base, run, commitless), None
 
     def changes() -> _Changes | SnapshotExplorerError:
         try:
-            return _changes(table_format, later)
+            return _changes(source, later)
         except SnapshotExplorerError as error:
             return error
 
-    read, (result, rest) = table_format.storage.together(
-        changes, lambda: _with_first_state(table_format, base, run, commitless)
+    read, (result, rest) = source.format.storage.together(
+        changes, lambda: _with_first_state(source, base, run, commitless)
     )
     if rest[: len(later)] != later:
         return result, rest, None  # the first state is that of a later version
@@ -244,13 +229,13 @@ def _with_first_state_and_changes(
 
 
 def _with_later_changes(
-    table_format: FileHistory, lifetimes: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
+    source: FileSource, lifetimes: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
 ) -> FileLifetimes:
     """Return lifetimes extended by the versions after the known ones, from their changes."""
     number = _FIRST
     while rest:
         some, rest = rest[:number], rest[number:]
-        _, times, changes = _changes(table_format, some) if read is None else read
+        _, times, changes = _changes(source, some) if read is None else read
         read = None
         lifetimes = lifetimes.extended(some, times, changes)
         reading.advance(len(some))
@@ -261,22 +246,22 @@ def _with_later_changes(
 
 
 def _with_first_state(
-    table_format: FileHistory, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
+    source: FileSource, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
 ) -> tuple[FileLifetimes, Sequence[int]]:
     """Return lifetimes extended by the first version with known files of a run, and the versions after it."""
     for index, version in enumerate(run):
         try:
-            files = table_format.lifetime_files(version)
+            files = source.files(version)
         except SnapshotNotFoundError as error:
             log.debug("left out: %s", error)
             continue
         # Stored lifetimes would keep an unknown time, so a damaged commit is an error.
-        time = time_of(table_format, version) if version in commitless else table_format.committed_at([version])[0]
+        time = time_of(source.format, version) if version in commitless else source.format.committed_at([version])[0]
         return base.with_state(version, time, files), run[index + 1 :]
     return base, ()
 
 
-def _is_unchanged(table_format: FileHistory, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
+def _is_unchanged(table_format: TableFormat, lifetimes: FileLifetimes, base: FileLifetimes, listing: Listing) -> bool:
     """Return whether exactly the versions that were read still exist, and the newest is still the same."""
     again = table_format.listing(0)
     existing = set(states_of(again))

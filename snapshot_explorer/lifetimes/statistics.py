@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,8 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.group_ids import group_ids
 from snapshot_explorer.formats import TableFormat, TableVersion
 from snapshot_explorer.lifetimes.index import FileLifetimes
-from snapshot_explorer.lifetimes.reading import read_lifetimes
-from snapshot_explorer.model import Bounds, Listing, TableSchema
-from snapshot_explorer.storage import Storage
+from snapshot_explorer.lifetimes.reading import FileSource, read_lifetimes
+from snapshot_explorer.model import Bounds, TableSchema
 
 Mask = npt.NDArray[np.bool_]
 
@@ -44,7 +42,7 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
     reference = table_format.version(at)
     fields = [reference.arrow_schema.field(name) for name in columns]
     reader = _Reader(table_format, reference, fields)
-    lifetimes = read_lifetimes(reader, title="File lifetimes")
+    lifetimes = read_lifetimes(table_format, title="File lifetimes", source=reader)
     if not reader.has_statistics_of_changes:
         reader.read_states(lifetimes)
     schemas = tuple(sorted(reader.schemas.items()))
@@ -58,11 +56,11 @@ def read_statistics(table_format: TableFormat, columns: Sequence[str], at: int) 
     return FileStatistics(lifetimes=lifetimes, bounds=bounds, schemas=schemas)
 
 
-class _Reader:
+class _Reader(FileSource):
     """A table that reads statistics wherever lifetimes read files, and keeps them."""
 
     def __init__(self, table_format: TableFormat, reference: TableVersion, fields: Sequence[pa.Field]) -> None:
-        self._format = table_format
+        super().__init__(table_format)
         self._columns = [field.name for field in fields]
         self._reference = reference
         self._fields = fields
@@ -73,40 +71,24 @@ class _Reader:
         self.has_statistics_of_changes = True
         """Whether statistics of added files were read with the changes."""
 
-    @property
-    def storage(self) -> Storage:
-        return self._format.storage
-
-    def listing(self, start: int | None = None) -> Listing:
-        return self._format.listing(start)
-
-    def read_newest(self, count: int, *, counts: bool) -> None:
-        self._format.read_newest(count, counts=counts)
-
-    def committed_at(self, versions: Sequence[int]) -> Sequence[datetime]:
-        return self._format.committed_at(versions)
-
-    def commit_details(self, versions: Sequence[int]) -> pa.Table:
-        return self._format.commit_details(versions)
-
-    def changes(self, versions: Sequence[int], *, changelog: bool = True) -> pa.Table:
+    def changes(self, versions: Sequence[int]) -> pa.Table:
         number = self._reference.number
-        read = self._format.changes_with_statistics(versions, self._columns, versions[-1] if number is None else number)
+        read = self.format.changes_with_statistics(versions, self._columns, versions[-1] if number is None else number)
         if read is None:
             self.has_statistics_of_changes = False
             for version in versions:
-                self.schemas[version] = self._format.version(version).schema
-            return self._format.changes(versions, changelog=changelog)
+                self.schemas[version] = self.format.version(version).schema
+            return super().changes(versions)
         self._keep(read.added, self._columns)
         self.schemas |= dict(read.schemas)
         return read.changes
 
-    def lifetime_files(self, version: int) -> pa.Table:
-        return self._state(self._format.version(version))
+    def files(self, version: int) -> pa.Table:
+        return self._state(self.format.version(version))
 
     def _state(self, version: TableVersion) -> pa.Table:
         files = version.files(statistics=True)
-        if not self._format.lifetimes_have_deletions:
+        if not self.format.lifetimes_have_deletions:
             files = _without_deletions(files)
         if version.number is not None:
             self.schemas[version.number] = version.schema
@@ -122,7 +104,7 @@ class _Reader:
         for index in np.argsort(last, kind="stable").tolist():
             if first[index] > seen:
                 seen = int(last[index]) - 1
-                self._state(self._format.version(lifetimes.versions[seen]))
+                self._state(self.format.version(lifetimes.versions[seen]))
 
     def _keep(self, files: pa.Table, names: Sequence[str | None]) -> None:
         """Keep the statistics of files, of the columns that have these names in them; None where there is none."""
