@@ -54,8 +54,8 @@ def equal_hashes(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     shared = min(len(before), len(after))
     at_once = before[:shared] == after[:shared]
     fixed = np.flatnonzero(at_once)
-    rest_left = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(before))])
-    rest_right = np.concatenate([np.flatnonzero(~at_once), np.arange(shared, len(after))])
+    moved = np.flatnonzero(~at_once)
+    rest_left, rest_right = (np.concatenate([moved, np.arange(shared, len(side))]) for side in (before, after))
     more_left, more_right = _joined(before[rest_left], after[rest_right])
     partners = np.full(len(before), -1, np.int64)
     partners[fixed] = fixed
@@ -93,12 +93,13 @@ def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, righ
     If most pairs have the same place on both sides, the columns are compared in place, without a copy.
     """
     shared = min(len(before), len(other))
-    aligned = left == right
-    if 2 * int(np.count_nonzero(aligned)) < shared:
+    moved = np.flatnonzero(left != right)
+    if 2 * (len(left) - len(moved)) < shared:
         return same(taken(before, left), taken(other, right))
-    is_equal = np.ones(len(left), bool)
-    is_equal[aligned] = _equal_in_place(before.slice(0, shared), other.slice(0, shared))[left[aligned]]
-    moved = np.flatnonzero(~aligned)
+    in_place = _equal_in_place(before.slice(0, shared), other.slice(0, shared))
+    if len(left) == shared and not len(moved):
+        return in_place
+    is_equal = in_place[np.minimum(left, shared - 1)]
     if len(moved):
         is_equal[moved] = same(taken(before, left[moved]), taken(other, right[moved]))
     return is_equal

@@ -176,7 +176,7 @@ _WINDOW_SHARE = 16
 _HELD_SHARE = 2
 """The fraction of the memory limit that rows may need while they wait for equal ones."""
 _SAMPLE = 64
-"""One in so many hashes is looked at before rows are compared."""
+"""One in so many hashes is looked at before rows are compared; a power of two."""
 
 
 class EqualRows:
@@ -229,7 +229,7 @@ class EqualRows:
     def _look(self) -> None:
         """Drop the equal rows, if half of the fewer ones may be equal to others."""
         hashes = [np.concatenate([part[2] for part in sorted(parts, key=_order)]) for parts in self._parts]
-        before, after = (np.unique(side[side % np.uint64(_SAMPLE) == 0]) for side in hashes)
+        before, after = (np.unique(side[side & np.uint64(_SAMPLE - 1) == 0]) for side in hashes)
         if 2 * len(np.intersect1d(before, after, assume_unique=True)) < min(len(before), len(after)):
             self._next = 2 * min(self._held)
             return
