@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -185,12 +186,22 @@ def _restored(
     repair: Repair, request: RepairRequest, syntax: RepairSyntax, name: tuple[str, ...], name_notes: tuple[str, ...]
 ) -> Repair:
     commit_id = request.then.commit.identifier or ""
+    names = name, name if len(name) > 1 else (_database(request.path), *name)
     restored, flink = (
-        None if template is None else statements.restoring(template, name, version=repair.to, identifier_text=commit_id)
-        for template in (request.format.restore_command, syntax.flink_restore_command)
+        None
+        if template is None
+        else statements.restoring(template, parts, version=repair.to, identifier_text=commit_id)
+        for template, parts in zip((request.format.restore_command, syntax.flink_restore_command), names, strict=True)
     )
     notes = (syntax.restore_note, *name_notes, _same_version(repair.version), *request.notes)
     return replace(repair, statements=() if restored is None else (restored,), flink=flink, notes=notes)
+
+
+def _database(path: str) -> str:
+    """Return the database of a table at `.../shop.db/orders`, without which Flink's procedures refuse a name."""
+    parent = path.rstrip("/").rpartition("/")[0]
+    match = re.fullmatch(r"(\w+)\.db", last_part(parent), re.ASCII)
+    return match[1] if match else "DATABASE"
 
 
 def _row_statements(

@@ -2,6 +2,7 @@
 
 import html
 import re
+import shutil
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -167,6 +168,15 @@ def test_each_format_has_its_own_restore(name):
     }
     assert re.fullmatch(expected[name], plan.statement)
     assert (plan.flink is not None) == (name == "orders")
+
+
+@pytest.mark.parametrize(("folder", "name"), [("shop.db", "shop.orders"), ("my shop.db", "DATABASE.orders")])
+def test_flink_has_the_database_in_the_name(tmp_path, folder, name):
+    shutil.copytree(samples.path("orders"), tmp_path / folder / "orders")
+    table = open_table(str(tmp_path / folder / "orders"))
+
+    expected = f"CALL sys.rollback_to(`table` => '{name}', snapshot_id => 16)"
+    assert table.repair(16).flink == expected
 
 
 def test_a_procedure_is_not_given_a_name_that_needs_quotes():
