@@ -42,6 +42,8 @@ _UNREACHABLE = ("endpoint", "connect", "timeout", "dns", "ssl", "proxy", "redire
 _REDIRECT_LOOPS = frozenset({"TooManyRedirects", "RecursionError"})
 """Names of the libraries' errors for a loop of redirects."""
 _UNAUTHORIZED = 401
+_DENIED_STATUSES = frozenset({_UNAUTHORIZED, 403})
+_MISSING_STATUSES = frozenset({404, 410})
 _SHORTEST_SECRET = 4
 _SHORTEST_VARIABLE = 8
 _SECRET_VARIABLES = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL|SAS\b|CONNECTION_STRING|ACCOUNT_KEY", re.IGNORECASE)
@@ -128,6 +130,8 @@ def storage_error(error: BaseException, problem: str, mask: Mask, *, local: bool
     """
     if not local and (advice := missing_credentials(error)):
         return StorageError(f"{problem}. {advice} in storage_options.")
+    if isinstance(error, FileNotFoundError):
+        error = next((link for link, _ in _answers(error)), error)  # see is_missing_file
     return StorageError(f"{problem}: {error_text(error, mask)}. {_advice(error, local=local)}")
 
 
@@ -277,7 +281,8 @@ def _advice(error: BaseException, *, local: bool) -> str:
         return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
     if isinstance(error, UnexpectedResponseError):
         return "Check the endpoint in storage_options, and the network for a proxy or a login page."
-    if isinstance(error, PermissionError) or _name_contains(error, DENIED):
+    is_denied = any(status in _DENIED_STATUSES for _, status in _answers(error))
+    if is_denied or isinstance(error, PermissionError) or _name_contains(error, DENIED):
         return "Check the keys in storage_options, or the credentials in the environment."
     if isinstance(error, ConnectionError | TimeoutError) or _name_contains(error, _UNREACHABLE):
         return "Check the endpoint in storage_options and the network, then try again."
@@ -290,7 +295,17 @@ def _name_contains(error: BaseException, words: Iterable[str]) -> bool:
 
 def is_missing_file(error: BaseException) -> bool:
     """Return whether the error alone means that the file does not exist."""
-    return isinstance(error, FileNotFoundError) or getattr(error, "errno", None) == errno.ENAMETOOLONG
+    # fsspec raises FileNotFoundError for each answer of a web server with an error.
+    is_other_answer = any(status not in _MISSING_STATUSES for _, status in _answers(error))
+    is_not_found = isinstance(error, FileNotFoundError) and not is_other_answer
+    return is_not_found or getattr(error, "errno", None) == errno.ENAMETOOLONG
+
+
+def _answers(error: BaseException) -> Iterator[tuple[BaseException, int]]:
+    """Yield the links of an error's chain that have an HTTP status, with it."""
+    for link in error_chain(error):
+        if isinstance(status := getattr(link, "status", None), int):
+            yield link, status
 
 
 def might_be_missing(error: BaseException) -> bool:

@@ -2,9 +2,11 @@
 
 import errno
 import http.client
+import http.server
 import io
 import os
 import pickle
+import threading
 import time
 import traceback
 
@@ -432,3 +434,30 @@ def test_part_of_a_file_is_not_taken_for_it(register, hurried, memory_root):
         storage.open("small", size_bytes=1000)
     with pytest.raises(StorageError, match="Could not read large in .* with 131,071 of 131,072 bytes"):
         storage.open("large").read()
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(403, "403, message='Forbidden', .* Check the keys in storage_options"), (500, "500, message='Internal Server")],
+)
+def test_a_web_server_that_answers_with_an_error_has_no_empty_folder(monkeypatch, status, message):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def do_HEAD(self):
+            self.send_error(status)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        storage = Storage(f"http://127.0.0.1:{server.server_port}/t")
+        for ask in (storage.read, storage.exists, storage.list, storage.read_present):
+            with pytest.raises(StorageError, match=message):
+                ask(["a"] if ask == storage.read_present else "a")
+        server.shutdown()
