@@ -90,8 +90,14 @@ def _readme(runs: list[dict[str, Any]]) -> str:
 def _row(result: dict[str, Any], command: str, mark: str = "", *, peers: int | None = None) -> str:
     """Return a row of a table; `peers` limits how many it names."""
     seconds = result["seconds"]
+    stopped = result.get("stopped", ())
     named = list(result.get("peers", {}).items())[:peers]
-    against = [f"{_ratio(seconds / other)} of {name}, {_number(other)} s" for name, other in named]
+    less, more = "less than ", "more than "
+    against = [
+        f"{less if name in stopped else ''}{_ratio(seconds / other)} of {name}, "
+        f"{more if name in stopped else ''}{_number(other)} s"
+        for name, other in named
+    ]
     if result.get("processor"):
         against.append("processor time")
     if note := result.get("note"):

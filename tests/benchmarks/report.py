@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 RESULTS = "SNAPSHOT_EXPLORER_BENCHMARK_RESULTS"
 """The environment variable with the path of the file. Without it nothing is recorded."""
 
 
 def record(
-    work: str, seconds: float, peers: Mapping[str, float] | None = None, *, processor: bool = False, note: str = ""
+    work: str,
+    seconds: float,
+    peers: Mapping[str, float] | None = None,
+    *,
+    processor: bool = False,
+    note: str = "",
+    stopped: Sequence[str] = (),
 ) -> None:
     """Append a measurement to the file of the results.
 
@@ -25,12 +31,15 @@ def record(
         peers: The seconds of what else does the work, by name, measured in the same run.
         processor: Whether these are seconds of the processor, not of the clock.
         note: What else the row says.
+        stopped: The peers that were stopped after their seconds.
     """
     if not (path := os.environ.get(RESULTS)):
         return
     found = {"work": work, "seconds": _rounded(seconds)}
     if peers:
         found["peers"] = {name: _rounded(other) for name, other in peers.items()}
+    if stopped:
+        found["stopped"] = list(stopped)
     if processor:
         found["processor"] = True
     if note:

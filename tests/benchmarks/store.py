@@ -1,15 +1,17 @@
 """What reading from an object store costs: ours against deltalake, polars, DuckDB, pyiceberg, pypaimon and hudi-rs.
 
     python tests/benchmarks/store.py [delta paimon iceberg hudi] [--peers PYTHON ...] [--delays 0 50 200] [--runs 3]
-        [--works WORK ...] [--only LIBRARY ...]
+        [--limit SECONDS] [--works WORK ...] [--only LIBRARY ...]
 
 A small S3 server on the loopback interface answers each request after a fixed delay. Every measurement has a process of
 its own, with everything imported. Prints the work, the seconds, the requests and the dependent rounds: the most
-requests of which each begins after the one before has ended. A table has 110 commits of a file of 40,000 rows, that
-of Delta a checkpoint too. Each peer is taken from the first interpreter that has it, and left out without one. DuckDB
-needs its extensions as packages (duckdb-extension-httpfs, -delta, -iceberg and -avro), and reads no Paimon and no Hudi.
-The table of Hudi has the table version 6: of newer ones, hudi-rs reads only commits in Avro. pandas is imported too:
-pyarrow imports it when it converts its first value from Python, which no call but the opening does without.
+requests of which each begins after the one before has ended. A peer that takes longer than the limit, and than three
+times ours, is stopped: its seconds are then the least that it takes. A table has 110 commits of a file of 40,000
+rows, that of Delta a checkpoint too. Each peer is taken from the first interpreter that has it, and left out without
+one. DuckDB needs its extensions as packages (duckdb-extension-httpfs, -delta, -iceberg and -avro), and reads no
+Paimon and no Hudi. The table of Hudi has the table version 6: of newer ones, hudi-rs reads only commits in Avro.
+pandas is imported too: pyarrow imports it when it converts its first value from Python, which no call but the opening
+does without.
 """
 
 # ruff: noqa: T201 - it prints what it measured
@@ -27,7 +29,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -45,10 +47,12 @@ from tests.support.paimon.avro_schemas import newest_manifest
 from tests.support.paimon.table_builder import PaimonTable, avro
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 FILES, ROWS, RUNS = 110, 40_000, 3
 SLOW = 200
+LIMIT, STOP_RATIO = 4.0, 3
+"""Seconds after which a peer is stopped, and how many times as long as ours it may take at least."""
 
 
 class Server:
@@ -433,6 +437,7 @@ def run(work):
 """
 TIMED = """
 import time
+print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()
 found = run(work)
@@ -458,21 +463,58 @@ def interpreter(library: str, peers: Sequence[str]) -> str | None:
     return next((python for python, failed in zip(peers, tried, strict=True) if not failed), None)
 
 
-def measure(server: Server, python: str, code: str, name: str, work: str) -> tuple[float, int, int] | None:
-    """Return seconds, requests and rounds of a work, in a new process; None if the library cannot do it."""
+def start(server: Server, python: str, code: str, name: str, work: str) -> subprocess.Popen[str]:
+    """Return a new process that imports a library and then waits."""
     head = f"import json, sys\nurl, name, work = {server.url!r}, {name!r}, {work!r}\n"
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [python, "-c", head + code + TIMED],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     )
+
+
+class Run(NamedTuple):
+    """A measurement."""
+
+    seconds: float
+    requests: int
+    rounds: int
+    is_stopped: bool = False
+    """Whether it took longer than that."""
+
+
+def measure(server: Server, process: subprocess.Popen[str], limit: float | None) -> Run | None:
+    """Return what the work of a process cost, at most until a limit; None if the library cannot do it."""
     server.spans.clear()
-    out, _ = process.communicate("go\n")
+    try:
+        out, _ = process.communicate("go\n", timeout=limit)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        return Run(error.timeout, len(server.spans), server.rounds(), is_stopped=True)
     if process.returncode:
         return None
-    return json.loads(out.splitlines()[-1])[0], len(server.spans), server.rounds()
+    return Run(json.loads(out.splitlines()[-1])[0], len(server.spans), server.rounds())
+
+
+def measure_each(
+    server: Server, table: str, work: str, libraries: Mapping[str, str], limit: float
+) -> Iterator[tuple[str, Run]]:
+    """Yield the library and its run, one after another, ours first. All processes import before the first run."""
+    processes = {
+        library: start(server, python, CODES[table][library], NAMES[table], work)
+        for library, python in libraries.items()
+    }
+    for process in processes.values():
+        process.stdout.readline()
+    ours = 0.0
+    for library, process in processes.items():
+        run = measure(server, process, None if library == "ours" else max(limit, STOP_RATIO * ours))
+        if run is not None:
+            ours = run.seconds if library == "ours" else ours
+            yield library, run
 
 
 def main() -> None:
@@ -481,7 +523,8 @@ def main() -> None:
     parser.add_argument("formats", nargs="*", default=list(TABLES))
     parser.add_argument("--peers", nargs="*", default=[sys.executable], help="interpreters that have the peers")
     parser.add_argument("--delays", type=int, nargs="*", default=[0, 50, SLOW], help="milliseconds per request")
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each work without a delay; one with a delay")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds after which a peer may be stopped")
     parser.add_argument("--works", nargs="*", default=WORKS)
     parser.add_argument("--only", nargs="*")
     arguments = parser.parse_args()
@@ -489,36 +532,38 @@ def main() -> None:
         server = Server(Path(root))
         for table in arguments.formats:
             TABLES[table](Path(root) / NAMES[table])
+            pythons = {name: interpreter(name, arguments.peers) for name in arguments.only or CODES[table]}
+            libraries = {name: python for name, python in pythons.items() if python is not None}
             for delay in arguments.delays:
                 server.delay = delay / 1000
                 for work in arguments.works:
-                    compare(server, table, work, arguments)
+                    compare(server, table, work, libraries, arguments)
 
 
-def compare(server: Server, table: str, work: str, arguments: argparse.Namespace) -> None:
+def compare(server: Server, table: str, work: str, libraries: Mapping[str, str], arguments: argparse.Namespace) -> None:
     """Measure a work with each library, in turns; print the medians, and record them for the guide's page."""
     delay = round(server.delay * 1000)
-    runs: dict[str, list[tuple[float, int, int]]] = {}
-    libraries = {library: interpreter(library, arguments.peers) for library in arguments.only or CODES[table]}
-    for _ in range(arguments.runs):
-        for library, python in libraries.items():
-            measured = python and measure(server, python, CODES[table][library], NAMES[table], work)
-            if measured:
-                runs.setdefault(library, []).append(measured)
-    medians = {library: statistics.median(run[0] for run in found) for library, found in runs.items()}
-    costs = {library: found[-1][1:] for library, found in runs.items()}
+    runs: dict[str, list[Run]] = {}
+    for _ in range(1 if delay else arguments.runs):
+        for library, run in measure_each(server, table, work, libraries, arguments.limit):
+            runs.setdefault(library, []).append(run)
+    medians = {library: statistics.median(run.seconds for run in found) for library, found in runs.items()}
+    costs = {library: (found[-1].requests, found[-1].rounds) for library, found in runs.items()}
+    stopped = [library for library, found in runs.items() if any(run.is_stopped for run in found)]
     for library, (requests, rounds) in costs.items():
         print(
-            f"{delay:4} ms  {table:8} {work:20} {library:10} {medians[library]:6.2f} s {requests:5} requests "
-            f"{rounds:4} rounds",
+            f"{delay:4} ms  {table:8} {work:20} {library:10} {'>' if library in stopped else ' '}"
+            f"{medians[library]:6.2f} s {requests:5} requests {rounds:4} rounds",
             flush=True,
         )
     ours = medians.pop("ours", None)
     if ours is not None:
         note = "; ".join(
-            f"{library}: {requests} requests in {rounds} rounds" for library, (requests, rounds) in costs.items()
+            f"{library}: {requests} requests in {rounds} rounds"
+            for library, (requests, rounds) in costs.items()
+            if library not in stopped
         )
-        record(f"{table.capitalize()} on S3, {delay} ms per request: {work}", ours, medians, note=note)
+        record(f"{table.capitalize()} on S3, {delay} ms per request: {work}", ours, medians, note=note, stopped=stopped)
 
 
 if __name__ == "__main__":
