@@ -12,6 +12,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.overview import last_part
+from snapshot_explorer.render.commits import log_rows
 from snapshot_explorer.render.lake_timeline import lake_timeline
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def read_changes(table: Table, since: datetime, until: datetime) -> tuple[pa.Tab
 class LakeChanges(Frame):
     """LAKE_COMMITS, newest first."""
 
-    __slots__ = ()
+    __slots__ = ("call",)
+
+    call: str
+    """The Python that returns the same."""
 
     @classmethod
     def of(
@@ -63,7 +67,11 @@ class LakeChanges(Frame):
         title = f"Changes of {last_part(name)}, {span}"
         depict = partial(lake_timeline, since=since, until=until, notes=tuple(notes))
         drawn = tuple(column for column in _DRAWN if not len(rows) or rows[column].null_count < len(rows))
-        return cls(rows, title=title, noun="commits", drawn=drawn, notes=tuple(notes), depict=depict)
+        changes = cls(rows, title=title, noun="commits", drawn=drawn, draw=log_rows, notes=tuple(notes), depict=depict)
+        changes.call = (
+            f"open_lake({name!r}).changes({f'{since:%Y-%m-%d %H:%M:%S}'!r}, {f'{until:%Y-%m-%d %H:%M:%S}'!r})"
+        )
+        return changes
 
     def by(self, grouping: Grouping = "table") -> Frame:
         """Return LAKE_SUMMARY behind a column for the table, the user, or the hour in which commits were made, in UTC.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshot_explorer.catalogs import check_is_folder
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from snapshot_explorer.table import Table
 
 A = TypeVar("A")
+
+_SHOW_SECONDS = 0.5
 
 
 class Lake:
@@ -98,6 +101,7 @@ class Lake:
         health: bool = False,
         engine: str = "local",
         spark: SparkSession | None = None,
+        show: Callable[[LakeOverview], object] | None = None,
     ) -> LakeOverview:
         """Return LAKE_OVERVIEW, the most urgent tables first: a row per table with its rhythm and what changed.
 
@@ -111,6 +115,7 @@ class Lake:
             health: Whether to read the health of each newest version too: its list of files and manifests.
             engine: `local`, or `spark`: executors read the tables below a folder, 20 to a task.
             spark: The session. By default the active one; if there is none, a local session is started.
+            show: Called twice a second with the tables that have been read, in the calling thread.
 
         Raises:
             InvalidArgumentError: `since` is not a time, or the engine is unknown.
@@ -120,7 +125,14 @@ class Lake:
         if is_spark(engine):
             rows = rows_on_spark(self.tables, request, spark)
         else:
-            rows = [row for _, row in self.rows(request)]
+            rows = []
+            shown = monotonic()
+            for _, row in self.rows(request):
+                rows.append(row)
+                if show is not None and monotonic() > shown + _SHOW_SECONDS:
+                    search = f"{len(rows):,} of {len(self.tables):,} tables read"
+                    show(LakeOverview(rows, name=self.name, request=request, search=search))
+                    shown = monotonic()
         self._overview = LakeOverview(rows, name=self.name, request=request, search=self.note)
         return self._overview
 
@@ -275,6 +287,11 @@ class Lake:
 
     def __len__(self) -> int:
         return len(self.tables)
+
+    @property
+    def known_overview(self) -> LakeOverview | None:
+        """Return the overview that was read last; None if there is none."""
+        return self._overview
 
     @property
     def newest_overview(self) -> LakeOverview:

@@ -91,15 +91,14 @@ def test_what_cannot_be_followed_is_refused(tables):
 
 def test_the_widget_filters_sorts_and_opens_a_table(tables):
     root, _ = tables
-    view = explore(open_lake(root))
+    view = explore(open_lake(root)).wait()
 
     view.filter.value = "ord"
     names = view.overview["name"].to_pylist()
     view.filter.value = ""
     view.order.value = "name"
     in_order = view.overview["name"].to_pylist()
-    view.table.value = "orders"
-    view.open_button.click()
+    view._page._handle_custom_msg({"open": "orders"}, [])
 
     assert names == ["orders"]
     assert in_order == ["events", "orders"]

@@ -125,3 +125,13 @@ def test_tables_that_no_other_process_can_read_are_read_in_this_one(root, overvi
     monkeypatch.setattr(processes.sys, "executable", "/bin/false")
 
     assert open_lake(root, at=lakes.NOW).overview("1d").to_arrow().equals(overview.to_arrow())
+
+
+def test_tables_are_shown_as_they_are_read(root, overview, monkeypatch):
+    monkeypatch.setattr("snapshot_explorer.lake.lake._SHOW_SECONDS", -1)
+    shown = []
+
+    open_lake(root, at=lakes.NOW).overview("1d", show=shown.append)
+
+    assert [len(part) for part in shown] == [*range(1, len(overview) + 1)]
+    assert shown[0].search == f"1 of {len(overview)} tables read"
