@@ -9,6 +9,7 @@ Source: paimon docs, "Manage Branches"; paimon FallbackReadFileStoreTable, compa
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -85,17 +86,19 @@ def plan(
     if link is None:
         return plan_branch(schemas, snapshot)
     other_branch = _open_branch(storage, link, snapshot.id)
-    version = fallback_version(snapshot, here.history, other_branch.history, link)
+    version = fallback_version(storage, snapshot, here.history, other_branch.history, link)
     if version is None:
         return plan_branch(schemas, snapshot)
     other = other_branch.history.snapshots([version])[0]
     check_same_columns(here.schema(snapshot), other_branch.schema(other), snapshot.id, link)
     sides = [(other_branch, other), (here, snapshot)] if link.is_first else [(here, snapshot), (other_branch, other)]
     first, its = sides[0]
-    entries = read_state(storage, its, with_indexes=False).entries
-    claimed = claimed_partitions(entries, first.schema(its), first.schemas.newest().options, snapshot.id)
-    plans = [plan_branch(side.schemas.without(OPTIONS), item) for side, item in sides]
-    return joined(plans[0], plans[1], claimed, snapshot.id, link)
+    plans = [partial(plan_branch, side.schemas.without(OPTIONS), item) for side, item in sides]
+    state, first_plan, second_plan = storage.together(
+        partial(read_state, storage, its, with_indexes=False), plans[0], plans[1]
+    )
+    claimed = claimed_partitions(state.entries, first.schema(its), first.schemas.newest().options, snapshot.id)
+    return joined(first_plan, second_plan, claimed, snapshot.id, link)
 
 
 def check_empty(storage: Storage, here: BranchReader) -> None:
@@ -134,7 +137,7 @@ def _open_branch(storage: Storage, link: FallbackLink, version: int) -> BranchRe
 
 
 def fallback_version(
-    snapshot: PaimonSnapshot, history: PaimonHistory, other: PaimonHistory, link: FallbackLink
+    storage: Storage, snapshot: PaimonSnapshot, history: PaimonHistory, other: PaimonHistory, link: FallbackLink
 ) -> int | None:
     """Return the version of the other branch to combine with a version; None if the other has no versions.
 
@@ -145,8 +148,9 @@ def fallback_version(
     """
     if snapshot.file_kind != "snapshot":
         raise refusal(features.EXPIRED_VERSION_WITH_BRANCH, version=snapshot.id, option=link.option)
-    if history.newest().versions[-1:] == (snapshot.id,):
-        return next(iter(other.newest().versions[-1:]), None)
+    own_newest, other_newest = storage.together(history.newest, other.newest)
+    if own_newest.versions[-1:] == (snapshot.id,):
+        return next(iter(other_newest.versions[-1:]), None)
     snapshots = [item for item in other.snapshots(other.all_from(0).versions) if item.file_kind == "snapshot"]
     if not snapshots:
         return None
