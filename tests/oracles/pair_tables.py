@@ -42,7 +42,6 @@ COLUMNS = {
 }
 """For each column the types that it may have in Spark, and its values."""
 _COMMITS = 3
-_FORMATS = ("delta", "iceberg", "paimon", "hudi")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshot_explorer import open_table
+from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.spark import conditions, executors, native, sessions, tasks
 from snapshot_explorer.engines.spark.schemas import spark_schema
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, SnapshotExplorerError
@@ -213,7 +214,7 @@ def test_every_pair_of_comparisons_means_the_same_to_spark(here, numbers):
     texts = [f"NOT ({one}) OR {other}" for one, other in zip(parts, parts[5:] + parts[:5], strict=True)] + parts
     from pyspark.sql import functions as f
 
-    asked = [snapshot._scan(None, text).condition for text in texts]
+    asked = [condition(text, snapshot.arrow_schema) for text in texts]
     found = [conditions.translated(one, snapshot.arrow_schema) for one in asked]
     rows = snapshot.to_spark(here)
     sums = rows.agg(*(f.count(f.when(one, 1)) for one in found)).first()

@@ -147,7 +147,7 @@ class DamagedTables:
         """Return what is wrong with the answer of a call; None where nothing is."""
         truth, _ = self.bench.truth(call, ranged=False)
         try:
-            with self.damaged(damage), fault_search._at_most(fault_search.SECONDS):
+            with self.damaged(damage), fault_search.ended_after(fault_search.SECONDS):
                 try:
                     answer = self.bench.run(call, opened(self.store))
                     said = [] if answer == truth else unfounded(call, self.bench.result)
@@ -156,16 +156,18 @@ class DamagedTables:
         except fault_search.Hangs:
             return Finding(self.name, call, damage, "hangs", "")
         except Exception as error:  # noqa: BLE001 - it is what is searched for
-            return Finding(self.name, call, damage, "foreign", fault_search._spot(error))
+            return Finding(self.name, call, damage, "foreign", fault_search.spot_of(error))
         if said:
             return Finding(self.name, call, damage, "unfounded", said[0])
         if self._is_right(answer, truth, damage, call):
             return None
-        return Finding(self.name, call, damage, "wrong", fault_search._difference(truth, answer))
+        return Finding(self.name, call, damage, "wrong", fault_search.difference_of(truth, answer))
 
     def _is_right(self, answer, truth, damage, call):
         if is_right(answer, truth, call) or self._is_without_checkpoint(answer, damage, call):
             return True
+        if isinstance(answer, dict) and isinstance(truth, dict):
+            return _claims_no_more(answer, truth, damage)
         if damage.kind == "removed":
             return self._lacks_only(answer, truth, call)
         # Or it is a picture that names the damaged file.
@@ -202,15 +204,26 @@ def _number(path):
 
 def is_right(answer, truth, call):
     """Return whether an answer is the true one, an error, or states what could not be read."""
-    if isinstance(answer, SnapshotExplorerError) or fault_search._same(answer, truth):
+    if isinstance(answer, SnapshotExplorerError) or fault_search.are_same(answer, truth):
         return True
-    if fault_search._is_but_for_errors(answer, truth) or fault_search._lacks_counts_only(answer, truth):
+    if fault_search.differs_by_errors_only(answer, truth) or fault_search.lacks_counts_only(answer, truth):
         return True
-    if fault_search._is_text(answer) and fault_search._SAYS.search(fault_search._new_lines(answer, truth)):
+    if fault_search.is_text(answer) and fault_search.SAYS.search(fault_search.new_lines(answer, truth)):
         return True
     if fault_search.states_damage(answer, truth):
         return True
-    return call in fault_search._SKIPPING and "cannot be read" in repr(answer)
+    return call in fault_search.SKIPPING and "cannot be read" in repr(answer)
+
+
+def _claims_no_more(answer, truth, damage):
+    """Return whether claims are true or unknown, and of the damaged file say anything but that it is in order."""
+    if damage.kind in ("another", "emptied") and answer.get("files", {}).get((damage.path,)) == ["ok"]:
+        return False
+    others = {
+        name: {key: values for key, values in claims.items() if damage.path not in key}
+        for name, claims in answer.items()
+    }
+    return fault_search.claims_no_more(others, truth, may_be_gone=True)
 
 
 def lacks_only(answer, truth):
@@ -221,8 +234,8 @@ def lacks_only(answer, truth):
         or re.search(r"missing|is gone|does not exist", repr(answer))
     ):
         return True
-    if all(fault_search._is_text(one) or (isinstance(one, str) and "\n" in one) for one in (answer, truth)):
-        return set(fault_search._words(answer)) <= {*fault_search._words(truth), "-", "other", "?"}
+    if all(fault_search.is_text(one) or (isinstance(one, str) and "\n" in one) for one in (answer, truth)):
+        return set(fault_search.words_of(answer)) <= {*fault_search.words_of(truth), "-", "other", "?"}
     if not isinstance(answer, list | tuple) or not isinstance(truth, list | tuple):
         return False
     if len(answer) == len(truth) and all(itertools.starmap(lacks_only, zip(answer, truth, strict=True))):

@@ -54,7 +54,7 @@ RANGED = ("to_arrow", "count where", "changelog")
 """Calls that are also made with data files that are read by ranges, not whole."""
 
 
-_SAYS = re.compile(
+SAYS = re.compile(
     r"planted|is not there|does not exist|expired|[Cc]ould not|can ?not|broken|corrupt|damaged|cut short|missing|"
     r"are supported|ends at |is no |is not a manifest|is empty, although|has no |does not return|vanished|"
     r"\d+ (bytes|entries)"
@@ -68,7 +68,7 @@ _STATES = re.compile(
     r"it is unknown whether |what was committed there is unknown|%snapshot readability"
 )
 """What an answer states of files that are damaged."""
-_SKIPPING = ("blame", "bisect rows", "profile exact")
+SKIPPING = ("blame", "bisect rows", "profile exact")
 """Calls over many versions, which pass over those that cannot be read and name them."""
 _CHECKPOINT = re.compile(r"_delta_log/(?:_sidecars/)?(\d{20})\.checkpoint\.")
 
@@ -114,7 +114,7 @@ def tables():
 
 
 @contextmanager
-def _at_most(seconds):
+def ended_after(seconds):
     def stop(*_):
         raise Hangs
 
@@ -191,55 +191,57 @@ class Bench:
         table = opened(self.store)
         self.store.heed(case.fault)
         try:
-            with _at_most(SECONDS):
+            with ended_after(SECONDS):
                 found = self.run(case.call, table)
         except Hangs:
             return Finding(case, "hangs", "")
         except Exception as error:  # noqa: BLE001 - it is what is looked for
-            return Finding(case, "foreign", _spot(error))
+            return Finding(case, "foreign", spot_of(error))
         finally:
             struck = self.store.struck
             self.store.heed(None)
         if struck and not self._is_right(found, truth, case):
-            return Finding(case, "wrong", _difference(truth, found))
+            return Finding(case, "wrong", difference_of(truth, found))
         if case.fault.kind in AGAIN and not case.fault.lasts and case.call != "open":
             return self._again(case, table, truth)
         return None
 
     def _again(self, case, table, truth):
         try:
-            with _at_most(SECONDS):
+            with ended_after(SECONDS):
                 found = self.run(case.call, table)
         except Hangs:
             return Finding(case, "hangs", "afterwards")
         except Exception as error:  # noqa: BLE001 - it is what is looked for
-            return Finding(case, "foreign", f"afterwards: {_spot(error)}")
-        if _same(found, truth) or (_CHECKPOINT.search(case.fault.request.path) and self._is_right(found, truth, case)):
+            return Finding(case, "foreign", f"afterwards: {spot_of(error)}")
+        if are_same(found, truth) or (
+            _CHECKPOINT.search(case.fault.request.path) and self._is_right(found, truth, case)
+        ):
             return None
-        return Finding(case, "wrong afterwards", _difference(truth, found))
+        return Finding(case, "wrong afterwards", difference_of(truth, found))
 
     def _is_right(self, found, truth, case):  # noqa: PLR0911 - one for each way to be right
-        if isinstance(found, SnapshotExplorerError) or _same(found, truth) or _is_but_for_errors(found, truth):
+        if isinstance(found, SnapshotExplorerError) or are_same(found, truth) or differs_by_errors_only(found, truth):
             return True
-        if _is_text(found) and _SAYS.search(_new_lines(found, truth)):
+        if is_text(found) and SAYS.search(new_lines(found, truth)):
             return True  # a picture that says so
-        if case.call in _SKIPPING and "cannot be read" in repr(found):
+        if case.call in SKIPPING and "cannot be read" in repr(found):
             return True  # the version is named
         if states_damage(found, truth) or (case.call.startswith("bisect") and _suggests_less(found, truth)):
             return True
         kind, path = case.fault.kind, case.fault.request.path
         if isinstance(truth, dict) and isinstance(found, dict):
             may_be_gone = kind == "missing" or case.fault.request.operation == "list"
-            is_right = _claims_no_more(found, truth, may_be_gone=may_be_gone)
+            is_right = claims_no_more(found, truth, may_be_gone=may_be_gone)
             return is_right or (kind == "flipped" and not path.endswith(".bin")) or found in self._alternatives(case)
-        if _is_text(found) and kind == "missing" and case.fault.lasts and _has_dashes_for_words(found, truth):
+        if is_text(found) and kind == "missing" and case.fault.lasts and _has_dashes_for_words(found, truth):
             return True  # a count that needs the missing file is unknown
         if kind == "flipped":
             return not path.endswith(".bin")
         stays_damaged = case.fault.lasts and path.rpartition("/")[0].endswith("/_delta_log")
         is_action = "/.hoodie/" in path and case.call.startswith(("inspect", "history"))
         is_named = re.search("/(?:tag|branch)/", path)  # what has the name is unknown
-        if (stays_damaged or is_action or is_named) and _lacks_counts_only(found, truth):
+        if (stays_damaged or is_action or is_named) and lacks_counts_only(found, truth):
             return True
         return any(_is_mixed(found, other, truth) for other in self._alternatives(case))
 
@@ -297,7 +299,7 @@ def _ranges(wanted):
         yield
 
 
-def _is_text(found):
+def is_text(found):
     return isinstance(found, tuple) and found[0] == "Drawn"
 
 
@@ -310,7 +312,7 @@ _UNKNOWN = {None, "unreadable"}
 _GONE = {"missing", 0}
 
 
-def _claims_no_more(found, truth, *, may_be_gone):
+def claims_no_more(found, truth, *, may_be_gone):
     """Return whether all that `proofs` claim is true or unknown; and gone only what the storage says is not there."""
     if found == truth:
         return True
@@ -326,13 +328,13 @@ def _claims_no_more(found, truth, *, may_be_gone):
     )
 
 
-def _same(found, truth):
+def are_same(found, truth):
     if isinstance(truth, SnapshotExplorerError):
         return isinstance(found, SnapshotExplorerError)
     return not isinstance(found, SnapshotExplorerError) and found == truth
 
 
-def _is_but_for_errors(found, truth):
+def differs_by_errors_only(found, truth):
     """Return whether each part is as it should be, or could not be read."""
     if not all(isinstance(one, list | tuple) for one in (found, truth)) or len(found) != len(truth):
         return False
@@ -350,15 +352,15 @@ def _is_mixed(found, one, other):
     return len(found) in (len(one), len(other)) and all(part in one or part in other for part in found)
 
 
-def _lacks_counts_only(found, truth):
+def lacks_counts_only(found, truth):
     """Return whether the answers are the same but for what is null, or a part that could not be read."""
     if found == truth or found in (None, "None") or isinstance(found, Failed):
         return True
-    if _is_text(found) and _is_text(truth):
-        return set(_words(found)) <= {*_words(truth), "-", "no"}
+    if is_text(found) and is_text(truth):
+        return set(words_of(found)) <= {*words_of(truth), "-", "no"}
     if not all(isinstance(answer, list | tuple) for answer in (found, truth)) or len(found) != len(truth):
         return False
-    return all(_lacks_counts_only(*parts) for parts in zip(found, truth, strict=True))
+    return all(lacks_counts_only(*parts) for parts in zip(found, truth, strict=True))
 
 
 def _suggests_less(found, truth):
@@ -378,20 +380,20 @@ def _is_commands(value):
 
 def _has_dashes_for_words(found, truth):
     """Return whether two pictures are the same, word by word, but for words that are dashes in the one found."""
-    words = [_words(one) for one in (found, truth)]
+    words = [words_of(one) for one in (found, truth)]
     return len(words[0]) == len(words[1]) and all(a == b or not a.strip("-") for a, b in zip(*words, strict=True))
 
 
-def _words(picture):
+def words_of(picture):
     text = picture if isinstance(picture, str) else picture[1][0]
     return text.split()
 
 
-def _new_lines(found, truth):
+def new_lines(found, truth):
     return "\n".join(set(str(found).split("\\n")).difference(str(truth).split("\\n")))
 
 
-def _spot(error):
+def spot_of(error):
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "snapshot_explorer" in frame.filename] or frames
     last = ours[-1]
@@ -399,7 +401,7 @@ def _spot(error):
     return f"{type(error).__name__} at {place}:{last.lineno} in {last.name}: {str(error)[:150]}"
 
 
-def _difference(truth, found):
+def difference_of(truth, found):
     if isinstance(found, SnapshotExplorerError):
         return f"{type(found).__name__}: {str(found)[:200]}"
     a, b = str(truth), str(found)

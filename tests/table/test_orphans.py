@@ -139,13 +139,24 @@ DAMAGED = {
 @pytest.mark.parametrize(
     ("name", "what"),
     # A completed instant of Hudi that is gone is a write that is running.
-    [(name, what) for name in PLANTED for what in ("damaged", "gone") if (name, what) != ("hudi/v9_cow_basic", "gone")],
+    [
+        *(
+            (name, what)
+            for name in PLANTED
+            for what in ("damaged", "gone")
+            if (name, what) != ("hudi/v9_cow_basic", "gone")
+        ),
+        *((name, "another in its place") for name in ("iceberg/branches_tags", "paimon/dv")),
+    ],
 )
 def test_no_file_is_an_orphan_where_metadata_that_may_name_it_was_not_read(tmp_path, name, what):
     root = copied(name, tmp_path)
     plant(root, *PLANTED[name])
-    metadata = min(root.glob(DAMAGED[name]))
-    metadata.write_bytes(b"{") if what == "damaged" else metadata.unlink()
+    metadata, *others = sorted(root.glob(DAMAGED[name]))
+    if what == "gone":
+        metadata.unlink()
+    else:
+        metadata.write_bytes(b"{" if what == "damaged" else others[0].read_bytes())
     orphans = open_table(str(root)).orphans()
 
     assert orphans.unread

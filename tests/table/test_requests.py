@@ -6,6 +6,7 @@ import pytest
 
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.engines import local
+from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.formats import detect
 from snapshot_explorer.storage import Storage
 from tests.support import filesystems
@@ -321,9 +322,9 @@ def test_a_plan_counts_what_manifests_hold_that_it_does_not_read(counted, by_day
 
 def test_files_of_a_partition_cost_the_manifests_that_can_hold_it(counted, by_day):
     snapshot = open_table(f"counted://{by_day.root}").current
-    condition = snapshot._scan(None, "name = 'day 3'").condition
+    by_name = condition("name = 'day 3'", snapshot.arrow_schema)
 
-    read, files = manifests_read(counted, lambda: snapshot._format.version(snapshot.version).files(condition))
+    read, files = manifests_read(counted, lambda: snapshot.resolved.files(by_name))
 
     assert read == 5
     assert files["path"].to_pylist() == [f"name=day 3/bucket-0/data-{number}.parquet" for number in (14, 24, 34, 41)]

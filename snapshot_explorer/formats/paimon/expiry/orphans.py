@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import SnapshotExplorerError
+from snapshot_explorer.formats.corrupt_files import check_size
 from snapshot_explorer.formats.named_files import CleanUp, FileCleanUp, NamedFiles
+from snapshot_explorer.formats.paimon.metadata.contents import METADATA, check_counts, check_sizes, list_of
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import INDEXES, MANIFESTS, Layout, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import read_entries, read_indexes, read_lists
@@ -84,17 +86,13 @@ class _Names:
             self._add_snapshot(snapshot)
 
     def _add_snapshot(self, snapshot: PaimonSnapshot) -> None:
-        lists = {
-            "base": snapshot.base_manifest_list,
-            "delta": snapshot.delta_manifest_list,
-            "changelog": snapshot.changelog_manifest_list,
-        }
-        manifests: set[str] = set()
-        for kind, name in lists.items():
-            if name is not None and self._is_new(name):
-                manifests |= self._manifests_in(name, snapshot, is_kept=kind in _KEPT[snapshot.file_kind])
+        manifests: dict[str, pa.Table] = {}
+        for kind in ("base", "delta", "changelog"):
+            named = list_of(snapshot, kind)
+            if named is not None and self._is_new(named[0]):
+                manifests |= self._manifests_in(*named, snapshot, is_kept=kind in _KEPT[snapshot.file_kind])
         self.names.update(filter(None, (snapshot.statistics,)))
-        self._add_manifests([name for name in sorted(manifests) if self._is_new(name)], snapshot)
+        self._add_manifests({name: manifests[name] for name in sorted(manifests) if self._is_new(name)}, snapshot)
         if snapshot.index_manifest is not None and self._is_new(snapshot.index_manifest):
             self._add_index(snapshot.index_manifest, snapshot)
 
@@ -104,20 +102,25 @@ class _Names:
         self.names.add(name)
         return is_new
 
-    def _manifests_in(self, name: str, snapshot: PaimonSnapshot, *, is_kept: bool) -> set[str]:
+    def _manifests_in(
+        self, name: str, size_bytes: int | None, snapshot: PaimonSnapshot, *, is_kept: bool
+    ) -> dict[str, pa.Table]:
+        """Return the names of the manifests in a list, each with its row of the list."""
         content = self._read([name], snapshot)[0]
         if content is None:
             if is_kept:
                 self.unread.append(f"{MANIFESTS}/{name}, which {snapshot.path} names, does not exist.")
-            return set()
+            return {}
         try:
+            check_size(manifest_path(name, snapshot.path), len(content), size_bytes, by=METADATA)
             rows = read_lists([(name, content)], limits=self._storage.limits)[0]
         except SnapshotExplorerError as error:
             self._lacks(f"{MANIFESTS}/{name} could not be read", error)
-            return set()
-        return set(rows.column("name").to_pylist())
+            return {}
+        return {manifest: rows.slice(index, 1) for index, manifest in enumerate(rows.column("name").to_pylist())}
 
-    def _add_manifests(self, names: Sequence[str], snapshot: PaimonSnapshot) -> None:
+    def _add_manifests(self, manifests: Mapping[str, pa.Table], snapshot: PaimonSnapshot) -> None:
+        names = list(manifests)
         for begin in range(0, len(names), _AT_ONCE):
             some = names[begin : begin + _AT_ONCE]
             for name, content in zip(some, self._read(some, snapshot), strict=True):
@@ -126,10 +129,13 @@ class _Names:
                     if snapshot.file_kind == "snapshot":
                         self.unread.append(f"The manifest {MANIFESTS}/{name}, which {snapshot.path} needs, is missing.")
                     continue
+                file = (manifest_path(name, snapshot.path), content)
                 try:
-                    entries = read_entries(
-                        [(name, content)], ("extra_files", "external_path"), limits=self._storage.limits
-                    )[0]
+                    check_sizes(manifests[name], [file])
+                    entries, counts = read_entries(
+                        [file], ("extra_files", "external_path"), limits=self._storage.limits
+                    )
+                    check_counts(manifests[name], [file], counts)
                 except SnapshotExplorerError as error:
                     self._lacks(f"The manifest {MANIFESTS}/{name} could not be read", error)
                     continue

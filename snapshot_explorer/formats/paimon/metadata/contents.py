@@ -42,7 +42,7 @@ log = logger_of(__name__)
 T = TypeVar("T")
 Keep = Callable[[pa.Table], npt.NDArray[np.bool_]]
 """A filter over rows of LIST: True for the manifests to read, False for those that cannot match."""
-_METADATA = "the table's metadata"
+METADATA = "the table's metadata"
 _NEWEST_FORMAT = 3
 _OLDEST_FORMAT = 2
 _KEEP_LONGER = (
@@ -102,7 +102,7 @@ def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[st
     For a version kept only by a tag or a changelog, the lists that Paimon has removed are left out.
     """
     _check_readable(snapshot)
-    chosen = [(kind, *named) for kind in kinds if (named := _list_of(snapshot, kind)) is not None]
+    chosen = [(kind, *named) for kind in kinds if (named := list_of(snapshot, kind)) is not None]
     if any(kind not in _KEPT[snapshot.file_kind] for kind, _, _ in chosen):
         chosen = [
             (kind, name, size)
@@ -112,7 +112,7 @@ def read_lists_of(storage: Storage, snapshot: PaimonSnapshot, kinds: Sequence[st
     paths = [manifest_path(name, snapshot.path) for _, name, _ in chosen]
     contents = _read(storage, snapshot, paths)
     for path, content, (_, _, size) in zip(paths, contents, chosen, strict=True):
-        check_size(path, len(content), size, by=_METADATA)
+        check_size(path, len(content), size, by=METADATA)
     rows, counts = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
     return ManifestLists(
         names=tuple(kind for kind, _, _ in chosen), paths=tuple(paths), manifests=rows, counts=tuple(counts)
@@ -161,9 +161,9 @@ def read_written(
     extra = [manifest_path(snapshot.index_manifest, snapshot.path)] if with_indexes and snapshot.index_manifest else []
     contents = _read(storage, snapshot, paths + extra)
     files = list(zip(paths, contents[: len(paths)], strict=True))
-    _check_sizes(listed, files)
+    check_sizes(listed, files)
     entries, counts = read_entries(files, columns, limits=storage.limits)
-    _check_counts(listed, files, counts)
+    check_counts(listed, files, counts)
     split = sum(counts[: int(kept[: lists.counts[0]].sum())])
     entries = entries.append_column("is_new", pa.array(np.arange(len(entries)) >= split))
     indexes = read_indexes([(extra[0], contents[-1])] if extra else [], limits=storage.limits)[0]
@@ -192,9 +192,9 @@ def read_listed(
     """Return `FILE_COLUMNS` of the ENTRIES of some of a version's manifests, and the number of entries of each."""
     paths = [manifest_path(name, list_path) for name in listed.column("name").to_pylist()]
     files = list(zip(paths, _read(storage, snapshot, paths), strict=True))
-    _check_sizes(listed, files)
+    check_sizes(listed, files)
     entries, counts = read_entries(files, FILE_COLUMNS, limits=storage.limits)
-    _check_counts(listed, files, counts)
+    check_counts(listed, files, counts)
     return entries, counts
 
 
@@ -223,7 +223,7 @@ def read_changes(
     is marked as unknown and has no entries. With `columns` the entries have only these columns.
     """
     known = [True] * len(snapshots)
-    chosen = [(index, *named) for index, item in enumerate(snapshots) if (named := _list_of(item, kind)) is not None]
+    chosen = [(index, *named) for index, item in enumerate(snapshots) if (named := list_of(item, kind)) is not None]
     for index, _, _ in chosen:
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
@@ -237,7 +237,7 @@ def read_changes(
         if content is None:
             known[index] = False
             continue
-        check_size(path, len(content), size, by=_METADATA)
+        check_size(path, len(content), size, by=METADATA)
         files.append((index, path, content))
     rows, counts = read_lists([(path, content) for _, path, content in files], limits=storage.limits)
     owners = np.repeat([index for index, _, _ in files], counts).astype(np.int64)
@@ -260,7 +260,7 @@ def _check_changed_rows(snapshots: Sequence[PaimonSnapshot], changes: Changes, k
     np.add.at(totals, changes.commits, signed)
     for snapshot, known, rows in zip(snapshots, changes.known, totals.tolist(), strict=True):
         recorded = snapshot.delta_rows if kind == "delta" else snapshot.changelog_rows
-        if known and recorded is not None and recorded != rows and _list_of(snapshot, kind) is not None:
+        if known and recorded is not None and recorded != rows and list_of(snapshot, kind) is not None:
             raise CorruptTableError(
                 f"The {kind} manifest list of version {snapshot.id} changes {rows} rows, but {snapshot.path} records "
                 f"{recorded}: a manifest or a manifest list was replaced. Compare the table with a copy, or choose "
@@ -308,9 +308,9 @@ def _entries_of(
     kept = [row for row, owner in enumerate(owners.tolist()) if known[owner]]
     files = [(manifest_path(names[row], "a manifest list"), contents[names[row]] or b"") for row in kept]
     listed = rows.take(pa.array(kept, pa.int64()))
-    _check_sizes(listed, files)
+    check_sizes(listed, files)
     entries, counts = read_entries(files, columns, limits=storage.limits)
-    _check_counts(listed, files, counts)
+    check_counts(listed, files, counts)
     return Changes(entries=entries, commits=np.repeat(owners[kept], counts), known=tuple(known))
 
 
@@ -348,7 +348,7 @@ def read_index_manifests(storage: Storage, names: Mapping[str, str]) -> dict[str
     return result
 
 
-def _list_of(snapshot: PaimonSnapshot, kind: str) -> tuple[str, int | None] | None:
+def list_of(snapshot: PaimonSnapshot, kind: str) -> tuple[str, int | None] | None:
     """Return the name and size of a manifest list of a snapshot; None if it has none."""
     if kind == "base":
         return snapshot.base_manifest_list, snapshot.base_manifest_list_bytes
@@ -370,12 +370,13 @@ def _check_readable(snapshot: PaimonSnapshot) -> None:
         )
 
 
-def _check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
+def check_sizes(listed: pa.Table, files: Sequence[tuple[str, bytes]]) -> None:
+    """Check the sizes of manifests against those in their lists."""
     for (path, content), size in zip(files, listed.column("size_bytes").to_pylist(), strict=True):
-        check_size(path, len(content), size, by=_METADATA)
+        check_size(path, len(content), size, by=METADATA)
 
 
-def _check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
+def check_counts(listed: pa.Table, files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> None:
     """Check the number of entries of manifests against the counts in their lists."""
     totals = pc.add(listed.column("added"), listed.column("deleted")).to_pylist()
     for (path, _), total, count in zip(files, totals, counts, strict=True):
@@ -451,9 +452,9 @@ def entries_of(
         )
     content = guarded(storage, snapshot, lambda: storage.read(path))
     files = [(path, content)]
-    _check_sizes(listed.slice(0, 1), files)
+    check_sizes(listed.slice(0, 1), files)
     entries, counts = read_entries(files, limits=storage.limits)
-    _check_counts(listed.slice(0, 1), files, counts)
+    check_counts(listed.slice(0, 1), files, counts)
     partitions = partitions_of(entries.column("partition"), schema)
     folders = folders_of(partitions, entries.column("bucket"), schema, options)
     words = pc.if_else(pc.equal(entries.column("kind"), DELETE), "remove", "add")
@@ -474,6 +475,6 @@ def delta_manifests(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> fr
     if len(contents) < len(paths):
         return None
     for path, content, snapshot in zip(paths, contents, snapshots, strict=True):
-        check_size(path, len(content), snapshot.delta_manifest_list_bytes, by=_METADATA)
+        check_size(path, len(content), snapshot.delta_manifest_list_bytes, by=METADATA)
     rows, _ = read_lists(list(zip(paths, contents, strict=True)), limits=storage.limits)
     return frozenset(f"{MANIFESTS}/{name}" for name in rows.column("name").to_pylist())
