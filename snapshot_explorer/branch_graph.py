@@ -160,7 +160,7 @@ def _tracks(
     lanes: Sequence[_Lane], opened: Mapping[_Node | None, int], *, title: str, notes: Sequence[str], has_branches: bool
 ) -> Tracks:
     order = _ordered(lanes)
-    places = {node: place for place, node in enumerate(order)}
+    indices = {node: position for position, node in enumerate(order)}
     drawn = [index for index, lane in enumerate(lanes) if lane.rows]
     row_of = {index: row for row, index in enumerate(drawn)}
     # A branch without commits of its own is a text at its newest commit, as in git.
@@ -171,12 +171,14 @@ def _tracks(
     tracks, links = [], []
     for index in drawn:
         nodes = [(index, version) for version in sorted(lanes[index].rows)]
-        span = Span(first=places[nodes[0]], last=places[nodes[-1]], group="branch", hover=f"branch {lanes[index].name}")
-        marks = tuple(_mark(lanes[index], node, places, tips.get(node, ()), opened.get(node)) for node in nodes)
+        span = Span(
+            first=indices[nodes[0]], last=indices[nodes[-1]], group="branch", hover=f"branch {lanes[index].name}"
+        )
+        marks = tuple(_mark(lanes[index], node, indices, tips.get(node, ()), opened.get(node)) for node in nodes)
         tracks.append(Track(label=lanes[index].name if has_branches else "commits", spans=(span,), marks=marks))
         fork = _fork(lanes, index)
-        if fork in places:
-            links.append(Link(begin=(places[fork], row_of[fork[0]]), end=(places[nodes[0]], row_of[index])))
+        if fork in indices:
+            links.append(Link(begin=(indices[fork], row_of[fork[0]]), end=(indices[nodes[0]], row_of[index])))
     return Tracks(
         title=title,
         versions=tuple(version for _, version in order),
@@ -188,12 +190,12 @@ def _tracks(
     )
 
 
-def _mark(lane: _Lane, node: _Node, places: Mapping[_Node, int], tips: Iterable[str], opens: int | None) -> Mark:
+def _mark(lane: _Lane, node: _Node, indices: Mapping[_Node, int], tips: Iterable[str], opens: int | None) -> Mark:
     row = lane.rows[node[1]]
     names = row["tags"] or []
     more = [f"and {len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else []
     return Mark(
-        place=places[node],
+        place=indices[node],
         group=row["kind"],
         text=", ".join([*names[:_MAX_NAMES], *more, *tips]),
         hover="\n".join([f"branch {lane.name}", *commit_lines(row | {"branches": None}, schema_changed=False)]),

@@ -103,10 +103,10 @@ def groups_of(files: pa.Table) -> Groups:
     if not len(files):
         return Groups(files=files, of_files=np.zeros(0, np.int64), firsts=np.zeros(0, np.int64))
     codes = group_ids([pa.array(codes_of_maps(files.column("partition"))), files.column("bucket")])
-    _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+    _, firsts, indices = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     ranks = np.argsort(order)
-    return Groups(files=files, of_files=ranks[places].astype(np.int64), firsts=firsts[order].astype(np.int64))
+    return Groups(files=files, of_files=ranks[indices].astype(np.int64), firsts=firsts[order].astype(np.int64))
 
 
 def numbers(files: pa.Table, name: str) -> tuple[Ints, Mask]:
@@ -172,14 +172,14 @@ def partitions_frame(groups: Groups, settings: MaintenanceSettings) -> pa.Table:
 def levels_frame(groups: Groups) -> pa.Table:
     """Return HEALTH_LEVELS, from level 0 upwards; no rows if the format has no levels."""
     level, unknown = numbers(groups.files, "level")
-    levels, places = np.unique(level[~unknown], return_inverse=True)
+    levels, indices = np.unique(level[~unknown], return_inverse=True)
     files = groups.files.filter(pa.array(~unknown))
-    by_level = Groups(files=files, of_files=places.astype(np.int64), firsts=np.zeros(len(levels), np.int64))
-    both = np.unique(places * max(1, groups.count) + groups.of_files[~unknown]) // max(1, groups.count)
+    by_level = Groups(files=files, of_files=indices.astype(np.int64), firsts=np.zeros(len(levels), np.int64))
+    both = np.unique(indices * max(1, groups.count) + groups.of_files[~unknown]) // max(1, groups.count)
     size_bytes = by_level.summed(by_level.sizes)
     columns = [
         levels,
-        np.bincount(places, minlength=len(levels)),
+        np.bincount(indices, minlength=len(levels)),
         by_level.total("rows"),
         size_bytes,
         _ratio(pa.array(size_bytes), int(groups.sizes.sum())),

@@ -219,11 +219,11 @@ def _codes_of_values(partitions: pa.MapArray) -> Ints:
     """
     offsets = partitions.offsets.to_numpy()
     lengths = np.diff(offsets)
-    places = [
+    indices = [
         partitions.items.take(pa.array(np.where(lengths > index, offsets[:-1] + index, 0), mask=lengths <= index))
         for index in range(int(lengths.max(initial=0)))
     ]
-    return group_ids([pa.array(lengths), *places])
+    return group_ids([pa.array(lengths), *indices])
 
 
 def _is_last(keys: Ints) -> Mask:

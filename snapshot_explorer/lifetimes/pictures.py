@@ -100,16 +100,16 @@ def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
     """Return the versions of COMMITS that compact, and those that cannot be loaded; neighbours are one stripe."""
     stripes: list[Stripe] = []
     for row in commits.select(["version", "kind", "readable"]).sort_by("version").to_pylist():
-        place = bisect_left(versions, row["version"])
+        index = bisect_left(versions, row["version"])
         for group in (_READABLE.get(row["readable"]), "compaction" if row["kind"] == "compact" else None):
             if group is None:
                 continue
             before = next(
-                (stripe for stripe in stripes[-2:] if stripe.group == group and stripe.last == place - 1), None
+                (stripe for stripe in stripes[-2:] if stripe.group == group and stripe.last == index - 1), None
             )
             if before is not None:
                 stripes.remove(before)
-            stripes.append(Stripe(first=place if before is None else before.first, last=place, group=group))
+            stripes.append(Stripe(first=index if before is None else before.first, last=index, group=group))
     return stripes
 
 
@@ -127,9 +127,9 @@ def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str,
     width = max(1, -(-len(versions) // _MAX_COLUMNS))
     changed = np.zeros((len(labels), -(-len(versions) // width)), np.int64)
     for end in ("first", "last"):
-        places = rows[end].to_numpy()
-        is_known = places < OPEN
-        np.add.at(changed, (partitions[is_known], places[is_known] // width), values[is_known])
+        indices = rows[end].to_numpy()
+        is_known = indices < OPEN
+        np.add.at(changed, (partitions[is_known], indices[is_known] // width), values[is_known])
     chosen = np.sort(np.argsort(-changed.sum(axis=1), kind="stable")[:_MAX_PARTITIONS])
     lasts = [*versions[width - 1 :: width], *versions[-1:]][: changed.shape[1]]
     few, unknown = len(chosen) < len(labels), 0 if numbers is None else numbers.null_count

@@ -353,10 +353,10 @@ def row_tracks(lines: pa.Table, key: Sequence[str], versions: Sequence[int], *, 
     known = np.asarray(versions, np.int64)
     by_row: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     names = [field.name for field in lines.schema.field("before").type]
-    places = np.searchsorted(known, lines["version"].to_numpy())
+    indices = np.searchsorted(known, lines["version"].to_numpy())
     for index, row in enumerate(_records(lines.slice(0, _MAX_LINES), names)):
         identity = tuple(row["values"][name] for name in key or names)
-        by_row.setdefault(identity, []).append({**row, "place": int(places[index])})
+        by_row.setdefault(identity, []).append({**row, "place": int(indices[index])})
     rows = lines.schema.field("before").type
     plain = {
         rows.field(index).name for index in range(rows.num_fields) if not pa.types.is_temporal(rows.field(index).type)

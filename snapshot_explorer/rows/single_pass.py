@@ -119,10 +119,10 @@ def single_pass(
     if single_chunk(rows.column("deletion_vector")).take(pa.array(chosen)).null_count != len(chosen):
         return "deletion vectors remove rows"
     paths = lifetimes.intervals.paths(rows.take(pa.array(chosen))).to_pylist()
-    places = _covering(first, last)
-    if len(places) > max_plans:
-        return f"{len(places):,} versions would be planned, so that each file is in one of them"
-    return _planned(source, versions, places, _Files(paths, first, last), where)
+    indices = _covering(first, last)
+    if len(indices) > max_plans:
+        return f"{len(indices):,} versions would be planned, so that each file is in one of them"
+    return _planned(source, versions, indices, _Files(paths, first, last), where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +164,13 @@ def _covering(first: Ints, last: Ints) -> list[int]:
 
 
 def _planned(
-    source: Source, versions: Sequence[int], places: Sequence[int], files: _Files, where: Predicate | None
+    source: Source, versions: Sequence[int], indices: Sequence[int], files: _Files, where: Predicate | None
 ) -> SinglePass | str:
     """Return the splits of files at some positions, or why the plans do not match the files."""
     reads = []
     order: list[int] = []
     is_open = np.ones(len(files.paths), np.bool_)
-    for index in places:
+    for index in indices:
         version = source.format.version(versions[index])
         plan = version.plan(where)
         parts = [part for split in plan.splits for part in version.split_by_file(split)]

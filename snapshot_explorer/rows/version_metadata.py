@@ -74,16 +74,16 @@ class MetadataCondition:
             lacking = lacking_columns(source, statistics, source.format.version(versions[-1]), names)
         requested, known = np.asarray(versions, np.int64), np.asarray(lifetimes.versions, np.int64)
         is_known = np.isin(requested, known)
-        places = pa.array(np.searchsorted(known, requested[is_known]))
+        indices = pa.array(np.searchsorted(known, requested[is_known]))
 
         def read(columns: Sequence[str], _where: str | None, _limit: int | None) -> pa.Table:
             values = self._values(source, lifetimes, columns, more)
             rows = pa.table([values[name] for name in columns], schema=self._schema(columns))
-            return rows.take(places)
+            return rows.take(indices)
 
-        answers = self._answers(read, len(places))
+        answers = self._answers(read, len(indices))
         # SQL returns null where a number that it needs is unknown, and also for a rate of no rows, which is no answer.
-        unknown = self._unknown(self._values(source, lifetimes, (), more), more, lacking)[places.to_numpy()].tolist()
+        unknown = self._unknown(self._values(source, lifetimes, (), more), more, lacking)[indices.to_numpy()].tolist()
         kept = (
             False if answer is None and not is_open else answer
             for answer, is_open in zip(answers, unknown, strict=True)

@@ -466,7 +466,7 @@ def without_deleted_rows(
     from pyspark.sql import functions as f
 
     stem = "_" * max(map(len, rows.columns), default=0)
-    place, chunk, words = (f"{stem}_{name}" for name in ("place", "chunk", "words"))
+    index, chunk, words = (f"{stem}_{name}" for name in ("place", "chunk", "words"))
     width = _chunk(gone)
     bitmaps = spark.createDataFrame(_bitmaps(sizes, gone, width).rename_columns([chunk, words]))
     size = f.col(f"{METADATA}.file_size")
@@ -474,31 +474,31 @@ def without_deleted_rows(
         f.lit("The size of a data file has changed since the DataFrame was created. Create it again.")
     )
     row_place = f.when(size.isin(list(sizes)), size * f.lit(MOST_ROWS) + f.col(f"{METADATA}.row_index"))
-    placed = rows.select("*", row_place.otherwise(changed.cast("bigint")).alias(place))
-    placed = placed.withColumn(chunk, f.shiftright(place, width))
-    word = f.shiftright(place, _WORD).bitwiseAND(f.lit((1 << width - _WORD) - 1)).cast("int")
-    bit = f.getbit(f.get(words, word), f.col(place).bitwiseAND(f.lit((1 << _WORD) - 1)).cast("int"))
+    placed = rows.select("*", row_place.otherwise(changed.cast("bigint")).alias(index))
+    placed = placed.withColumn(chunk, f.shiftright(index, width))
+    word = f.shiftright(index, _WORD).bitwiseAND(f.lit((1 << width - _WORD) - 1)).cast("int")
+    bit = f.getbit(f.get(words, word), f.col(index).bitwiseAND(f.lit((1 << _WORD) - 1)).cast("int"))
     # A chunk without deleted rows has no bitmap.
     kept = placed.join(f.broadcast(bitmaps), chunk, "left").where(f.coalesce(bit, f.lit(0)) == 0)
-    return kept.drop(place, chunk, words)
+    return kept.drop(index, chunk, words)
 
 
 def _bitmaps(sizes: Sequence[int], gone: Sequence[Positions], width: int) -> pa.Table:
     """Return the number of each chunk with deleted rows, and its bits as longs, lowest bit first."""
-    places = (positions + size * MOST_ROWS for size, positions in zip(sizes, gone, strict=True))
-    chunks, words = zip(*starmap(_bits, ((each, width) for each in places)), strict=True)
+    indices = (positions + size * MOST_ROWS for size, positions in zip(sizes, gone, strict=True))
+    chunks, words = zip(*starmap(_bits, ((each, width) for each in indices)), strict=True)
     flat = np.concatenate(words)
     offsets = np.arange(0, len(flat) + 1, 1 << width - _WORD, dtype=np.int32)
     return pa.table([np.concatenate(chunks), pa.ListArray.from_arrays(offsets, flat)], names=["chunk", "words"])
 
 
-def _bits(places: Positions, width: int) -> tuple[Positions, Positions]:
+def _bits(indices: Positions, width: int) -> tuple[Positions, Positions]:
     """Return the chunks of ascending addresses, and the words of all chunks, concatenated."""
-    chunks, at = np.unique(places >> width, return_inverse=True)
+    chunks, at = np.unique(indices >> width, return_inverse=True)
     words = np.zeros(len(chunks) << width - _WORD, np.int64)
-    if len(places):
-        word = (at << width - _WORD) + (places >> _WORD & (1 << width - _WORD) - 1)
+    if len(indices):
+        word = (at << width - _WORD) + (indices >> _WORD & (1 << width - _WORD) - 1)
         firsts = np.flatnonzero(np.diff(word, prepend=-1))
-        bits = np.left_shift(np.int64(1), places & (1 << _WORD) - 1)
+        bits = np.left_shift(np.int64(1), indices & (1 << _WORD) - 1)
         words[word[firsts]] = np.bitwise_or.reduceat(bits, firsts)
     return chunks, words

@@ -234,8 +234,8 @@ def _fields_of(dtype: pa.StructType, ids: FieldIds, target: pa.StructType, targe
     numbers = [_part(ids, index).id for index in range(dtype.num_fields)]
     target_numbers = [_part(target_ids, index).id for index in range(target.num_fields)]
     if None in numbers or None in target_numbers:
-        places = {field.name: index for index, field in enumerate(dtype)}
-        return [places.get(field.name) for field in target]
+        indices = {field.name: index for index, field in enumerate(dtype)}
+        return [indices.get(field.name) for field in target]
     known = {number: index for index, number in enumerate(numbers)}
     return [known.get(number) for number in target_numbers]
 
@@ -263,10 +263,10 @@ def _wider_struct(
     left: pa.StructType, other: pa.StructType, ids: FieldIds, other_ids: FieldIds, *, across_tables: bool
 ) -> pa.StructType | None:
     fields = []
-    places = _fields_of(left, ids, other, other_ids)
-    if all(index is None for index in places) or (across_tables and set(places) != set(range(left.num_fields))):
+    indices = _fields_of(left, ids, other, other_ids)
+    if all(index is None for index in indices) or (across_tables and set(indices) != set(range(left.num_fields))):
         return None
-    for number, (field, index) in enumerate(zip(other, places, strict=True)):
+    for number, (field, index) in enumerate(zip(other, indices, strict=True)):
         dtype: pa.DataType | None = field.type
         if index is not None:
             before, after = _part(ids, index), _part(other_ids, number)
@@ -319,8 +319,8 @@ def _widened(values: pa.Array, dtype: pa.DataType, ids: FieldIds, target_ids: Fi
 def _widened_struct(values: pa.StructArray, dtype: pa.StructType, ids: FieldIds, target_ids: FieldIds) -> pa.Array:
     children = []
     parts = values.flatten()
-    places = _fields_of(values.type, ids, dtype, target_ids)
-    for number, (field, index) in enumerate(zip(dtype, places, strict=True)):
+    indices = _fields_of(values.type, ids, dtype, target_ids)
+    for number, (field, index) in enumerate(zip(dtype, indices, strict=True)):
         if index is None:
             children.append(pa.nulls(len(values), field.type))
         else:

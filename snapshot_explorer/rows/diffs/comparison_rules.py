@@ -13,7 +13,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Places, taken
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, taken
 
 _DIGITS = 100
 """Digits with which decimals and integers are subtracted: more than any has."""
@@ -58,7 +58,7 @@ class ComparisonRules:
         cells: npt.NDArray[np.bool_],
         before: pa.Table,
         after: pa.Table,
-        pairs: tuple[Places, Places],
+        pairs: tuple[Indices, Indices],
         names: Sequence[str],
     ) -> None:
         """Set the cells to False whose numbers differ by no more than the tolerance.
@@ -77,8 +77,8 @@ class ComparisonRules:
 
     def _within(self, old: pa.Array, new: pa.Array, name: str) -> npt.NDArray[np.bool_]:
         both = np.asarray(pc.and_(old.is_valid(), new.is_valid()))
-        places = pa.array(np.flatnonzero(both))
-        left, right = old.take(places), new.take(places)
+        indices = pa.array(np.flatnonzero(both))
+        left, right = old.take(indices), new.take(indices)
         if pa.types.is_floating(old.type):
             lefts, rights = (np.asarray(values).astype(np.float64) for values in (left, right))
             number: Any = float

@@ -177,8 +177,8 @@ def changes(plan: RowDiffPlan, *, memory_limit: int) -> Iterator[pa.Table]:
 def _check_against(plan: RowDiffPlan, reader: SideReader, hashes: Hashes, dropped: Hashes) -> None:
     """Raise if a row has the key of one that was dropped, since the other side has the same row."""
     own = np.sort(hashes)  # in order, each is found near the last one
-    places = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
-    suspects = np.unique(own[dropped[places] == own])[:_MAX_SUSPECTS]
+    indices = np.minimum(np.searchsorted(dropped, own), len(dropped) - 1)
+    suspects = np.unique(own[dropped[indices] == own])[:_MAX_SUSPECTS]
     if len(suspects):
         _check_unique(plan, reader, suspects)
 

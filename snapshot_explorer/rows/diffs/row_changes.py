@@ -13,11 +13,11 @@ from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND
 from snapshot_explorer.render.cells import cell, cut
 from snapshot_explorer.rows.diffs.aligned_columns import checked_names
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Places, changed_cells, matched, taken, unmatched
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Indices, changed_cells, matched, taken, unmatched
 
 _KINDS = (INSERTED, BEFORE, AFTER, DELETED)
 _INSERTED, _BEFORE, _AFTER, _DELETED = range(4)
-"""Places in `_KINDS`."""
+"""Indices in `_KINDS`."""
 
 
 def first_columns(schema: pa.Schema) -> tuple[str, str]:
@@ -80,13 +80,13 @@ def _rows_at_once(*tables: pa.Table) -> int:
     return max(1_000, rows * _PART_BYTES // max(1, sum(int(table.nbytes) for table in tables)))
 
 
-def _runs(places: Places, size: int) -> Iterator[Places]:
-    for start in range(0, len(places), size):
-        yield places[start : start + size]
+def _runs(indices: Indices, size: int) -> Iterator[Indices]:
+    for start in range(0, len(indices), size):
+        yield indices[start : start + size]
 
 
-def _at(rows: pa.Table, places: Places) -> pa.Table:
-    return pa.Table.from_arrays([taken(column, places) for column in rows.columns], schema=rows.schema)
+def _at(rows: pa.Table, indices: Indices) -> pa.Table:
+    return pa.Table.from_arrays([taken(column, indices) for column in rows.columns], schema=rows.schema)
 
 
 def _part(rows: pa.Table, kinds: npt.NDArray[np.int8], names: pa.Array) -> pa.Table:
@@ -221,8 +221,8 @@ def by_values(parts: Iterable[pa.Table], schema: pa.Schema, names: Sequence[str]
     )
     total = known.empty_table()
     for part in parts:
-        places = [part.schema.names.index(name, 2) for name in chosen]
-        columns = [part.column(index) for index in places]
+        indices = [part.schema.names.index(name, 2) for name in chosen]
+        columns = [part.column(index) for index in indices]
         counts = [pc.equal(part.column(0), kind).cast(pa.int64()) for kind in _COUNTS.values()]
         total = _summed(pa.concat_tables([total, pa.Table.from_arrays([*columns, *counts], schema=known)]), keys)
     changes = pc.add(pc.add(total["inserted"], total["deleted"]), total["updated"])

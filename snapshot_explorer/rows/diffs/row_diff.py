@@ -336,8 +336,8 @@ class RowDiff(Drawable):
         heads = self.changed.heads
         sizes = {kind: len(heads[kind]) for kind in (DELETED, INSERTED, AFTER) if kind in heads}
         shares = _shares(sizes, self.drawn_rows)
-        places = [(kind, index) for kind, count in shares.items() for index in range(count)]
-        rows, marked = drawn_changes(heads, self.plan.key_first, places)
+        indices = [(kind, index) for kind, count in shares.items() for index in range(count)]
+        rows, marked = drawn_changes(heads, self.plan.key_first, indices)
         total = sum(self.counts.values())
         return Grid(rows, total=total, noun="changed rows", limit=self.drawn_rows, marked=marked)
 
@@ -371,18 +371,18 @@ def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
 
 
 def drawn_changes(
-    heads: Mapping[str, pa.Table], names: Sequence[str], places: Sequence[tuple[str, int]]
+    heads: Mapping[str, pa.Table], names: Sequence[str], indices: Sequence[tuple[str, int]]
 ) -> tuple[pa.Table, frozenset[tuple[int, int]]]:
     """Return some changed rows as they are drawn, all text, and the cells that changed.
 
     Args:
         heads: Rows of each kind, as `Changes.heads`.
-        places: Which rows: their kind, of an updated one `AFTER`, and their place in the rows of that kind.
+        indices: Which rows: their kind, of an updated one `AFTER`, and their index in the rows of that kind.
     """
-    columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in places]]
+    columns: list[list[str | None]] = [[CHANGE_WORDS[kind] for kind, _ in indices]]
     marked: set[tuple[int, int]] = set()
     for column, name in enumerate(names, 1):
-        cells = [_shown(heads, kind, name, index) for kind, index in places]
+        cells = [_shown(heads, kind, name, index) for kind, index in indices]
         columns.append([shown for shown, _ in cells])
         marked.update((row, column) for row, (_, is_changed) in enumerate(cells) if is_changed)
     arrays = [pa.array(values, pa.string()) for values in columns]

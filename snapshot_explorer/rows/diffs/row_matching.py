@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.arrow.equal_values import Mask, comparable, exact_keys, same
 from snapshot_explorer.engines.duckdb_sessions import locked_cursor
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
 
@@ -28,8 +28,8 @@ class HashedRows:
     """The hash of each row's key; without a key, of the whole row."""
 
 
-def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Places, Places]:
-    """Return the places of rows of two sets that have a partner with equal columns, and the partners' places.
+def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tuple[Indices, Indices]:
+    """Return the indices of rows of two sets that have a partner with equal columns, and the partners' indices.
 
     Each row has at most one partner. The rows without one are the difference of the multisets.
     """
@@ -46,8 +46,8 @@ def matched(before: HashedRows, after: HashedRows, columns: Sequence[str]) -> tu
     return np.concatenate([left[clear], more_left]), np.concatenate([right[clear], more_right])
 
 
-def equal_hashes(before: Hashes, after: Hashes) -> tuple[Places, Places]:
-    """Return the places of equal hashes, each at most once, in the order of `before`.
+def equal_hashes(before: Hashes, after: Hashes) -> tuple[Indices, Indices]:
+    """Return the indices of equal hashes, each at most once, in the order of `before`.
 
     Rows at the same place on both sides are matched first: a file that is rewritten mostly keeps its order.
     """
@@ -64,31 +64,31 @@ def equal_hashes(before: Hashes, after: Hashes) -> tuple[Places, Places]:
     return left, partners[left]
 
 
-def _joined(before: Hashes, after: Hashes) -> tuple[Places, Places]:
-    """Return the places of equal hashes: the n-th row with a hash matches the n-th one on the other side."""
+def _joined(before: Hashes, after: Hashes) -> tuple[Indices, Indices]:
+    """Return the indices of equal hashes: the n-th row with a hash matches the n-th one on the other side."""
     order, other = np.argsort(before), np.argsort(after)
     left, right = before[order], after[other]
     if not len(left) or not len(right):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places = np.arange(len(left))
+    indices = np.arange(len(left))
     starts = np.concatenate([np.zeros(1, bool), left[1:] != left[:-1]])
-    number = places - np.maximum.accumulate(np.where(starts, places, 0))
+    number = indices - np.maximum.accumulate(np.where(starts, indices, 0))
     partner = np.searchsorted(right, left, "left") + number
     inside = partner < len(right)
     matches = np.flatnonzero(inside)[right[partner[inside]] == left[inside]]
     return order[matches], other[partner[matches]]
 
 
-def equal_rows(before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]) -> Mask:
-    """Return for each pair of places whether the rows there are equal in some columns."""
+def equal_rows(before: pa.Table, after: pa.Table, left: Indices, right: Indices, columns: Sequence[str]) -> Mask:
+    """Return for each pair of indices whether the rows there are equal in some columns."""
     equal = np.ones(len(left), bool)
     for name in columns:
         equal &= equal_at(before[name], after[name], left, right)
     return equal
 
 
-def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Places, right: Places) -> Mask:
-    """Return for each pair of places whether two columns have equal values there.
+def equal_at(before: pa.ChunkedArray, other: pa.ChunkedArray, left: Indices, right: Indices) -> Mask:
+    """Return for each pair of indices whether two columns have equal values there.
 
     If most pairs have the same place on both sides, the columns are compared in place, without a copy.
     """
@@ -116,19 +116,19 @@ def _equal_in_place(before: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
     return np.concatenate([np.zeros(0, bool), *parts])
 
 
-def taken(column: pa.ChunkedArray, places: Places) -> pa.Array:
-    """Return the values of a column at some places, in one array."""
-    return single_chunk(column.take(pa.array(places)))
+def taken(column: pa.ChunkedArray, indices: Indices) -> pa.Array:
+    """Return the values of a column at some indices, in one array."""
+    return single_chunk(column.take(pa.array(indices)))
 
 
 def _exactly_matched(
     before: HashedRows, after: HashedRows, hashes: Hashes, columns: Sequence[str]
-) -> tuple[Places, Places]:
+) -> tuple[Indices, Indices]:
     sides = []
     for side in (before, after):
-        places = np.flatnonzero(among(side.hashes, hashes))
-        keys = exact_keys([taken(side.rows[name], places) for name in columns])
-        sides.append(list(zip(keys, places.tolist(), strict=True)))
+        indices = np.flatnonzero(among(side.hashes, hashes))
+        keys = exact_keys([taken(side.rows[name], indices) for name in columns])
+        sides.append(list(zip(keys, indices.tolist(), strict=True)))
     waiting = defaultdict(list)
     for key, index in reversed(sides[1]):
         waiting[key].append(index)
@@ -142,10 +142,10 @@ def among(hashes: Hashes, others: Hashes) -> npt.NDArray[np.bool_]:
     return np.isin(hashes, others, kind="sort")  # the default fails with old versions: NUMPY_ISIN
 
 
-def unmatched(rows: int, places: Places) -> Places:
-    """Return the places of the rows that are not among some places."""
+def unmatched(rows: int, indices: Indices) -> Indices:
+    """Return the indices of the rows that are not among some indices."""
     is_left = np.ones(rows, bool)
-    is_left[places] = False
+    is_left[indices] = False
     return np.flatnonzero(is_left)
 
 
@@ -173,7 +173,7 @@ _AT_ONCE = 10_000
 
 
 def changed_cells(
-    before: pa.Table, after: pa.Table, left: Places, right: Places, columns: Sequence[str]
+    before: pa.Table, after: pa.Table, left: Indices, right: Indices, columns: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Return for each pair of rows and each column whether the values differ."""
     is_changed = np.zeros((len(left), len(columns)), bool)

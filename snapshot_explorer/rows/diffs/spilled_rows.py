@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, Places, equal_hashes, equal_rows, unmatched
+from snapshot_explorer.rows.diffs.row_matching import HashedRows, Hashes, Indices, equal_hashes, equal_rows, unmatched
 
 _HASH = "hash"
 """The name of the hash in temporary files, where it is the last column."""
@@ -240,14 +240,14 @@ class EqualRows:
         left, right = equal_hashes(*hashes)
         equal = equal_rows(sides[0].rows, sides[1].rows, left, right, sides[0].rows.column_names)
         self._dropped.append(hashes[0][left[equal]])
-        for side, places in enumerate((left[equal], right[equal])):
-            self._keep(side, unmatched(len(hashes[side]), places))
+        for side, indices in enumerate((left[equal], right[equal])):
+            self._keep(side, unmatched(len(hashes[side]), indices))
         self._next = max(self._held) + self._window
 
-    def _keep(self, side: int, places: Places) -> None:
+    def _keep(self, side: int, indices: Indices) -> None:
         """Keep the rows of a side at these places, in the order of its sorted parts."""
         is_kept = np.zeros(sum(len(part[2]) for part in self._parts[side]), bool)
-        is_kept[places] = True
+        is_kept[indices] = True
         kept: list[_Part] = []
         begin = 0
         for order, batch, hashes in sorted(self._parts[side], key=_order):

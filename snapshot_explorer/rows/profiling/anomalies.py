@@ -211,22 +211,22 @@ def _marked(batch: Sequence[_Series], rules: AnomalyRules) -> Iterator[pa.Table]
     minimum = np.stack([series.share * series.scale[:-1] for series in batch])
     is_jump = (sizes > rules.factor * usual) & (sizes >= minimum) & (sizes > 0)
     for number in np.flatnonzero(is_jump.any(axis=1)).tolist():
-        places = np.flatnonzero(is_jump[number])
+        indices = np.flatnonzero(is_jump[number])
         rule = [
             _rule(batch[number], rules, change=change, usual=before, smallest=lowest)
             for change, before, lowest in zip(
-                *(part[number, places].tolist() for part in (changes, usual, minimum)), strict=True
+                *(part[number, indices].tolist() for part in (changes, usual, minimum)), strict=True
             )
         ]
-        yield _lines(batch[number], places, rule)
+        yield _lines(batch[number], indices, rule)
 
 
-def _lines(series: _Series, places: Ints, rule: Sequence[str]) -> pa.Table:
+def _lines(series: _Series, indices: Ints, rule: Sequence[str]) -> pa.Table:
     """Return the versions after some places, where a measure jumps: ANOMALIES."""
     source = series.rows["value"] if series.column is None else series.rows[series.measure]
-    before, after = (source.take(pa.array(places + shift)).to_pylist() for shift in (0, 1))
-    marked = series.rows.select(["version", "committed_at"]).take(pa.array(places + 1))
-    count = len(places)
+    before, after = (source.take(pa.array(indices + shift)).to_pylist() for shift in (0, 1))
+    marked = series.rows.select(["version", "committed_at"]).take(pa.array(indices + 1))
+    count = len(indices)
     arrays = [
         marked["version"],
         marked["committed_at"],
@@ -253,8 +253,8 @@ def _medians(sizes: Floats, window: int) -> tuple[Ints, Floats]:
     padded = np.concatenate([np.full((len(sizes), window), np.nan), sizes], axis=1)[:, :-1]
     windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, window, axis=1), axis=2)
     known = np.count_nonzero(~np.isnan(windows), axis=2)  # NaN are sorted to the end
-    places = (np.maximum(known - 1 + shift, 0)[:, :, None] // 2 for shift in (0, 1))
-    low, high = (np.take_along_axis(windows, index, axis=2)[:, :, 0] for index in places)
+    indices = (np.maximum(known - 1 + shift, 0)[:, :, None] // 2 for shift in (0, 1))
+    low, high = (np.take_along_axis(windows, index, axis=2)[:, :, 0] for index in indices)
     return known, low / 2 + high / 2
 
 

@@ -119,8 +119,8 @@ class FileRanges:
     def _order(self) -> tuple[Ints, Ints, Ints, Ints]:
         """The files by the positions where they are added and removed, and how many are by each position."""
         at = np.arange(self.count)
-        begun, ended = (np.argsort(places, kind="stable") for places in (self.first, self.last))
-        added, removed = (np.searchsorted(places, at, side="right") for places in (self.first[begun], self.last[ended]))
+        begun, ended = (np.argsort(bounds, kind="stable") for bounds in (self.first, self.last))
+        added, removed = (np.searchsorted(bounds, at, side="right") for bounds in (self.first[begun], self.last[ended]))
         return begun, ended, added, removed
 
     def _running(self, values: Ints | Mask) -> Ints:
@@ -160,8 +160,8 @@ class FileRanges:
         ranked = np.where(has_value, self._matrix(ranks, is_empty.shape[1]), nothing)
         best = extreme_over(ranked, self.first, self.last, self.count, extreme=extreme, nothing=nothing)
         is_null = unknown | (best == nothing)
-        places = order[np.where(is_null, 0, best)] if len(order) else np.zeros(best.shape, np.int64)
-        return values.take(pa.array(places.T.ravel(), mask=is_null.T.ravel())).cast(dtype)
+        indices = order[np.where(is_null, 0, best)] if len(order) else np.zeros(best.shape, np.int64)
+        return values.take(pa.array(indices.T.ravel(), mask=is_null.T.ravel())).cast(dtype)
 
 
 def _ranks(values: pa.Array) -> tuple[Ints, Ints]:
@@ -257,10 +257,10 @@ def lacking_columns(
     """Return for each column the ranges of positions of versions whose schema lacks it."""
     versions = np.asarray(known.lifetimes.versions, np.int64)
     starts = [start for start, _ in known.schemas]
-    places = [*np.searchsorted(versions, starts).tolist(), len(versions)]
+    indices = [*np.searchsorted(versions, starts).tolist(), len(versions)]
     result: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     called = column_names(source.format, starts, reference, names)
-    for start, begin, end in zip(starts, places, places[1:], strict=False):
+    for start, begin, end in zip(starts, indices, indices[1:], strict=False):
         for name, own_name in called.at(start).items():
             if own_name is None:
                 result[name].append((begin, end))

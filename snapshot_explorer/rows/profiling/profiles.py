@@ -72,8 +72,8 @@ class Profile(FrameResult):
         parts = [_as_text(name, rows) for name, rows in self.columns.items()]
         rows = pa.concat_tables(parts) if parts else frames.PROFILE.empty_table()
         count = len(self.versions)
-        places = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
-        rows = rows.take(pa.array(places.T[::-1].ravel(), pa.int64()))
+        indices = np.arange(len(rows)).reshape(-1, count) if count else np.zeros((0, 0), np.int64)
+        rows = rows.take(pa.array(indices.T[::-1].ravel(), pa.int64()))
         drawn = frames.non_empty_columns(rows)
         title = f"Columns of {self.name} over its versions"
         noun = "versions" if len(parts) == 1 else "rows, one for each column at each version"
@@ -154,16 +154,16 @@ def _from_statistics(source: Source, versions: Sequence[int], newest: TableVersi
     """Return the numbers of columns from the metadata, at the versions whose files are known."""
     known = read_statistics(source.format, names, versions[-1])
     every, times = known.lifetimes.versions, known.lifetimes.committed_at
-    places = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
+    indices = np.flatnonzero(np.isin(np.asarray(every, np.int64), np.asarray(versions, np.int64)))
     ranges = ranges_of(known)
     lacking = lacking_columns(source, known, newest, names)
     deleting = [bool(deletes) for deletes in source.format.delete_manifests(every)]
     of_table = _of_table(source.format, newest)
     whys = {name: _why(ranges, name, newest, lacking[name], deleting=deleting, of_table=of_table) for name in names}
     profiles = _of_columns(ranges, every, times, whys)
-    if len(places) < len(every):
-        profiles = {name: rows.take(pa.array(places)) for name, rows in profiles.items()}
-    return tuple(every[index] for index in places.tolist()), profiles
+    if len(indices) < len(every):
+        profiles = {name: rows.take(pa.array(indices)) for name, rows in profiles.items()}
+    return tuple(every[index] for index in indices.tolist()), profiles
 
 
 def _names(columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
@@ -409,9 +409,9 @@ def _with_commits(source: Source, marked: pa.Table, after_gaps: frozenset[int]) 
     unknown = after_gaps | set(source.listing.commitless)
     versions = [version for version in pc.unique(marked["version"]).to_pylist() if version not in unknown]
     commits = source.format.commits(versions)
-    places = pc.index_in(marked["version"], commits["version"].combine_chunks())
+    indices = pc.index_in(marked["version"], commits["version"].combine_chunks())
     for name in ("kind", "operation"):
         index = marked.schema.get_field_index(name)
-        marked = marked.set_column(index, marked.schema.field(name), commits[name].combine_chunks().take(places))
+        marked = marked.set_column(index, marked.schema.field(name), commits[name].combine_chunks().take(indices))
     is_expected = pc.and_(pc.is_in(marked["kind"], pa.array(MAINTENANCE_KINDS)), marked["column"].is_null())
     return marked.filter(pc.invert(is_expected))
