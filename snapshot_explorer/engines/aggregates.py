@@ -164,7 +164,7 @@ def partial_condition(text: str, schema: pa.Schema, *, is_on_all: bool) -> Parti
 
 
 def _replaced(tree: Any, aggregates: list[dict[str, Any]]) -> Any:
-    """Return a parse tree with names in place of the aggregates that add up, which are added to `found`."""
+    """Return a parse tree with names in place of the aggregates that add up, which are added to `aggregates`."""
     if isinstance(tree, list):
         return [_replaced(item, aggregates) for item in tree]
     if not isinstance(tree, dict):

@@ -120,7 +120,7 @@ class Condition:
         because a cast overflows, rules nothing out.
         """
         supported = [
-            (part.form, part.columns) for part in self.parts if not isinstance(part.form, data_skipping.Unsupported)
+            (part.form, part.columns) for part in self.parts if not isinstance(part.form, data_skipping.UnsupportedForm)
         ]
         if not supported or not len(bounds.rows):
             return pa.nulls(len(bounds.rows), pa.string())

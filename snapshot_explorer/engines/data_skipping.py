@@ -120,11 +120,11 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsupported:
+class UnsupportedForm:
     """An expression that bounds cannot decide."""
 
 
-Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | Unsupported
+Form: TypeAlias = Inequality | Between | StartsWith | IsNull | IsTrue | Not | And | Or | UnsupportedForm
 
 
 def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
@@ -137,11 +137,11 @@ def form(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Sch
         return Not(form(cursor, children(tree)[0], schema))
     if node_type in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"):
         column = _column(children(tree)[0], schema)
-        result: Form = IsNull(column) if column else Unsupported()
+        result: Form = IsNull(column) if column else UnsupportedForm()
         return result if node_type == "OPERATOR_IS_NULL" or not column else Not(result)
     if node_type == "COLUMN_REF":
         column = _column(tree, schema)
-        return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else Unsupported()
+        return IsTrue(column) if column and pa.types.is_boolean(schema.field(column).type) else UnsupportedForm()
     return _comparison(cursor, tree, schema)
 
 
@@ -157,14 +157,14 @@ def _comparison(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema:
         if _column(left, schema) is None:
             operator, left, right = _MIRRORED[operator], right, left
         compared = _column_and_constants(cursor, left, [right], schema)
-        return _ordering(compared[0], operator, compared[1][0]) if compared else Unsupported()
+        return _ordering(compared[0], operator, compared[1][0]) if compared else UnsupportedForm()
     if node_type == "COMPARE_BETWEEN":
         compared = _column_and_constants(cursor, tree["input"], [tree["lower"], tree["upper"]], schema)
-        return Between(compared[0], *compared[1]) if compared else Unsupported()
+        return Between(compared[0], *compared[1]) if compared else UnsupportedForm()
     if node_type in ("COMPARE_IN", "COMPARE_NOT_IN"):
         compared = _column_and_constants(cursor, children(tree)[0], children(tree)[1:], schema)
         if compared is None:
-            return Unsupported()
+            return UnsupportedForm()
         among = Or(tuple(Between(compared[0], value, value) for value in compared[1]))
         return among if node_type == "COMPARE_IN" else Not(among)
     return _prefix(cursor, tree, schema)
@@ -263,10 +263,10 @@ def is_exact(column: pa.DataType, values: Sequence[Constant]) -> bool:
 def _prefix(cursor: duckdb.DuckDBPyConnection, tree: dict[str, Any], schema: pa.Schema) -> Form:
     name, parts = str(tree.get("function_name", "")), children(tree)
     if tree.get("class") != "FUNCTION" or name not in ("~~", "!~~", *_STARTS) or len(parts) != 2:  # noqa: PLR2004
-        return Unsupported()
+        return UnsupportedForm()
     compared = _column_and_constants(cursor, parts[0], parts[1:], schema)
     if compared is None or not compared[1][0].is_text or not pa.types.is_string(schema.field(compared[0]).type):
-        return Unsupported()
+        return UnsupportedForm()
     column, (value,) = compared
     text = str(cursor.execute(f"SELECT {value.text}").fetchall()[0][0])
     if name in _STARTS:
@@ -304,7 +304,7 @@ def might_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
             return _joined(parts, might_match, known, "OR")
         case Not(part):
             return might_not_match(part, known)
-        case Unsupported():
+        case UnsupportedForm():
             return "true"
         case IsNull(column):
             return known[column].has_null if column in known else "true"
@@ -320,7 +320,7 @@ def might_not_match(what: Form, known: Mapping[str, ColumnBounds]) -> str:
             return _joined(parts, might_not_match, known, "AND")
         case Not(part):
             return might_match(part, known)
-        case Unsupported():
+        case UnsupportedForm():
             return "true"
         case IsNull(column):
             return known[column].has_value if column in known else "true"

@@ -91,16 +91,16 @@ def _read(file: Identity, file_format: str) -> Footer | None:
             if all(name.startswith(_OF_HIVE) for name in reader.schema.names):
                 return None
             types = {field.name: field.type for field in reader.schema if field.type in _ORC}
-            return _found(reader.nrows, size, types, reader.schema)
+            return _footer_of(reader.nrows, size, types, reader.schema)
         with pq.ParquetFile(file.path) as parquet:
-            result = _found(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
+            result = _footer_of(parquet.metadata.num_rows, size, _of_parquet(parquet), parquet.schema_arrow)
             groups, writer = parquet.metadata.num_row_groups, parquet.metadata.created_by or ""
             return None if result is None else replace(result, writer=writer, row_groups=groups)
     except (pa.ArrowException, OSError, ValueError):
         return None  # the format's own reader raises the error
 
 
-def _found(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
+def _footer_of(rows: int, size: int, columns: Mapping[str, pa.DataType], schema: pa.Schema) -> Footer | None:
     folded = frozenset(name.lower() for name in schema.names)
     if len(folded) != len(schema.names):
         return None  # Spark ignores the case of column names

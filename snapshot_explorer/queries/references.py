@@ -86,7 +86,7 @@ class _Walk:
     now: datetime
     at: int = 0
     levels: list[_Level] = field(default_factory=lambda: [_Level()])
-    found: list[Reference] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
 
     def run(self) -> tuple[Reference, ...]:
         self._head()
@@ -99,7 +99,7 @@ class _Walk:
                 self._word(token, level)
             else:
                 level.expects = level.is_first = False
-        return tuple(self.found)
+        return tuple(self.references)
 
     def _before(self, back: int = 1) -> str:
         at = self.at - 1 - back
@@ -270,7 +270,7 @@ class _Walk:
         if table is None:
             raise InvalidArgumentError(self._unknown(token, token.text, token.value))
         has_alias = self._has_alias()
-        self.found.append(
+        self.references.append(
             Reference(
                 table=table,
                 ref=ref,

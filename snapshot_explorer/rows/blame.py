@@ -19,7 +19,7 @@ from snapshot_explorer.formats import TableVersion
 from snapshot_explorer.model import Gap, Split
 from snapshot_explorer.progress import step
 from snapshot_explorer.rows.blame_lines import Blame, BlameReading, BlameRequest, ChangesAt, blame_of
-from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, wider
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
 from snapshot_explorer.rows.diffs.changed_splits import differing_splits
 from snapshot_explorer.rows.diffs.diff import check_not_null, not_unique
 from snapshot_explorer.rows.diffs.diff_plan import predicate_of
@@ -57,7 +57,7 @@ def blame(source: Source, request: BlameRequest, between: Sequence[int] | None =
 @dataclass(frozen=True, slots=True)
 class _State:
     version: TableVersion
-    aligned: Aligned
+    aligned: AlignedColumns
     """The mapping of its columns to those of the reference version."""
     splits: Sequence[Split]
 
@@ -151,7 +151,7 @@ class _Reader:
             )
         return result
 
-    def _aligned(self, version: TableVersion) -> Aligned:
+    def _aligned(self, version: TableVersion) -> AlignedColumns:
         names = self._own_names.at(version.number or 0)
         own_names = {name: own for name in self._needed if (own := names[name]) is not None}
         own_schema, schema = version.arrow_schema, self._reference.arrow_schema
@@ -170,7 +170,9 @@ class _Reader:
             if dtype is None:
                 self._wider(field, own_schema.field(own_names[name]).type, version.number)
             fields.append(pa.field(name, dtype))
-        return Aligned(schema=pa.schema(fields), names_a=own_names, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=())
+        return AlignedColumns(
+            schema=pa.schema(fields), names_a=own_names, only_a=(), ids_a=own_ids, ids_b=ids, primary_key=()
+        )
 
     def _comparisons(self, numbers: Sequence[int]) -> Iterator[pa.Table | Exception]:
         """Yield the changed rows of each version since the last one that could be read, or why it cannot be read.

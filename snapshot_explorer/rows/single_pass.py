@@ -65,7 +65,7 @@ class _Parts:
             self._part += "_"
         self._lock = Lock()
         self._rows: list[pa.Table] = []
-        self._found: list[pa.Table] = []
+        self._aggregates: list[pa.Table] = []
         self._held = 0
 
     def read(self, version: TableVersion, splits: Sequence[Split], begin: int) -> None:
@@ -82,12 +82,12 @@ class _Parts:
 
     def _evaluate(self) -> None:
         if self._rows:
-            self._found.append(self._condition.of_parts(pa.concat_tables(self._rows), self._part))
+            self._aggregates.append(self._condition.of_parts(pa.concat_tables(self._rows), self._part))
         self._rows, self._held = [], 0
 
     def table(self) -> pa.Table:
-        if self._found:
-            return pa.concat_tables(self._found)
+        if self._aggregates:
+            return pa.concat_tables(self._aggregates)
         schema = pa.schema([pa.field(name, pa.int64()) for name in [*self._columns, self._part]])
         return self._condition.of_parts(schema.empty_table(), self._part)
 

@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from snapshot_explorer.errors import (
     CorruptTableError,
@@ -213,21 +214,14 @@ def renamed_column(table_format: TableFormat, version: TableVersion, column: str
             between = versions[
                 bisect_left(versions, min(probe, number)) : bisect_left(versions, max(probe, number)) + 1
             ]
-            return _sentence(_Names(table_format, ids), column, between, listing, is_older=probe < number)
+            name_at = partial(_name_at, table_format, ids)
+            return _sentence(name_at, column, between, listing, is_older=probe < number)
     return None
 
 
-class _Names:
-    """The name of a column, by its field id, at each version. Reads a schema for each."""
-
-    def __init__(self, table_format: TableFormat, ids: FieldIds) -> None:
-        self._format = table_format
-        self._id = ids.id
-
-    def at(self, version: int) -> str | None:
-        """Return the name; None if the version lacks the column."""
-        fields = self._format.version(version).field_ids
-        return next((name for name, ids in fields.items() if ids.id == self._id), None)
+def _name_at(table_format: TableFormat, ids: FieldIds, version: int) -> str | None:
+    """Return the name of a column, by its field id, at a version. Reads its schema."""
+    return _names_of(table_format.version(version), {"": ids.id})[""]
 
 
 def _ids_at(table_format: TableFormat, probe: int, version: TableVersion, column: str) -> FieldIds | None:
@@ -249,22 +243,25 @@ def _probes(versions: Sequence[int]) -> list[int]:
     return [versions[index] for index in indices][:_MAX_PROBED]
 
 
-def _sentence(names: _Names, column: str, versions: Sequence[int], listing: Listing, *, is_older: bool) -> str | None:
+def _sentence(
+    name_at: Callable[[int], str | None], column: str, versions: Sequence[int], listing: Listing, *, is_older: bool
+) -> str | None:
     """Return a sentence on the change between the first of these versions and the last.
 
     Args:
+        name_at: Returns the name of the column at a version; None if that lacks it.
         column: Its name at the first version if `is_older`, otherwise at the last.
         is_older: Whether the first version is the one that has the name.
     """
-    index = bisect_left(versions, True, key=lambda version: (names.at(version) == column) is not is_older)  # noqa: FBT003
+    index = bisect_left(versions, True, key=lambda version: (name_at(version) == column) is not is_older)  # noqa: FBT003
     if not 0 < index < len(versions):
         return None
     before, after = versions[index - 1], versions[index]
     when = f"{'by' if listing.gaps_between(before, after) else 'in'} version {after}"
     if not is_older:
-        earlier = names.at(before)
+        earlier = name_at(before)
         return None if earlier is None else f"{earlier} was renamed to {column} {when}"
-    later, now = names.at(after), names.at(versions[-1])
+    later, now = name_at(after), name_at(versions[-1])
     if later is None:
         return f"{column} was dropped {when}"
     sentence = f"{column} was renamed to {later} {when}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.engines.conditions import Condition
     from snapshot_explorer.formats import TableFormat, TableVersion
     from snapshot_explorer.model import Split
-    from snapshot_explorer.rows.diffs.aligned_columns import Aligned
+    from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns
     from snapshot_explorer.rows.source import Source
     from snapshot_explorer.rows.touched_versions import AffectedVersions
 
@@ -244,7 +244,7 @@ class _Reader:
         return list(chosen.values())
 
     def _count(
-        self, version: TableVersion, columns: Aligned, where: Condition, key: Hashable, splits: Sequence[Split]
+        self, version: TableVersion, columns: AlignedColumns, where: Condition, key: Hashable, splits: Sequence[Split]
     ) -> None:
         """Count the matching rows of splits that were not counted yet."""
         left = [split for split in splits if (key, split.identity) not in self._counts]
@@ -293,7 +293,7 @@ class _Reader:
         return _CERTAINTY[before.evidence] < _CERTAINTY[file.evidence] and not before.stored_rows
 
 
-def _counted(version: TableVersion, columns: Aligned, where: Condition, splits: Sequence[Split]) -> list[int]:
+def _counted(version: TableVersion, columns: AlignedColumns, where: Condition, splits: Sequence[Split]) -> list[int]:
     """Return the number of matching rows of each split."""
     names = sorted(where.columns)
     counts: defaultdict[int, list[int]] = defaultdict(list)

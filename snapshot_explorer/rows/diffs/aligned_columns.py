@@ -14,7 +14,7 @@ from snapshot_explorer.model import FieldIds, TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aligned:
+class AlignedColumns:
     """The mapping between the columns of two versions. Picklable."""
 
     schema: pa.Schema
@@ -53,7 +53,7 @@ class Aligned:
         return widened(values, dtype, name, ids, self.ids_b[name], leave_out=self.leave_out)
 
 
-def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> Aligned:
+def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = None) -> AlignedColumns:
     """Return the mapping between the columns of two versions. Reads only the schemas.
 
     Columns match by field id; in Delta by their names in data files, which column mapping keeps in a rename.
@@ -82,7 +82,7 @@ def aligned(a: TableVersion, b: TableVersion, columns: Sequence[str] | None = No
                 f"version {b.number}: values of these types cannot be compared. Leave it out: columns=[...]."
             )
         fields.append(pa.field(field.name, dtype))
-    return Aligned(
+    return AlignedColumns(
         schema=pa.schema(fields),
         names_a=pairs,
         only_a=only_a,

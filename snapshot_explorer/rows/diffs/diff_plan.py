@@ -17,7 +17,7 @@ from snapshot_explorer.lifetimes import time_of
 from snapshot_explorer.model import Gap, Split, gaps_text
 from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.cells import counted, moment, size
-from snapshot_explorer.rows.diffs.aligned_columns import Aligned, aligned, checked_names, listed
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, aligned, checked_names, listed
 from snapshot_explorer.rows.diffs.changed_splits import changed_splits
 from snapshot_explorer.rows.diffs.comparison_rules import EXACT, ComparisonRules
 from snapshot_explorer.rows.source import call_text, opening
@@ -108,7 +108,7 @@ class RowDiffPlan(Drawable):
     shared_files: int
     """Data files that both versions have with the same rows; they are not read."""
     call: str
-    aligned: Aligned
+    aligned: AlignedColumns
     """The mapping between the columns of the versions."""
     condition: Condition | None
     is_declared_key: bool
@@ -313,7 +313,7 @@ def _side(version: TableVersion, committed_at: datetime | None, splits: Sequence
     return Side(version=version, committed_at=committed_at, splits=tuple(splits), branch=branch)
 
 
-def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:
+def _check_key(key: Sequence[str], columns: AlignedColumns, a: TableVersion) -> None:
     for name in key:
         if name not in columns.names_a:
             raise InvalidArgumentError(
@@ -322,7 +322,9 @@ def _check_key(key: Sequence[str], columns: Aligned, a: TableVersion) -> None:
             )
 
 
-def predicate_of(where: Condition | None, columns: Aligned, version: TableVersion, *, of_a: bool) -> Condition | None:
+def predicate_of(
+    where: Condition | None, columns: AlignedColumns, version: TableVersion, *, of_a: bool
+) -> Condition | None:
     """Return the condition as a predicate on files of a version; None where it does not apply to its columns."""
     if where is None:
         return None

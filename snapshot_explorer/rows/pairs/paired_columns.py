@@ -25,7 +25,7 @@ import pyarrow as pa
 from snapshot_explorer.engines.conditions import unknown_column
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.model import FieldIds
-from snapshot_explorer.rows.diffs.aligned_columns import Aligned, checked_names, listed, wider
+from snapshot_explorer.rows.diffs.aligned_columns import AlignedColumns, checked_names, listed, wider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ LEAVE_OUT = "exclude=[...]"
 class PairedColumns:
     """The columns of two tables that are compared, and those that are not."""
 
-    aligned: Aligned
+    aligned: AlignedColumns
     only_b: tuple[str, ...]
     """The columns of B that A lacks."""
     conversions: tuple[str, ...]
@@ -87,7 +87,7 @@ def paired_columns(
             f"Columns have types whose values cannot be compared: {listed(wrong)}. Leave them out: {LEAVE_OUT}."
         )
     paired_a = frozenset(names_a.values())
-    aligned = Aligned(
+    aligned = AlignedColumns(
         schema=pa.schema(fields),
         names_a=names_a,
         only_a=tuple(name for name in schema_a.names if name not in paired_a | excluded),
