@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from snapshot_explorer.checks import CheckLine, CheckResult
+    from snapshot_explorer.checks import CheckLine, CheckResult, CheckSettings
     from snapshot_explorer.frames import Frame
     from snapshot_explorer.render import Drawing
     from snapshot_explorer.table import Table
@@ -265,10 +265,9 @@ class Lake:
         """
         settings = check_settings(fail_on, since=since, at=self.time if at is None else at, key=key, config=config)
 
-        def lines(table: LakeTable) -> tuple[CheckLine, ...]:
-            return table.open().check_lines(table.name, settings.of_table(table.name))
-
-        return check_lake(self.name, self.each(lines, what="Checking tables"), settings)
+        return check_lake(
+            self.name, each_table(self.tables, partial(_check_table, settings), what="Checking tables"), settings
+        )
 
     @property
     def call(self) -> str:
@@ -392,6 +391,14 @@ def open_tables(tables: Mapping[str, Table]) -> Lake:
 def _read_row(request: OverviewRequest, table: LakeTable, turns: Semaphore | None) -> dict[str, object]:
     with turns or nullcontext(), table.reading_once(turns):
         return overview_row(table.open(), request)
+
+
+def _check_table(settings: CheckSettings, table: LakeTable, turns: Semaphore | None) -> tuple[CheckLine, ...]:
+    own = settings.of_table(table.name)
+    if "duplicates" in own.rules:
+        turns = None  # it reads rows, and other tables would wait for them
+    with turns or nullcontext(), table.reading_once(turns):
+        return table.open().check_lines(table.name, own)
 
 
 def _time(name: str, value: str | datetime, now: datetime, *, start: bool = False) -> datetime:
