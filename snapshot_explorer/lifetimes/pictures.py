@@ -53,7 +53,8 @@ def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts |
         is_missing = pc.is_in(lifetimes["path"], pa.array([*missing], pa.string()))
         live = pc.sum(pc.and_(is_missing, lifetimes["removed_version"].is_null())).as_py() or 0
         removed = (pc.sum(is_missing).as_py() or 0) - live
-        notes.append(f"Missing: {live:,} live and {removed:,} removed of {counted(len(lifetimes), 'file')}")
+        lost = f"Missing: {live:,} live and {removed:,} removed of {counted(len(lifetimes), 'file')}"
+        notes.append(lost if live or removed else "No file is missing")
     stripes: list[Stripe] = []
     if facts is not None:
         try:

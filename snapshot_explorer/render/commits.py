@@ -160,7 +160,7 @@ def commit_lines(row: dict[str, object], schema_changed: object) -> list[str]:
         legible(" ".join([look.sign, str(kind), *([str(operation)] if operation else [])]).strip())
         + (f" by {legible(str(user), 40)}" if user else ""),
         *(f"{name} +{_counted(row, 'added', name)} -{_counted(row, 'removed', name)}" for name in get_args(Measure)),
-        f"total rows {_number(row['total_rows'])}",
+        *([f"total rows {_number(row['total_rows'])}"] if "total_rows" in row else []),
     ]
     lines += [name_line(noun, row[noun]) for noun in ("tags", "branches") if row[noun]]  # type: ignore[arg-type]  # a list of names
     lines += [f"schema {_number(row['schema_id'])} since this version"] if schema_changed else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -52,7 +52,7 @@ def timeline_columns(commits: pa.Table, *, y: str, facts: TableFacts) -> dict[st
 
     `total` and `time`, in milliseconds, are NaN if unknown; `kind` is an index into `kinds`, `unknown`
     and `schema` are 0 or 1, `readable` is 0 (yes, or not checked), 1 (metadata) or 2 (no). `tooltips` has the text of
-    each commit; for many commits it is null, and the page creates it, with `names`.
+    each commit but for its total; for many commits it is null, and the page creates it, with `names`.
 
     Args:
         commits: COMMITS, in any order.
@@ -146,7 +146,8 @@ def _flags(history: History) -> list[dict[str, object]]:
 def _commit_texts(history: History) -> dict[str, object]:
     """Return the tooltip of each commit; for many commits, the values that the page formats."""
     if not history.is_long:
-        return {"tooltips": ["\n".join(commit_lines(row, schema)) for row, schema in commit_records(history)]}
+        rows = commit_records(replace(history, rows=history.rows.drop_columns(["total_rows"])))
+        return {"tooltips": ["\n".join(commit_lines(row, schema)) for row, schema in rows]}
     return {"tooltips": None, "names": _names(history.rows)}
 
 

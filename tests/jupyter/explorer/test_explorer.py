@@ -587,7 +587,7 @@ def test_a_page_gets_only_what_is_shown_and_each_widget_once(orders):
 
     assert {kind for kind, *_ in first} == {"comm_open"}
     assert len(first) == 2  # the widget and its layout
-    assert sum(size for *_, size in first) < 220_000
+    assert sum(size for *_, size in first) < 150_000
     opened, closed = ([model for kind, model, _ in sent if kind == name] for name in ("comm_open", "comm_close"))
     assert len(opened) == 2
     assert len(opened) == len({*opened})

@@ -1,6 +1,4 @@
-"""Total rows over versions: the explorer's line and tooltips, and the figure of the history, have the same answer."""
-
-import re
+"""Total rows over versions: the explorer's line and the figure of the history have the same answer."""
 
 import numpy as np
 import pytest
@@ -23,34 +21,31 @@ def long_table(memory_root):
 
 
 def lines(table):
-    """Return the totals that the explorer draws, those of its tooltips, and those of the figure of the history."""
+    """Return the totals that the explorer draws, those of the figure of the history, and the names of both lines."""
     explorer = Explorer(table, variables={}).wait()
     drawn, name = unpacked(explorer.facts["total"]), explorer.facts["line"]
-    tooltips = [re.search("total rows (.*)", text).group(1) for text in explorer.commits["tooltips"]]
     explorer.close()
     (line,) = [trace for trace in table.history().figure().data if trace.yaxis == "y2"]
-    return drawn, tooltips, np.asarray(line.y).tolist(), (name, line.name)
+    return drawn, np.asarray(line.y).tolist(), (name, line.name)
 
 
 def test_totals_that_commits_do_not_record_come_from_the_files(long_table):
     recorded = long_table.history()["total_rows"].to_pylist()[::-1]
     expected = [10 * (at + 1 - at // 50) for at in range(400)]
 
-    drawn, tooltips, figure, names = lines(long_table)
+    drawn, figure, names = lines(long_table)
 
     assert None in recorded
     assert figure == expected
     assert drawn == expected[-len(drawn) :]
-    assert tooltips == [f"{rows:,}" for rows in expected[-len(drawn) :]]
     assert names == ("total rows", "total rows")
 
 
 def test_totals_are_unknown_everywhere_where_other_files_delete_rows():
     table = open_table(samples.path("shipments"))
 
-    drawn, tooltips, figure, _ = lines(table)
+    drawn, figure, _ = lines(table)
 
-    assert tooltips == ["32"] + ["?"] * (len(tooltips) - 1)
     for line in (drawn, figure):
         assert line[0] == 32
         assert np.isnan(line[1:]).all()

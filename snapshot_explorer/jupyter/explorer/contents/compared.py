@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.contents.changed_rows import changed_rows
@@ -44,9 +43,11 @@ def compare(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     code, source = f"{request.name}.compare({a}, {b})", cache.cited(a, b)
     if part == "overview":
         drawing = comparison.showing("summary", "schema", "properties").drawing()
+        answer, *parts = drawing.parts
+        title = answer.text if isinstance(answer, Line) else drawing.title
         files = dict(zip(*(comparison.summary[name].to_pylist() for name in ("part", "files")), strict=True))
         return ViewResult(
-            drawing=replace(drawing, parts=(Line(direction(a, b), is_faint=True), *drawing.parts)),
+            drawing=Drawing(title=title, parts=(Line(direction(a, b), is_faint=True), *parts)),
             code=code,
             source=source,
             shares=tuple((name, files.get(name, 0)) for name in ("shared", "added", "removed")),

@@ -131,11 +131,11 @@ export class Rows {
       const cell = element("th", column.number ? "sx-n" : "");
       const isOne = column.least === column.greatest;
       const range = column.least === null ? "" : isOne ? column.least : `${column.least} to ${column.greatest}`;
-      const facts = [...(column.distinct === null ? [] : [`${column.distinct.toLocaleString("en-US")} distinct`]),
-        ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].join(", ");
-      const above = Math.max(...[column.type, range, facts].map((text) => Math.min(text.length, 22)));
+      const distinct = column.distinct === null ? "" : `${column.distinct.toLocaleString("en-US")} distinct`;
+      const facts = [...(column.distinct !== null && range.length > 30 ? [] : [range]), ...(column.nulls ? [`${column.nulls.toLocaleString("en-US")} null`] : [])].filter(Boolean).join(", ");
+      const above = Math.max(...[column.type, distinct, facts].map((text) => Math.min(text.length, 22)));
       const longest = Math.max(8, column.heading.length + 2, above, ...shown.map((row) => row[at].text.length));
-      const width = Math.min(64, longest);
+      const width = Math.min(columns.length > 3 ? 40 : 64, longest);
       widths += width;
       cell.style.width = `${width}ch`;
       cell.setAttribute("role", "columnheader");
@@ -151,9 +151,11 @@ export class Rows {
         bar.style.height = `${(100 * count) / most}%`;
         return bar;
       }));
+      if (distinct) bins.append(distinct);
       bins.title = range;
       const line = (text) => Object.assign(element("div", "", text), { title: text });
-      cell.append(name, line(column.type), bins, line(range), line(facts));
+      cell.append(name);
+      if (column.name !== "change") cell.append(line(column.type), bins, line(facts));
       names.append(cell);
     });
     head.append(names);

@@ -51,14 +51,14 @@ async function insert(text) {
 
 // Controls
 
-function Copy({ text, label = "Copy", title }) {
+function Copy({ text, label = "Copy", title, icon }) {
   const [isDone, setDone] = useState(false);
   const act = async () => {
     await copy(text);
     setDone(true);
     setTimeout(setDone, 1200, false);
   };
-  return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} />`;
+  return html`<${Button} label=${isDone ? "Copied" : label} name=${!isDone && title.startsWith(label) ? title : undefined} title=${title} act=${act} icon=${icon && (isDone ? "done" : icon)} />`;
 }
 
 /** A field whose text counts once it is left, or with Enter, or while it is typed; what the kernel refuses becomes what it was. */
@@ -118,14 +118,14 @@ const Segments = ({ app, name, label }) => html`<div class="sx-seg" role="group"
 
 const Head = ({ app: { page, state, set, act, busy } }) => html`<div class="sx-head" role="status">
   <b>${page.name}</b><span class="sx-chip">${page.format}</span>
-  <span class="sx-path" title=${page.path}>${middle(page.path)}</span><${Copy} text=${page.path} label="Copy path" title="Copy the path of the table" />
+  <span class="sx-path" title=${page.path}>${middle(page.path)}</span><${Copy} icon="copy" text=${page.path} label="Copy path" title="Copy the path of the table" />
   <span class="sx-gap"></span>
-  <span class="sx-faint">${[...page.facts, ...(page.newest ? [`newest commit ${ago(page.newest)}`] : [])].join(" \u00b7 ")}</span>
+  <span class="sx-about sx-faint" title=${[...page.facts, ...(page.newest ? [`newest commit ${ago(page.newest)}`] : [])].join("\n")}>${page.facts.join(" \u00b7 ")}</span>
   <button type="button" class="sx-btn sx-live" aria-pressed=${String(state.follow)} onClick=${() => set({ follow: !state.follow })}
     title="Look for new commits every few seconds">Live${state.follow ? `, every ${page.interval} s` : ""}</button>
-  <${Button} label="Refresh" title="Read the log again" act=${() => act("refresh")} />
-  ${busy.log && html`<${Busy} text=${busy.log} cancel=${() => act("log", "cancel")} />`}
-  ${page.problem && html`<div class="sx-error" role="alert">${page.problem}</div>`}</div>`;
+  <${Button} label="Refresh" icon="refresh" title="Read the log again" act=${() => act("refresh")} />
+  ${busy.log && html`<${Busy} text=${busy.log} cancel=${() => act("log", "cancel")} />`}</div>
+  ${page.problem && html`<div class="sx-error" role="alert">${page.problem}</div>`}`;
 
 function Chart({ app }) {
   const place = useRef(), timeline = useRef();
@@ -212,10 +212,10 @@ function Bar({ app }) {
     <button type="button" class="sx-btn sx-add" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>Filters</button>
     <span class="sx-gap"></span>
     <${Button} label="What went wrong?" title="Look for missing files, numbers that jump, and bad health" act=${() => set({ tab: "health", health: "doctor" })} />
-    <${Button} label=${state.playing ? "Pause" : "Play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
-    <${Copy} text=${page.code} label="Copy history" title=${page.code} />
-    <${Button} label="Save PNG" title="Save the chart as a picture"
-      act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} />
+    <span><${Button} label=${state.playing ? "Pause" : "Play"} icon=${state.playing ? "pause" : "play"} title="Move B on every second, up to the newest version" act=${() => set({ playing: !state.playing })} />
+    <${Copy} icon="copy" text=${page.code} label="Copy history" title=${`Copy history: ${page.code}`} />
+    <${Button} label="Save PNG" icon="save" title="Save the chart as a picture"
+      act=${(event) => savePng(event.target.closest(".sx-explorer").querySelector(".sx-timeline > canvas"), page.name)} /></span>
     ${isOpen && html`<div class="sx-filters"><${Select} app=${app} name="kind" options=${[["", "any kind"], ...page.choices.kind.map((one) => [one, one])]} />
       <${Text} app=${app} name="operation" hint="MERGE" /><${Text} app=${app} name="user" hint="part of the name" />
       <${Text} app=${app} name="since" hint="@2026-11-01 or @3d" /><${Text} app=${app} name="until" hint="@2026-11-08" />
@@ -327,7 +327,7 @@ const joined = (parts) => parts.reduce((found, part) => {
 
 function Part({ part, app }) {
   if (part.line !== undefined) return html`<p class=${part.faint ? "sx-faint" : ""}>${part.line}</p>`;
-  if (part.code !== undefined) return html`<p class="sx-code"><code>${part.code}</code><${Copy} text=${part.code} title=${`Copy ${part.code.slice(0, 80)}`} /></p>`;
+  if (part.code !== undefined) return html`<p class="sx-code"><code>${part.code}</code><${Copy} icon="copy" text=${part.code} title=${`Copy ${part.code.slice(0, 80)}`} /></p>`;
   if (part.pairs) return html`<dl class="sx-facts">${part.pairs.map(({ name, text, exact, codes, isNull }) => html`<dt>${word(name)}</dt>
     <dd class=${isNull ? "sx-null" : ""} title=${exact}>${codes ? codes.map((code) => html`<${Part} app=${app} part=${{ code }} />`) : text}</dd>`)}</dl>`;
   if (part.table) return html`<${Table} ...${part.table} />`;
@@ -381,7 +381,7 @@ function Source({ app, view, place }) {
     ${window.jupyterapp && html`<${Button} label="Insert cell" title="Insert the line of code as a cell" act=${() => insert(view.code)} />`}
     ${view.grid?.columns && app.page.choices.formats.map((name) => html`<${Button} label=${`Save ${name}`}
       title=${`Save the rows of the grid, as they are filtered, as ${name}`} act=${() => app.send({ save: [place, name] })} />`)}
-    <span class="sx-from">Source: ${view.source}</span></div>`;
+    <span class="sx-from" title=${view.source}>Source: ${view.source}</span></div>`;
 }
 
 /** The result of a read: its answer, its parts and its rows; an error keeps the rows before it, dimmed. */

@@ -38,8 +38,13 @@ export function savePng(drawn, name) {
   copied.toBlob((blob) => save(`${name}.png`, [blob]));
 }
 
-export const Button = ({ label, title, act, css = "sx-btn", ...more }) =>
-  html`<button type="button" class=${css} title=${title} aria-label=${more.name ?? label} onClick=${act} disabled=${more.disabled}>${label}</button>`;
+const ICONS = { copy: "M5.5 5.5h8v8h-8zM3 10.5h-.5v-8h8V3", refresh: "M13 8a5 5 0 1 1-1.6-3.7M13.2 1.8v3h-3", play: "M4.5 3l8 5l-8 5z", pause: "M5.5 3v10M10.5 3v10",
+  save: "M8 2v8M4.5 7L8 10.5L11.5 7M3 13.5h10", done: "M3 8.5l3.5 3.5L13 4.5" };
+
+/** A button with a text, or with a picture that the label names. */
+export const Button = ({ label, title, act, icon, css = icon ? "sx-icon" : "sx-btn", name = label, disabled }) =>
+  html`<button type="button" class=${css} title=${title} aria-label=${name} onClick=${act} disabled=${disabled}>${icon
+    ? html`<svg width="14" height="14" viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.5"><path d=${ICONS[icon]} /></svg>` : label}</button>`;
 
 const ring = (x, y, size) => `M${x - size},${y}a${size},${size} 0 1,0 ${2 * size},0a${size},${size} 0 1,0 ${-2 * size},0`;
 const SHAPES = {

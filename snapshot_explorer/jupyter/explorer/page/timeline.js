@@ -206,7 +206,7 @@ export class Timeline {
     });
     const note = (draw, text) => {
       const item = element("span");
-      item.append(swatch(draw), ` ${text}`);
+      item.append(swatch(draw), text);
       this.legend.append(item);
     };
     if (data.unknown.includes(1)) note((ink) => unknown(ink, 6, 6), `? ${data.measure} not known`);
@@ -560,7 +560,8 @@ export class Timeline {
     const jump = this.data.jumps.get(i);
     const zone = this.model.get("zone"), time = this.data.time[i];
     const here = zone === "UTC" || Number.isNaN(time) ? [] : [`${local(time, zone)} ${zone || "local time"}`];
-    return [...this.group(i), this.commit(i), ...here, ...(jump ? [jump] : [])].join("\n");
+    const { total, line } = this.data, all = Number.isNaN(total[i]) ? "?" : total[i].toLocaleString("en-US");
+    return [...this.group(i), this.commit(i), `${line} ${all}`, ...here, ...(jump ? [jump] : [])].join("\n");
   }
 
   /** Return what is known of the bar that a commit shares with others, in lines. */
@@ -580,7 +581,6 @@ export class Timeline {
     const time = Number.isNaN(data.time[i]) ? "?" : new Date(data.time[i]).toISOString().slice(0, 19).replace("T", " ");
     const counts = data.unknown[i] ? " not known" : ` +${thousands(data.added[i])} -${thousands(data.removed[i])}`;
     return [`version ${data.version[i]}`, `${time} UTC`, `${kind.sign} ${kind.name}`.trim(), data.measure + counts,
-      ...(Number.isNaN(data.total[i]) ? [] : [`${data.line} ${thousands(data.total[i])}`]),
       ...(data.schema[i] ? ["schema changed"] : []), ...(data.names[i] ?? []),
       ...(READABLE[data.readable[i]] ? [READABLE[data.readable[i]]] : [])].join("\n");
   }
