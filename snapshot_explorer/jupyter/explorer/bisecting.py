@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.cost import Cost
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.outcome import Outcome
-from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.tracks import tracks_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
     from snapshot_explorer.rows import Bisection, Reading
 
 _PLACE = "bisect"
@@ -28,75 +28,55 @@ class _ConfirmationRequiredError(Exception):
 class Bisector:
     """Bisects the condition of the state, and shows the outcome."""
 
-    def __init__(
-        self,
-        state: ExplorerState,
-        cache: SnapshotCache,
-        work: Work,
-        *,
-        name: str,
-        busy: Callable[[str], None],
-        changed: Callable[[], None],
-        found: Callable[[int], None],
-    ) -> None:
-        """Read nothing yet.
-
-        Args:
-            state: Contains the condition, and B.
-            cache: The table.
-            work: Runs what reads.
-            name: The variable that holds the table, for lines of code.
-            busy: Receives what is being read; empty text once nothing is.
-            changed: Called with each new outcome.
-            found: Receives the first version where the condition holds.
-        """
-        self._state, self._cache, self._work, self._name, self._found = state, cache, work, name, found
-        self._changed = changed
+    def __init__(self, context: ExplorerContext, *, found: Callable[[int], None]) -> None:
+        """Read nothing yet; `found` receives the first version where the condition holds."""
+        self._context, self._found = context, found
         self._unconfirmed: object = None
         self._announcement = ""
-        self.outcome = Outcome(busy)
+        self.outcome = Outcome(partial(context.busy, _PLACE), partial(context.changed, _PLACE))
 
     def bisect(self) -> None:
         """Bisect; a bisection that reads much must be requested twice."""
-        condition, newest = self._state.where.strip(), self._state.versions[-1:]
-        if not condition or self._state.b is None:
-            self._fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
+        state, work, cache = self._context.state, self._context.work, self._context.cache
+        condition, newest = state.where.strip(), state.versions[-1:]
+        if not condition or state.b is None:
+            self.outcome.fail("There is no condition to bisect. Write one under Where, such as amount < 0.")
             return
-        bad = None if (self._state.b,) == newest else self._state.b
+        bad = None if (state.b,) == newest else state.b
         is_confirmed, self._unconfirmed = self._unconfirmed == (condition, bad), None
         limits = load_limits()
 
         def announce(reading: Reading) -> None:
             cost = Cost(rows=None, files=reading.loads * reading.files, size_bytes=reading.loads * reading.size_bytes)
-            self._work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
+            work.hand_over(job, lambda: None if job.stop.is_set() else self._announce(str(reading)))
             if cost.exceeds(limits) and not is_confirmed:
                 raise _ConfirmationRequiredError(str(reading))
 
         def run() -> tuple[Bisection | None, str]:
             try:
-                result = self._cache.table.bisect(condition, bad=bad, announce=announce)
+                result = cache.table.bisect(condition, bad=bad, announce=announce)
             except _ConfirmationRequiredError as error:
                 return None, str(error)
-            return result, self._cache.cited(result.versions[0], result.versions[-1])
+            return result, cache.cited(result.versions[0], result.versions[-1])
 
         def take(answer: tuple[Bisection | None, str]) -> None:
             result, text = answer
             if result is None:
                 self._unconfirmed = (condition, bad)
-                self._fail(f"{text} Press Bisect again to read that much.")
+                self.outcome.fail(f"{text} Press Bisect again to read that much.")
             else:
                 self._show(result, source=text)
 
-        job = Job(run=run, done=take, failed=self._fail, shown=self._progress)
+        job = Job(run=run, done=take, failed=self.outcome.fail, shown=self._progress)
         self._announcement = ""
-        self._work.start(_PLACE, job)
-        self._tell("")
+        work.start(_PLACE, job)
+        self.outcome.show("")
         self.outcome.busy("Bisecting ...")
 
     def cancel(self) -> None:
         """Stop bisecting."""
-        if self._work.cancel(_PLACE):
-            self._tell("Nothing was bisected: that was cancelled.")
+        if self._context.work.cancel(_PLACE):
+            self.outcome.show("Nothing was bisected: that was cancelled.")
 
     def _announce(self, sentence: str) -> None:
         self._announcement = sentence
@@ -106,20 +86,11 @@ class Bisector:
         self.outcome.busy(f"{self._announcement} {text}".strip())
 
     def _show(self, bisection: Bisection, *, source: str) -> None:
-        code = self._name + bisection.call.removeprefix(bisection.opened)
+        code = self._context.name + bisection.call.removeprefix(bisection.opened)
         tracks = tracks_content(bisection.tracks())
         self.outcome.show(outcome(bisection), code=code, source=source, tracks=tracks)
-        self._changed()
         if bisection.version is not None:
             self._found(bisection.version)
-
-    def _tell(self, text: str) -> None:
-        self.outcome.show(text)
-        self._changed()
-
-    def _fail(self, sentence: str) -> None:
-        self.outcome.fail(sentence)
-        self._changed()
 
 
 def outcome(bisection: Bisection) -> str:

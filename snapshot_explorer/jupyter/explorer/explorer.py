@@ -22,6 +22,7 @@ from snapshot_explorer.jupyter.explorer.bisecting import Bisector
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_rows, most_changed, overview
 from snapshot_explorer.jupyter.explorer.contents.rows import load_code
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
+from snapshot_explorer.jupyter.explorer.context import ExplorerContext
 from snapshot_explorer.jupyter.explorer.environment import cell_count, has_kernel, is_page_acting, name_of, time_zone
 from snapshot_explorer.jupyter.explorer.following import Delay, FollowErrors, Ticker, poll, rollback_message
 from snapshot_explorer.jupyter.explorer.lake_view import LakeView
@@ -97,7 +98,19 @@ _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
-    *("key", "other", "blame", "health", "engine", "types", "columns", "where", "load_limit", "variable", "partition"),
+    *(
+        "key",
+        "other",
+        "rows_where",
+        "health",
+        "engine",
+        "types",
+        "columns",
+        "where",
+        "load_limit",
+        "variable",
+        "partition",
+    ),
     *("level", "older_than", "file_view", "missing"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
@@ -202,23 +215,18 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._shown: pa.Table = self.state.commits
         self._picture: Picture | None = None
         self._answers = 0
-        parts = (self.state, self._cache, self._work)
-        self._views = Views(
-            *parts, name=name, busy=self._set_busy, changed=self._place_changed, opened=self._row_opened
-        )
-        self._bisector = Bisector(
-            *parts,
+        context = ExplorerContext(
+            state=self.state,
+            cache=self._cache,
+            work=self._work,
             name=name,
-            busy=partial(self._set_busy, "bisect"),
-            changed=self._send_view,
-            found=partial(self._set_marker, "b"),
+            busy=self._set_busy,
+            changed=self._place_changed,
         )
-        self._row_actions = RowActions(
-            *parts, name=name, busy=partial(self._set_busy, "blame"), changed=self._send_view
-        )
-        self._loader = Loader(
-            self._cache, variables, self._work, busy=partial(self._set_busy, "load"), changed=self._send_view
-        )
+        self._views = Views(context, self._row_opened)
+        self._bisector = Bisector(context, found=partial(self._set_marker, "b"))
+        self._row_actions = RowActions(context)
+        self._loader = Loader(context, variables)
         self._acts: Mapping[str, Callable[[], None]] = {
             "swap": self.state.swap,
             "refresh": self.refresh,
@@ -564,7 +572,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
                 self._facts.read_totals(self._log)
             case "anomalies":
                 self._facts.read_anomalies()
-            case "note" | "readable" | "blame":
+            case "note" | "readable" | "rows_where":
                 self._send_page()
                 return
         self._draw()
@@ -783,7 +791,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
     def _row_opened(self, what: Opens, choice: str) -> None:
         """Open what a row that was clicked contains: a condition or a version."""
         if what == "blame":
-            self.state.blame = choice
+            self.state.rows_where = choice
         else:
             self._set_marker("b", int(choice))
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents import rows
 from snapshot_explorer.jupyter.explorer.environment import load_limits
 from snapshot_explorer.jupyter.explorer.outcome import Outcome
-from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.jupyter.explorer.work import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import MutableMapping
 
     from snapshot_explorer.jupyter.cost import Cost
-    from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
+    from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest
+    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
 
 LOADS = ("b", "columns", "where", "load_limit", "engine", "types", "variable")
 """The traits of the state that loading depends on."""
@@ -25,32 +27,14 @@ _REPLACE, _READ = "replace", "read"
 class Loader:
     """Loads the rows of B into a variable, and shows the outcome."""
 
-    def __init__(
-        self,
-        cache: SnapshotCache,
-        variables: MutableMapping[str, Any] | None,
-        work: Work,
-        *,
-        busy: Callable[[str], None],
-        changed: Callable[[], None],
-    ) -> None:
-        """Load nothing yet.
-
-        Args:
-            cache: The table.
-            variables: The notebook's variables; None where there is no notebook.
-            work: Runs what reads.
-            busy: Receives what is being read; empty text once nothing is.
-            changed: Called with each new outcome.
-        """
-        self._cache = cache
+    def __init__(self, context: ExplorerContext, variables: MutableMapping[str, Any] | None) -> None:
+        """Load nothing yet; `variables` are the notebook's, None where there is no notebook."""
+        self._context = context
         self.variables = variables
-        self._work = work
-        self._changed = changed
         self._unconfirmed: object = None
         self._confirmed: frozenset[str] = frozenset()
         self._own: set[str] = set()
-        self.outcome = Outcome(busy)
+        self.outcome = Outcome(partial(context.busy, _PLACE), partial(context.changed, _PLACE))
 
     def load(self, request: ViewRequest) -> None:
         """Load; a large read, or replacing a variable not set here, needs confirmation."""
@@ -59,7 +43,7 @@ class Loader:
         self._unconfirmed = None
         variables = self.variables
         if variables is None:
-            self._fail("There is no notebook to load rows into. Use the line of code above.")
+            self.outcome.fail("There is no notebook to load rows into. Use the line of code above.")
             return
         if name in variables and name not in self._own and _REPLACE not in confirmed:
             class_name = type(variables[name]).__name__
@@ -79,33 +63,25 @@ class Loader:
             variables[name] = loaded
             self._own.add(name)
             count = f"{len(loaded):,} rows" if hasattr(loaded, "__len__") else "a lazy Spark DataFrame"
-            self._show(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
+            self.outcome.show(f"{name} holds {count} of version {request['b']}. Read: {cost}.")
 
         limits = None if _READ in confirmed else load_limits()
         job = Job(
-            run=lambda: rows.load(self._cache, request, limits),
+            run=lambda: rows.load(self._context.cache, request, limits),
             done=take,
-            failed=self._fail,
+            failed=self.outcome.fail,
             shown=self.outcome.busy,
         )
-        self._work.start(_PLACE, job)
-        self._show("")
+        self._context.work.start(_PLACE, job)
+        self.outcome.show("")
         self.outcome.busy("Reading ...")
 
     def cancel(self) -> None:
         """Stop loading."""
-        if self._work.cancel(_PLACE):
-            self._show("Nothing was loaded: that was cancelled.")
-
-    def _show(self, text: str) -> None:
-        self.outcome.show(text)
-        self._changed()
-
-    def _fail(self, sentence: str) -> None:
-        self.outcome.fail(sentence)
-        self._changed()
+        if self._context.work.cancel(_PLACE):
+            self.outcome.show("Nothing was loaded: that was cancelled.")
 
     def _ask_to_confirm(self, request: ViewRequest, confirmed: frozenset[str], sentence: str) -> None:
         """Ask whether to go on; the same load requested again confirms it."""
         self._unconfirmed, self._confirmed = request.values, confirmed
-        self._fail(sentence)
+        self.outcome.fail(sentence)

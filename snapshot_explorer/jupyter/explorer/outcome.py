@@ -17,6 +17,8 @@ class Outcome:
 
     busy: Callable[[str], None] = field(repr=False)
     """Receives what is being read; empty text once nothing is."""
+    changed: Callable[[], None] = field(repr=False)
+    """Called with each new outcome."""
     text: str = ""
     error: str = ""
     code: str = ""
@@ -31,6 +33,7 @@ class Outcome:
         self.text, self.error, self.code, self.source = text, error, code, source
         self.tracks = tracks or {}
         self.busy("")
+        self.changed()
 
     def fail(self, sentence: str) -> None:
         """Show an error message."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.views import View
-from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.render import Code, Drawing, Pairs
 from snapshot_explorer.render.tracks import tracks_content
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
 
 _PLACE = "blame"
 
 
 def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return every version that changed rows of the condition, with the rows before and after. Reads rows."""
-    result = cache.table.blame(request["blame"], key=request["key"] or None)
+    result = cache.table.blame(request["rows_where"], key=request["key"] or None)
     return ViewResult(
         drawing=_without_call(result.drawing()),
         code=request.name + result.call.removeprefix(result.opened),
@@ -33,17 +33,17 @@ def blame(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the versions and data files that still have rows of the condition. Reads the files that may have some."""
-    result = cache.table.trace(request["blame"])
+    result = cache.table.trace(request["rows_where"])
     return ViewResult(
         drawing=_without_call(result.drawing()),
-        code=f"{request.name}.trace({request['blame']!r})",
+        code=f"{request.name}.trace({request['rows_where']!r})",
         source=cache.cited(cache.table.current.version),
     )
 
 
 def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the statement that puts back rows of the condition, or all rows without one. Reads rows that differ."""
-    to, where, key = request["repair_version"], request["blame"], list(request["key"]) or None
+    to, where, key = request["repair_version"], request["rows_where"], list(request["key"]) or None
     result = cache.table.repair(to, where or None, key=key if where else None)
     arguments = [f"to={to}", *([f"where={where!r}"] if where else []), *([f"key={key!r}"] if where and key else [])]
     return ViewResult(
@@ -75,66 +75,39 @@ _ACTIONS: Mapping[str, Callable[[SnapshotCache, ViewRequest], ViewResult]] = {
 class RowActions:
     """Runs the actions on rows of a condition; `view` shows the outcome of the last one."""
 
-    def __init__(
-        self,
-        state: ExplorerState,
-        cache: SnapshotCache,
-        work: Work,
-        *,
-        name: str,
-        busy: Callable[[str], None],
-        changed: Callable[[], None],
-    ) -> None:
-        """Read nothing yet.
-
-        Args:
-            state: Contains the condition, the key and the versions.
-            cache: The table.
-            work: Runs what reads.
-            name: The variable that holds the table, for lines of code.
-            busy: Receives what is being read; empty text once nothing is.
-            changed: Called with each new outcome.
-        """
-        self._state, self._cache, self._work, self._name = state, cache, work, name
-        self._changed = changed
+    def __init__(self, context: ExplorerContext) -> None:
+        """Read nothing yet."""
+        self._context = context
         self._suggested = ""
         self.conditions: tuple[str, ...] = ()
-        self.view = View(busy)
+        self.view = View(_PLACE, context)
 
     def suggest(self, conditions: Sequence[tuple[str, str]]) -> None:
         """Offer the conditions of rows; the first becomes the condition unless another one was typed."""
         self.conditions = tuple(dict.fromkeys(condition for _, condition in conditions))
-        if self._state.blame in ("", self._suggested):
+        if self._context.state.rows_where in ("", self._suggested):
             self._suggested = conditions[0][1] if conditions else ""
-            self._state.blame = self._suggested
+            self._context.state.rows_where = self._suggested
 
     def run(self, action: str) -> None:
         """Run an action on the rows of the condition: blame, trace or repair."""
-        names = ("blame", "key", "repair_version")
-        values = dict(zip(names, self._state.values(*names), strict=True)) | {"blame": self._state.blame.strip()}
-        if not values["blame"] and action != "repair":
-            self._fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
+        state, names = self._context.state, ("rows_where", "key", "repair_version")
+        values = dict(zip(names, state.values(*names), strict=True)) | {"rows_where": state.rows_where.strip()}
+        if not values["rows_where"] and action != "repair":
+            self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")
             return
-        request = ViewRequest(name=self._name, values=values)
+        request = ViewRequest(name=self._context.name, values=values)
         job = Job(
-            run=lambda: _ACTIONS[action](self._cache, request),
-            done=self._show,
-            failed=self._fail,
+            run=lambda: _ACTIONS[action](self._context.cache, request),
+            done=self.view.show,
+            failed=self.view.fail,
             shown=self.view.busy,
         )
-        self._work.start(_PLACE, job)
+        self._context.work.start(_PLACE, job)
         self.view.busy("Reading ...")
 
     def cancel(self) -> None:
         """Stop the action that runs."""
-        if self._work.cancel(_PLACE):
+        if self._context.work.cancel(_PLACE):
             self.view.clear("Nothing was read of these rows: that was cancelled.")
-            self._changed()
-
-    def _show(self, result: ViewResult) -> None:
-        self.view.show(result)
-        self._changed()
-
-    def _fail(self, sentence: str) -> None:
-        self.view.fail(sentence)
-        self._changed()
+            self._context.changed(_PLACE)

@@ -76,7 +76,7 @@ class ExplorerState(HasTraits):
     key = List(Unicode(), help="The columns that identify a row; the primary key if there are none.")
     rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
     other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
-    blame = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
+    rows_where = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     types = Enum(get_args(PandasTypes), "arrow", help="The types of the columns that pandas gets.")

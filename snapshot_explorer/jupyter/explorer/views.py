@@ -9,7 +9,7 @@ from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
-from snapshot_explorer.jupyter.explorer.work import Job, Work
+from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.render import text
 from snapshot_explorer.visible import visible
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import Opens
-    from snapshot_explorer.jupyter.explorer.state import ExplorerState
+    from snapshot_explorer.jupyter.explorer.context import ExplorerContext
     from snapshot_explorer.render import Drawing
 
 _VIEWS: dict[str, tuple[Callable[[SnapshotCache, ViewRequest], ViewResult], tuple[str, ...]]] = {
@@ -49,14 +49,17 @@ BLANK = "Nothing has been committed to the table yet."
 class View:
     """What one place shows: the result of a read, an error, or a sentence."""
 
-    def __init__(self, busy: Callable[[str], None], opened: Callable[[Opens, str], None] | None = None) -> None:
+    def __init__(
+        self, place: str, context: ExplorerContext, opened: Callable[[Opens, str], None] | None = None
+    ) -> None:
         """Show nothing yet.
 
         Args:
-            busy: Receives what is being read; empty text once nothing is.
-            opened: Receives what a row of a grid opens; without it there is no grid.
+            place: The place on the page.
+            context: The explorer.
+            opened: Receives what a row of a grid opens; without it no row opens anything.
         """
-        self.busy = busy
+        self.busy, self._changed = partial(context.busy, place), partial(context.changed, place)
         self.grid = GridView(opened)
         self.result: ViewResult | None = None
         self.error = ""
@@ -71,11 +74,13 @@ class View:
         self.error = self.sentence = ""
         self.page = min(page, result.pages - 1)
         self.grid.show(result.grid)
+        self._changed()
 
     def fail(self, sentence: str) -> None:
         """Show an error message; a page keeps the previous result behind it."""
         self.busy("")
         self.result, self.error, self.sentence = None, sentence, ""
+        self._changed()
 
     def clear(self, sentence: str = "") -> None:
         """Show only a sentence."""
@@ -124,31 +129,11 @@ class View:
 class Views:
     """All views, and the requests that fill them."""
 
-    def __init__(
-        self,
-        state: ExplorerState,
-        cache: SnapshotCache,
-        work: Work,
-        *,
-        name: str,
-        busy: Callable[[str, str], None],
-        changed: Callable[[str], None],
-        opened: Callable[[Opens, str], None],
-    ) -> None:
-        """Load nothing yet.
-
-        Args:
-            state: What is chosen.
-            cache: The table.
-            work: Runs what reads.
-            name: The variable that holds the table, for lines of code.
-            busy: Receives a place and what it reads; empty text once it reads nothing.
-            changed: Receives each place whose view has changed.
-            opened: Receives what a row of a grid opens.
-        """
-        self._state, self._cache, self._work, self._name, self._changed = state, cache, work, name, changed
+    def __init__(self, context: ExplorerContext, opened: Callable[[Opens, str], None]) -> None:
+        """Load nothing yet; `opened` receives what a row of a grid opens."""
+        self._context, self._state = context, context.state
         self._shown: dict[str, object] = {}
-        self.by_place = {place: View(partial(busy, place), opened) for place in _VIEWS}
+        self.by_place = {place: View(place, context, opened) for place in _VIEWS}
 
     @property
     def front(self) -> View:
@@ -163,7 +148,7 @@ class Views:
         """Return the request for a place in the present state."""
         state = self._state
         return ViewRequest(
-            name=self._name,
+            name=self._context.name,
             values=dict(zip(traits, state.values(*traits), strict=True)),
             page=state.pages.get(place, 0),
             commit=state.commit(state.b),
@@ -185,13 +170,13 @@ class Views:
             if state.manifest:
                 self._load("entries")
             else:
-                self._work.cancel("entries")
+                self._context.work.cancel("entries")
                 self._shown.pop("entries", None)
                 self.by_place["entries"].clear()
 
     def cancel(self, place: str) -> None:
         """Stop the read of a place; it keeps what it shows."""
-        self._work.cancel(place)
+        self._context.work.cancel(place)
         self._shown.pop(place, None)
         self.by_place[place].busy("")
         if place == "compare":
@@ -208,22 +193,20 @@ class Views:
         key = (request.values, request.page, id(self._state.commits) if is_of_the_log else None)
         view = self.by_place[place]
         if self._shown.get(place) == key:
-            if offer is not None and view.result is not None and not self._work.is_busy(place):
+            if offer is not None and view.result is not None and not self._context.work.is_busy(place):
                 offer(view.result.choices)
             return
         self._shown[place] = key
 
         def done(result: ViewResult) -> None:
             view.show(result, page=request.page)
-            self._changed(place)
             if offer is not None:
                 offer(result.choices)
 
         def failed(sentence: str) -> None:
             self._shown.pop(place, None)
             view.fail(sentence)
-            self._changed(place)
 
-        job = Job(run=lambda: view_of(self._cache, request), done=done, failed=failed, shown=view.busy)
-        self._work.start(place, job)
+        job = Job(run=lambda: view_of(self._context.cache, request), done=done, failed=failed, shown=view.busy)
+        self._context.work.start(place, job)
         view.busy("Reading ...")

@@ -110,13 +110,13 @@ def test_without_a_primary_key_columns_may_be_named_as_the_key(payments):
     payments.wait()
     assert "Whole rows are compared: there is no primary key." in shown_text(payments, "compare")
     assert payments.code == "payments.diff_rows(5, 21)"
-    assert payments.state.blame == ""
+    assert payments.state.rows_where == ""
 
     typed(payments, key=["payment_id"])
 
     assert "pending → settled" in shown_text(payments, "compare")
     assert payments.code == "payments.diff_rows(5, 21, key=['payment_id'])"
-    assert payments.state.blame == '"payment_id" = 4'
+    assert payments.state.rows_where == '"payment_id" = 4'
 
 
 def test_a_key_that_does_not_fit_is_reported_in_a_line(compared):
@@ -333,8 +333,8 @@ def test_a_saved_notebook_shows_the_rows_that_differ(compared):
 
 
 def test_a_row_is_blamed_by_its_key(compared, orders):
-    assert compared.page["state"]["blame"] == compared.state.blame == compared.view["conditions"][0]
-    typed(compared, blame='"order_id" = 16')
+    assert compared.page["state"]["rows_where"] == compared.state.rows_where == compared.view["conditions"][0]
+    typed(compared, rows_where='"order_id" = 16')
 
     pressed(compared, "Blame rows")
 
@@ -347,25 +347,25 @@ def test_rows_of_data_are_offered_to_be_blamed_unless_a_condition_was_typed(expl
     explorer.state.tab, explorer.state.where = "data", "amount > 250"
     explorer.wait()
     first = explorer.view["conditions"][0]
-    assert explorer.state.blame == first
+    assert explorer.state.rows_where == first
     assert first.startswith('"order_id" = ')
 
-    explorer.state.blame = "amount < 0"
+    explorer.state.rows_where = "amount < 0"
     explorer.state.where = "amount > 200"
     explorer.wait()
 
-    assert explorer.page["state"]["blame"] == "amount < 0"
+    assert explorer.page["state"]["rows_where"] == "amount < 0"
     assert len(explorer.view["conditions"]) > 2
 
 
 def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments):
-    typed(payments, blame="payment_id = 4", tab="data")
+    typed(payments, rows_where="payment_id = 4", tab="data")
     pressed(payments, "Trace")
     assert "return matching rows." in blamed(payments)
     assert payments.view["blamed"]["code"] == "payments.trace('payment_id = 4')"
 
     payments.state.b = 17
-    typed(payments, key=["payment_id"], blame="amount < 0 or payment_id < 30")
+    typed(payments, key=["payment_id"], rows_where="amount < 0 or payment_id < 30")
     assert payments.page["repairVersion"] == "17"
     pressed(payments, "Plan repair")
     code = payments.view["blamed"]["code"]
@@ -375,7 +375,7 @@ def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments)
     assert "\n" in shown
 
     typed(payments, tab="compare", compared="rows")
-    typed(payments, blame="")
+    typed(payments, rows_where="")
     assert payments.page["repairVersion"] == "16"
     pressed(payments, "Plan repair")
     assert "RESTORE TABLE" in blamed(payments)
@@ -385,7 +385,7 @@ def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments)
 
 
 def test_a_condition_that_does_not_fit_is_blamed_in_a_line(explorer):
-    explorer.state.blame = "colour = 'red'"
+    explorer.state.rows_where = "colour = 'red'"
 
     pressed(explorer, "Blame rows")
 

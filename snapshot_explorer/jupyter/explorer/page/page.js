@@ -412,7 +412,7 @@ const Outcome = ({ app, place, outcome = {} }) => html`<div class="sx-outcome">$
   ${outcome.tracks?.tracks?.length > 0 && html`<${Tracks} app=${app} tracks=${outcome.tracks} />`}
   ${outcome.code && html`<${Source} app=${app} view=${outcome} />`}</div>`;
 
-const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="blame" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
+const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-row"><${Text} app=${app} name="rows_where" label="Rows where" hint="order_id = 42" css="sx-wide" list=${`${app.id}-rows`} />
     <datalist id=${`${app.id}-rows`}>${app.view.conditions.map((one) => html`<option value=${one}></option>`)}</datalist>
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
