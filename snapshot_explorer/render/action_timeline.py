@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -47,20 +48,16 @@ def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | Non
     drawn = rows.select(names).add_column(5, field, pa.array(bars, pa.string()))
     grid = Grid(drawn.take(pa.array(range(len(drawn) - 1, -1, -1), pa.int64())), noun="actions")
     drawing = Drawing(title=title, parts=(*map(Line, lines), grid))
-    tracks = _tracks(actions[-_MOST:])
-    return Picture(
-        drawing,
-        lambda: tracks_figure(
-            Tracks(
-                title=title,
-                tracks=tracks,
-                total=len(tracks),
-                noun="actions",
-                notes=tuple(lines[:3]),
-                clock="as the writer's clock showed it",
-            )
-        ),
+    lanes = _tracks(actions[-_MOST:])
+    tracks = Tracks(
+        title=title,
+        tracks=lanes,
+        total=len(lanes),
+        noun="actions",
+        notes=tuple(lines[:3]),
+        clock="as the writer's clock showed it",
     )
+    return Picture(drawing, partial(tracks_figure, tracks), tracks)
 
 
 def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:

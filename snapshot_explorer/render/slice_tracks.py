@@ -56,7 +56,7 @@ def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None =
     if len(versions) > _SIGNS:
         lines.append(f"The table shows the last {_SIGNS} of {len(versions):,} versions.")
     grid = Grid(_table(groups, versions), noun="file groups")
-    return Picture(Drawing(title=title, parts=(*map(Line, lines), grid)), lambda: tracks_figure(drawn))
+    return Picture(Drawing(title=title, parts=(*map(Line, lines), grid)), lambda: tracks_figure(drawn), drawn)
 
 
 def _label(slices: Sequence[Mapping[str, Any]]) -> str:

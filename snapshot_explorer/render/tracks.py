@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import OTHER, STYLES
 from snapshot_explorer.render.figures import GRID, INK, Style, axis, layout, plain, shades
 from snapshot_explorer.render.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import plotly.graph_objects as go
 
 MOST_TRACKS = 60
 _TRACK_PIXELS, _TIMED_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 26, 17, 110
 _TICKS = 20
+_TIMED_PLACES = 1_000
+"""Places of an axis of time."""
 _LONGEST_LABEL = 40
 _STRONG = ("live", "live, missing", "removed, missing")
 _WIDTH, _THIN = 9, 3
@@ -170,26 +173,57 @@ def style_of(group: str) -> Style:
 
 
 def tracks_content(tracks: Tracks) -> dict[str, Any]:
-    """Return tracks over versions as plain data for the page; versions are text: browsers cannot hold each number."""
+    """Return tracks as plain data for the page; versions are text: browsers cannot hold each number.
+
+    Tracks over time are drawn over as many places as `count` says.
+    """
+    count = _TIMED_PLACES if tracks.clock else len(tracks.versions)
+    ticks, place = _time_axis(tracks) if tracks.clock else _version_axis(tracks)
     return {
-        "count": len(tracks.versions),
-        "ticks": [[index, str(tracks.versions[index])] for index in tracks.ticks()],
-        "note": tracks.note,
+        "count": count,
+        "ticks": ticks,
+        "note": " \N{MIDDLE DOT} ".join(text for text in (tracks.note, tracks.clock) if text),
         "groups": {group: [style_of(group).colour, style_of(group).symbol] for group in tracks.groups},
         "stripes": [[stripe.first, stripe.last, stripe.group] for stripe in tracks.stripes],
         "links": [[*link.begin, *link.end] for link in tracks.links],
         "tracks": [
             {
                 "label": track.label,
-                "spans": [[span.first, span.last, span.group, span.hover] for span in track.spans],
+                "spans": [[place(span.first), place(span.last), span.group, span.hover] for span in track.spans],
                 "marks": [
-                    [mark.place, mark.group, mark.text, mark.hover, *([] if mark.opens is None else [str(mark.opens)])]
+                    [
+                        place(mark.place),
+                        mark.group,
+                        mark.text,
+                        mark.hover,
+                        *([] if mark.opens is None else [str(mark.opens)]),
+                    ]
                     for mark in track.marks
                 ],
             }
             for track in tracks.tracks
         ],
     }
+
+
+def _version_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
+    """Return the ticks of the axis, and what returns the place of a version on it."""
+    return [[index, str(tracks.versions[index])] for index in tracks.ticks()], lambda place: place
+
+
+def _time_axis(tracks: Tracks) -> tuple[list[list[object]], Callable[[Any], Any]]:
+    """Return the ticks of the axis, and what returns the place of a time on it."""
+    times: list[Any] = [end for track in tracks.tracks for span in track.spans for end in (span.first, span.last)]
+    times += [mark.place for track in tracks.tracks for mark in track.marks]
+    if not times:
+        return [], lambda place: place
+    first, last = tracks.period or (min(times), max(times))
+    step = max((last - first) / _TIMED_PLACES, timedelta(microseconds=1))
+    shares = (0, 1 / 3, 2 / 3, 1) if last > first else (0,)
+    ticks: list[list[object]] = [
+        [round(share * _TIMED_PLACES), moment(first + share * (last - first))[:19]] for share in shares
+    ]
+    return ticks, lambda time: (time - first) / step
 
 
 def tracks_figure(tracks: Tracks) -> go.Figure:

@@ -63,6 +63,7 @@ BUTTONS = {
     "Plan repair": {"act": "repair"},
     "Verify files": {"act": "read files"},
     "Find orphans": {"act": "read files"},
+    "Find duplicates": {"act": "read files"},
     "Bisect": {"act": "bisect"},
 }
 """What the page sends when a button is pressed."""

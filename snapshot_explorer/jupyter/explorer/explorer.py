@@ -98,20 +98,8 @@ _STILL_SECONDS = 5.0
 """The maximum time that the static picture waits for reads."""
 _SETTABLE = (
     *("pinned", "tab", "measure", "anomalies", "zone", *FILTERS, "carried", "compared", "row_kind", "hide_unchanged"),
-    *(
-        "key",
-        "other",
-        "rows_where",
-        "health",
-        "engine",
-        "types",
-        "columns",
-        "where",
-        "load_limit",
-        "variable",
-        "partition",
-    ),
-    *("level", "older_than", "file_view", "missing"),
+    *("key", "other", "rows_where", "repair_name", "health", "engine", "types", "columns", "where", "load_limit"),
+    *("variable", "partition", "level", "older_than", "file_view", "missing"),
     *("file_order", "descending", "statistics", "keep", "keep_last", "follow", "playing"),
 )
 """The traits of the state that a page sets and shows."""
@@ -128,7 +116,6 @@ _CHOICES = {
     "health": HEALTH,
     "level": LEVELS,
     "file_order": FILE_ORDERS,
-    "file_view": FILE_VIEWS,
     "engine": ENGINES,
     "formats": FILE_FORMATS,
 }
@@ -209,6 +196,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
         self._log: Log | None = None
         self._newest: Snapshot | None = None
         self._table_size: TableSize | None = None
+        self._lacking = {"actions", "slices"} - {inspection.picture for inspection in table.inspections}
         self._is_size_unknown, self._is_copied, self._is_closed = False, False, False
         self.problem = ""
         self._drawn: object = None
@@ -572,7 +560,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
                 self._facts.read_totals(self._log)
             case "anomalies":
                 self._facts.read_anomalies()
-            case "note" | "readable" | "rows_where":
+            case "note" | "readable" | "rows_where" | "repair_name":
                 self._send_page()
                 return
         self._draw()
@@ -686,7 +674,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             "state": {name: getattr(state, name) for name in _SETTABLE},
             "defaults": {name: state.traits()[name].default_value for name in FILTERS},
             "interval": state.interval,
-            "choices": _CHOICES,
+            "choices": {**_CHOICES, "file_view": [view for view in FILE_VIEWS if view not in self._lacking]},
             "tabs": TABS,
             "code": window,
             "isCopied": self._is_copied,

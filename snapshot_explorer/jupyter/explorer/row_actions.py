@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.views import View
@@ -44,8 +44,10 @@ def trace(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 def repair(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
     """Return the statement that puts back rows of the condition, or all rows without one. Reads rows that differ."""
     to, where, key = request["repair_version"], request["rows_where"], list(request["key"]) or None
-    result = cache.table.repair(to, where or None, key=key if where else None)
-    arguments = [f"to={to}", *([f"where={where!r}"] if where else []), *([f"key={key!r}"] if where and key else [])]
+    options: dict[str, Any] = {"where": where, "key": key if where else None, "name": request["repair_name"]}
+    options = {name: value for name, value in options.items() if value}
+    result = cache.table.repair(to, **options)
+    arguments = [f"to={to}", *(f"{name}={value!r}" for name, value in options.items())]
     return ViewResult(
         drawing=_without_call(result.drawing()),
         code=f"{request.name}.repair({', '.join(arguments)})",
@@ -91,7 +93,7 @@ class RowActions:
 
     def run(self, action: str) -> None:
         """Run an action on the rows of the condition: blame, trace or repair."""
-        state, names = self._context.state, ("rows_where", "key", "repair_version")
+        state, names = self._context.state, ("rows_where", "key", "repair_version", "repair_name")
         values = dict(zip(names, state.values(*names), strict=True)) | {"rows_where": state.rows_where.strip()}
         if not values["rows_where"] and action != "repair":
             self.view.fail(f"There is no condition to {action} rows by. Write one, such as order_id = 42.")

@@ -23,7 +23,7 @@ from snapshot_explorer.render.commits import Measure
 from snapshot_explorer.retention import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from traitlets import Bunch
@@ -32,8 +32,11 @@ TABS = ("commit", "manifests", "compare", "data", "files", "branches", "health")
 MEASURES: tuple[str, ...] = get_args(Measure)
 COMPARED = ("overview", "rows", "partitions", "files", "schema", "properties", "commits", "another table")
 ROW_KINDS = ("all", "inserted", "deleted", "updated")
-HEALTH = ("health", "doctor", "readability", "retention", "verify", "orphans")
-FILE_VIEWS = ("list", "lifetimes", "partitions")
+HEALTH = ("health", "doctor", "readability", "retention", "duplicates", "verify", "orphans")
+READS: Mapping[str, tuple[str, ...]] = {"verify": ("level",), "orphans": ("older_than",), "duplicates": ("b", "key")}
+"""The parts of the health that read much, which a button starts, and the traits that each depends on."""
+FILE_VIEWS = ("list", "lifetimes", "partitions", "actions", "slices")
+"""Views of files; the last two are pictures of metadata tables, which few formats have."""
 FILE_ORDERS = ("path", "partition", "bucket", "level", "rows", "size_bytes", "added_version")
 FILTERS = ("kind", "operation", "user", "text", "since", "until", "maintenance", "recorded_times")
 WINDOW = 300
@@ -77,6 +80,7 @@ class ExplorerState(HasTraits):
     rows_read = AnyTrait(None, help="The versions and key whose rows are compared though it is much; see read_rows.")
     other = Unicode("", help="The table that B is compared with: a variable or a path, and a version, such as copy@3.")
     rows_where = Unicode("", help="The condition on rows to blame, to trace or to repair, in SQL.")
+    repair_name = Unicode("", help="The table's name in the engine that repairs it, such as lake.shop.orders.")
     health = Enum(HEALTH, "health", help="The part of the table's health that is shown.")
     engine = Enum(ENGINES, "pandas", help="The engine that loads rows.")
     types = Enum(get_args(PandasTypes), "arrow", help="The types of the columns that pandas gets.")
@@ -98,7 +102,7 @@ class ExplorerState(HasTraits):
     keep_last = Int(0, min=0, help="The number of newest versions that it keeps at least; 0 for the table's setting.")
     level = Enum(LEVELS, "existence", help="What is looked at of each file that is verified.")
     older_than = Unicode("3d", help="The minimum age of orphaned files.")
-    files_read = Dict(help="The files to verify and to look for, by part of the health; see read_files.")
+    files_read = Dict(help="What was requested to be read, by part of the health; see read_files.")
     follow = Bool(default_value=False, help="Whether new commits are looked for every now and then.")
     interval = Float(5.0, min=0.2, help="Seconds between two looks.")
     playing = Bool(default_value=False, help="Whether B moves on by itself.")
@@ -210,15 +214,10 @@ class ExplorerState(HasTraits):
         self.rows_read = self.values("a", "b", "key", "other")
 
     def read_files(self) -> None:
-        """Verify the files, or find orphans, as the part of the health says; again if that was done before."""
+        """Verify files, find orphans or doubled rows, as the part of the health says; again if that was done before."""
         _, times = self.files_read.get(self.health, (None, 0))
-        if what := self.files_to_read:
-            self.files_read = {**self.files_read, self.health: (what, times + 1)}
-
-    @property
-    def files_to_read(self) -> str:
-        """Return the level to verify, or the age of the orphans to find; empty text for another part of the health."""
-        return {"verify": self.level, "orphans": self.older_than}.get(self.health, "")
+        if names := READS.get(self.health):
+            self.files_read = {**self.files_read, self.health: (self.values(*names), times + 1)}
 
     @property
     def repair_version(self) -> int | None:

@@ -9,6 +9,7 @@ from snapshot_explorer.jupyter.explorer.contents import compared, lens, pictures
 from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest, ViewResult
 from snapshot_explorer.jupyter.explorer.grid_view import GridView
 from snapshot_explorer.jupyter.explorer.page.parts import parts_of
+from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.explorer.work import Job
 from snapshot_explorer.render import text
 from snapshot_explorer.visible import visible
@@ -37,8 +38,7 @@ _OF_PARTS = {
     "partitions": ("measure",),
     "health": ("b",),
     "retention": ("keep", "keep_last"),
-    "verify": ("level", "files_read"),
-    "orphans": ("older_than", "files_read"),
+    **{part: (*names, "files_read") for part, names in READS.items()},
 }
 """The traits that the parts of the files and of the health depend on as well."""
 _OF_THE_LOG = ("commit", "files", "branches", "health")

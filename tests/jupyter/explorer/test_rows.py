@@ -375,11 +375,11 @@ def test_rows_are_traced_and_a_repair_is_planned_for_the_version_shown(payments)
     assert "\n" in shown
 
     typed(payments, tab="compare", compared="rows")
-    typed(payments, rows_where="")
+    typed(payments, rows_where="", repair_name="shop.payments")
     assert payments.page["repairVersion"] == "16"
     pressed(payments, "Plan repair")
-    assert "RESTORE TABLE" in blamed(payments)
-    assert payments.view["blamed"]["code"] == "payments.repair(to=16)"
+    assert "RESTORE TABLE `shop`.`payments`" in blamed(payments)
+    assert payments.view["blamed"]["code"] == "payments.repair(to=16, name='shop.payments')"
     pressed(payments, "Trace")
     assert blamed(payments) == "There is no condition to trace rows by. Write one, such as order_id = 42."
 

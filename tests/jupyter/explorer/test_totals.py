@@ -6,7 +6,7 @@ import pytest
 from snapshot_explorer import open_table, samples
 from snapshot_explorer.jupyter.explorer import Explorer
 from tests.support.delta.table_builder import DeltaTable, add, metadata, protocol, remove
-from tests.support.explorers import unpacked
+from tests.support.explorers import messages_to_the_page, unpacked
 
 
 @pytest.fixture
@@ -22,7 +22,11 @@ def long_table(memory_root):
 
 def lines(table):
     """Return the totals that the explorer draws, those of the figure of the history, and the names of both lines."""
-    explorer = Explorer(table, variables={}).wait()
+    with messages_to_the_page() as sent:
+        explorer = Explorer(table, variables={})
+        assert explorer.model_id
+        explorer.wait()
+    assert sum(size for *_, size in sent) < 190_000  # a page that opens receives what it draws once
     drawn, name = unpacked(explorer.facts["total"]), explorer.facts["line"]
     explorer.close()
     (line,) = [trace for trace in table.history().figure().data if trace.yaxis == "y2"]

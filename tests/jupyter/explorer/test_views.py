@@ -444,6 +444,42 @@ def test_pictures_of_all_versions_are_those_of_python(explorer, orders):
     assert "opening" in shown_text(explorer, "branches")
 
 
+def test_a_format_with_actions_and_file_groups_has_their_pictures():
+    explorer = Explorer(open_table(samples.path("rides"))).wait()
+    typed(explorer, tab="files", file_view="actions")
+    actions = explorer.view
+    typed(explorer, file_view="slices")
+    groups = explorer.view["tracks"]
+    assert explorer.page["choices"]["file_view"][-2:] == ["actions", "slices"]
+    explorer.close()
+
+    assert [track["label"] for track in actions["tracks"]["tracks"]][:2] == ["deltacommit", "savepoint"]
+    places = [mark[0] for track in actions["tracks"]["tracks"] for mark in track["marks"]]
+    assert min(places) == 0
+    assert max(places) <= actions["tracks"]["count"]
+    assert actions["tracks"]["ticks"][0] == [0, "2026-11-02 22:00:04"]
+    assert len(groups["tracks"]) == 14
+
+
+def test_a_picture_that_the_format_lacks_is_refused(explorer):
+    typed(explorer, tab="files", file_view="actions")
+
+    assert "actions" not in explorer.page["choices"]["file_view"]
+    assert explorer.view["error"] == "orders has no picture of actions: its format records none."
+
+
+def test_doubled_rows_are_found_when_asked(explorer):
+    typed(explorer, tab="health", health="duplicates", key=["channel"])
+    assert explorer.view["title"] == "Which rows of B are there more than once?"
+
+    pressed(explorer, "Find duplicates")
+
+    assert "repeat the channel of another one." in shown_text(explorer, "health")
+    assert explorer.view["code"] == "orders.at(18).duplicates(['channel'])"
+    typed(explorer, key=[])
+    assert explorer.view["title"] == "Which rows of B are there more than once?"
+
+
 def test_files_are_looked_for_when_asked():
     explorer = Explorer(open_table(samples.path("orders"))).wait()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -36,6 +37,7 @@ _LARGEST_VALUES, _LARGEST_TEXT = 2_000_000, 100_000
 """The most bytes of nested values that are formatted as JSON, and characters of a value in full."""
 BINS = 16
 """Parts of the range of values in a histogram."""
+_ZERO_FRACTION = re.compile(r"(?<=:\d\d)\.0+(?=Z?$)")
 _SLOW_ROWS = 200_000
 """The most rows whose nested values are sorted and filtered: each is formatted as text for that."""
 _COMPARISONS = {
@@ -136,8 +138,8 @@ def _described(rows: pa.Table, types: Mapping[str, str]) -> list[dict[str, objec
                 "meaning": legible(metadata.get(b"meaning", b"").decode(errors="replace"), _LONGEST),
                 "number": is_number(item.type),
                 "nulls": column.null_count,
-                "least": None if minimum is None else cut(cell(minimum, unit).text, _WIDEST),
-                "greatest": None if maximum is None else cut(cell(maximum, unit).text, _WIDEST),
+                "least": None if minimum is None else _ZERO_FRACTION.sub("", cut(cell(minimum, unit).text, _WIDEST)),
+                "greatest": None if maximum is None else _ZERO_FRACTION.sub("", cut(cell(maximum, unit).text, _WIDEST)),
                 "bins": _histogram(column),
                 "distinct": _distinct(column),
                 "colours": KIND_COLOURS if item.name == "kind" else None,
@@ -182,8 +184,9 @@ def page_of(grid: GridRows, order: npt.NDArray[np.int64] | None, start: int) -> 
     for column, shown in enumerate(shown_columns(Grid(rows), PAGE)):
         texts = []
         for row, item in enumerate(shown.cells):
-            text = item.text if item.whole else cut(item.text, _WIDEST, middle=shown.is_path)
-            exact = item.exact or (item.text if text != item.text else None)
+            whole = _ZERO_FRACTION.sub("", item.text) if pa.types.is_timestamp(rows.schema.types[column]) else item.text
+            text = whole if item.whole else cut(whole, _WIDEST, middle=shown.is_path)
+            exact = item.exact or (item.text if text != whole else None)
             texts.append(text)
             if exact:
                 full.append([row, column, cut(exact, _LONGEST)])

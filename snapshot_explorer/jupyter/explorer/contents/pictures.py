@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
@@ -16,10 +17,30 @@ if TYPE_CHECKING:
 
 
 def files(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return the live files of B, the lives of all files, or what each version changed in each partition."""
-    if request["file_view"] == "list":
-        return version_views.files(cache, request)
-    return _lifetimes(cache, request) if request["file_view"] == "lifetimes" else _partitions(cache, request)
+    """Return the live files of B, the lives of all files, what changed in partitions, or a picture of the format."""
+    match request["file_view"]:
+        case "list":
+            return version_views.files(cache, request)
+        case "lifetimes":
+            return _lifetimes(cache, request)
+        case "partitions":
+            return _partitions(cache, request)
+        case view:
+            return _inspected(cache, request, view)
+
+
+def _inspected(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewResult:
+    """Return the picture of a metadata table that few formats have, such as actions over time."""
+    name = next((item.name for item in cache.table.inspections if item.picture == view), None)
+    if name is None:
+        raise InvalidArgumentError(f"{cache.table.name} has no picture of {view}: its format records none.")
+    picture = cache.table.inspect(name).picture()
+    return ViewResult(
+        drawing=picture.drawing(),
+        code=f"{request.name}.inspect({name!r}).picture()",
+        source=cache.cited(cache.table.current.version),
+        tracks=tracks_content(picture.tracks) if picture.tracks and picture.tracks.tracks else {},
+    )
 
 
 def _lifetimes(cache: SnapshotCache, request: ViewRequest) -> ViewResult:

@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.jupyter.explorer.contents.commit_list import commit_row
 from snapshot_explorer.jupyter.explorer.contents.grid_rows import grid_rows
 from snapshot_explorer.jupyter.explorer.contents.view_requests import PAGE, ViewResult, paged
+from snapshot_explorer.jupyter.explorer.state import READS
 from snapshot_explorer.jupyter.zones import local_text
 from snapshot_explorer.render import Drawing, Grid, Line, Pairs
 from snapshot_explorer.render.cells import WORDS, cell, cut, unit_of
@@ -161,7 +162,7 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
             return _readability(cache, request)
         case "retention":
             return _retention(cache, request)
-        case "verify" | "orphans":
+        case "verify" | "orphans" | "duplicates":
             return _files_read(cache, request)
         case _:
             found = cache.health(request["b"])
@@ -173,21 +174,24 @@ def health(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
 
 
 def _files_read(cache: SnapshotCache, request: ViewRequest) -> ViewResult:
-    """Return what verifying files, or looking for orphans, found; before it was requested, what it does."""
+    """Return what verifying files, or looking for orphans or doubled rows, found; before its button, what it does."""
     part = request["health"]
-    what = request["level" if part == "verify" else "older_than"]
-    requested = request["files_read"].get(part, ("",))
+    what = tuple(request[name] for name in READS[part])
+    requested = request["files_read"].get(part, (None,))
     if requested[0] != what:
-        title, line = _FILE_READS[what if part == "verify" else part]
+        title, line = _FILE_READS[what[0] if part == "verify" else part]
         result, drawing = None, Drawing(title=title, parts=(Line(line),))
     else:
         result = cache.files_read(part, *requested)
         drawing = result.drawing()
     grids = [part for part in drawing.parts if isinstance(part, Grid)]
+    call = f"{part}({what[0]!r})"
+    if part == "duplicates":
+        call = f"at({what[0]}).duplicates({list(what[1]) or ''})"
     return ViewResult(
         drawing=drawing,
-        code=f"{request.name}.{part}({what!r})",
-        source=cache.cited(cache.table.current.version),
+        code=f"{request.name}.{call}",
+        source=cache.cited(what[0] if part == "duplicates" else cache.table.current.version),
         grid=grid_rows(grids[0].rows, noun=grids[0].noun) if grids else None,
     )
 
@@ -208,6 +212,10 @@ _FILE_READS = {
     "orphans": (
         "Which files does no version, tag or branch name?",
         "Lists the folders of the table, and reads all metadata. Deletes nothing, and shows the engine's own command.",
+    ),
+    "duplicates": (
+        "Which rows of B are there more than once?",
+        "Reads the columns of the key of all rows of B; without a key, those of the primary key, or all columns.",
     ),
 }
 """What each reading of files answers, and what it reads."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from snapshot_explorer.compare import Comparison
+    from snapshot_explorer.frames import Frame
     from snapshot_explorer.health import Health
     from snapshot_explorer.jupyter.explorer.contents.grid_rows import GridRows
     from snapshot_explorer.render import Drawing
@@ -123,9 +124,16 @@ class SnapshotCache:
         count: int = self._keep(("rows", version), self.at(version).count)
         return count
 
-    def files_read(self, part: str, what: str, times: int) -> Verification | Orphans:
-        """Return the result of `verify` at a level or of `orphans` of an age, read again when `times` rises."""
-        made: Verification | Orphans = self._keep((part, what, times), lambda: getattr(self.table, part)(what))
+    def files_read(self, part: str, what: tuple[Any, ...], times: int) -> Verification | Orphans | Frame:
+        """Return what `verify`, `orphans` or `duplicates` of a version finds, read again when `times` rises."""
+
+        def read() -> Verification | Orphans | Frame:
+            if part == "duplicates":
+                return self.at(what[0]).duplicates(list(what[1]) or None)
+            result: Verification | Orphans = getattr(self.table, part)(*what)
+            return result
+
+        made: Verification | Orphans | Frame = self._keep((part, what, times), read)
         return made
 
     def other(self, text: str) -> Snapshot:

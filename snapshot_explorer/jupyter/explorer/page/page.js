@@ -8,7 +8,7 @@ const TRAITS = ["page", "view", "listed", "strip", "busy", "zone"];
 const HIGH = 46, LISTED = 60;  // pixels of a commit in the list, commits of a page of it
 const TYPED = 350;  // milliseconds after which what is typed counts
 const UNIT = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
-const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", doctor: "what went wrong" };
+const WORDS = { file_order: "Sort by", size_bytes: "size", added_version: "added", load_limit: "At most", overview: "summary", doctor: "what went wrong", slices: "file groups" };
 const TYPES = [["arrow", "exact, as Arrow"], ["numpy", "floats, as NumPy"], ["nullable", "floats, nullable"]];
 
 const word = (name) => WORDS[name] ?? name.replaceAll("_", " ");
@@ -282,15 +282,16 @@ function Commit({ app, row, at }) {
   const style = { top: `${at * HIGH}px` };
   if (!row) return html`<div class="sx-commit" style=${style}><span class="sx-bone"></span></div>`;
   const marks = app.page.markers.map((version) => version === row.version), { colours, signs } = app.page.choices;
+  const isLong = row.version.length > 10;  // a number that is a time leaves no room beside it
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
     style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title="A click sets B, with Shift A">
     <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
-    <span class="sx-what">${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}</span>
+    <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
     <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
     <${Changed} row=${row} most=${app.listed.most} />
-    <span class="sx-by sx-faint" title=${row.user}>${[who, row.time === null ? "" : ago(row.time), ...row.tags.map((tag) => `tag ${tag}`),
+    <span class="sx-by sx-faint" title=${row.user}>${[isLong && `${row.operation} ${row.message}`.trim(), who, row.time === null ? "" : ago(row.time), ...row.tags.map((tag) => `tag ${tag}`),
       ...(row.readable === "metadata" || row.readable === "no" ? ["cannot be loaded"] : [])].filter(Boolean).join(" \u00b7 ")}</span></div>`;
 }
 
@@ -417,7 +418,7 @@ const RowActions = ({ app }) => html`<section class="sx-section"><div class="sx-
     <${Button} label="Blame rows" title="Show every version that changed such rows" act=${() => app.act("blame")} />
     <${Button} label="Trace" title="Show which versions and data files still have such rows" act=${() => app.act("trace")} />
     ${app.page.repairVersion && html`<${Button} label=${`Plan repair to ${app.page.repairVersion}`} title=${`Write the statement that puts such rows back as they were at version ${app.page.repairVersion}; without a condition all rows. It is not run.`}
-      act=${() => app.act("repair")} />`}</div>
+      act=${() => app.act("repair")} /><${Text} app=${app} name="repair_name" label="for" hint="lake.shop.orders" />`}</div>
   <${Content} app=${app} view=${app.view.blamed} place="blame" />${app.view.blamed.code && html`<${Source} app=${app} view=${app.view.blamed} />`}</section>`;
 
 /** The controls above and below what a tab shows. */
@@ -445,6 +446,7 @@ const TABS = {
   health: (app) => [html`<div class="sx-row"><${Segments} app=${app} name="health" label="Show" />
     ${app.state.health === "retention" && html`<${Text} app=${app} name="keep" hint="7d" css="sx-short" /><${Text} app=${app} name="keep_last" number css="sx-short" />`}
     ${app.state.health === "verify" && html`<${Segments} app=${app} name="level" label="Verify" /><${Button} label="Verify files" title="Check the files of all versions; changes nothing" act=${() => app.act("read files")} />`}
+    ${app.state.health === "duplicates" && html`<${Names} app=${app} name="key" hint="primary key, or a,b" /><${Button} label="Find duplicates" title="Read the key of all rows of B" act=${() => app.act("read files")} />`}
     ${app.state.health === "orphans" && html`<${Text} app=${app} name="older_than" hint="3d" css="sx-short" />
       <${Button} label="Find orphans" title="Look for files that no version, tag or branch names; deletes nothing" act=${() => app.act("read files")} />`}</div>`],
 };

@@ -49,6 +49,7 @@ export const Button = ({ label, title, act, icon, css = icon ? "sx-icon" : "sx-b
 const ring = (x, y, size) => `M${x - size},${y}a${size},${size} 0 1,0 ${2 * size},0a${size},${size} 0 1,0 ${-2 * size},0`;
 const SHAPES = {
   "circle": (x, y) => ring(x, y, 5),
+  "triangle-right": (x, y) => `M${x + 6},${y}l-11,-6v12z`,
   "diamond": (x, y) => `M${x},${y - 6}l6,6l-6,6l-6,-6z`,
   "x": (x, y) => `M${x - 5},${y - 5}l10,10m0,-10l-10,10`,
   "square": (x, y) => `M${x - 5},${y - 5}h10v10h-10z`,
@@ -74,8 +75,8 @@ function useWidth(box) {
 
 const leftOf = (labels) => Math.min(180, 12 + 7 * Math.max(0, ...labels.map((label) => Math.min(LABEL, label.length))));
 
-const Ticks = ({ ticks, at, y }) => ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 9 + 7 * text.length)
-  && html`<text class="sx-tick" x=${at(place)} y=${y} text-anchor="middle">${text}</text>`);
+const Ticks = ({ ticks, at, y, width }) => ticks.map(([place, text], i) => (i === 0 || at(place) - at(ticks[i - 1][0]) > 9 + 7 * text.length)
+  && html`<text class="sx-tick" x=${at(place)} y=${y} text-anchor=${at(place) + 3.5 * text.length > width ? "end" : "middle"}>${text}</text>`);
 
 const Save = ({ app, box }) => html`<${Button} label="Save SVG" title="Save the picture" act=${() => saveSvg(box.current.querySelector("svg"), app.page.name)} />`;
 
@@ -95,13 +96,13 @@ export function Tracks({ app, tracks: { count, ticks, note, groups, stripes, lin
     const x = at(begin), bend = at(end) - x;
     return html`<path class="sx-link-of" d=${`M${x},${y(from)}C${x + bend / 2},${y(from)} ${x + bend / 2},${y(to)} ${at(end)},${y(to)}`} fill="none" stroke="#8c8c8c" />`;
   };
-  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks over ${count} versions`}>
+  return html`<div class="sx-tracks" ref=${box}><svg width=${width} height=${bottom + 18} role="img" aria-label=${`${tracks.length} tracks${note && `: ${note}`}`}>
     ${stripes.map(([first, last, group]) => html`<rect class="sx-stripe" x=${at(first - 0.5)} width=${Math.max(2, at(last) - at(first - 1))} y="0" height=${bottom}
       fill=${groups[group][0]}><title>${group}</title></rect>`)}${links.map(link)}
     ${tracks.map(({ label, spans, marks }, row) => html`<g key=${row}><text class="sx-track" x="0" y=${y(row) + 4}><title>${label}</title>${cutLabel(label)}</text>
       ${spans.map(([first, last, group, hover]) => html`<line class=${group === "branch" ? "sx-thin" : /live|missing/.test(group) ? "sx-strong" : ""} x1=${at(first - (group === "branch" ? 0 : 0.3))} x2=${at(last + (group === "branch" ? 0 : 0.3))} y1=${y(row)} y2=${y(row)}
         stroke=${groups[group][0]}><title>${hover || group}</title></line>`)}
-      ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} /></svg>
+      ${marks.map((one) => mark(one, row))}</g>`)}<${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
     <p class="sx-faint sx-row">${Object.entries(groups).filter(([group]) => group !== "first" && group !== "branch").map(([group, [colour, shape]]) => html`<span><svg width="14" height="14" aria-hidden="true">
       <path d=${(SHAPES[shape] ?? SHAPES.circle)(7, 7)} fill=${shape === "x" || shape.endsWith("-open") ? "none" : colour} stroke=${colour}
         stroke-width=${shape === "x" || shape.endsWith("-open") ? 2.5 : 0} /></svg> ${group}</span>`)}${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
@@ -115,7 +116,7 @@ export function Heat({ app, heat: { count, labels, ticks, cells, note, what } })
     ${labels.map((label, row) => html`<text x="0" y=${row * high + 15}><title>${label}</title>${cutLabel(label)}</text>
       <rect x=${left} width=${width - left - 14} y=${row * high + 2} height=${high - 2} class="sx-cold" />`)}
     ${cells.map(([row, column, shade, text]) => html`<rect class="sx-warm" x=${at(column) - wide / 2} width=${wide} y=${row * high + 2} height=${high - 2} fill-opacity=${shade}><title>${text}</title></rect>`)}
-    <${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} /></svg>
+    <${Ticks} ticks=${ticks} at=${at} y=${bottom + 12} width=${width} /></svg>
     <p class="sx-faint sx-row"><span>${what}: <svg width="80" height="12" aria-hidden="true">${[0.2, 0.4, 0.6, 0.8, 1].map((shade, i) => html`<rect class="sx-warm" x=${16 * i} width="15" height="12" fill-opacity=${shade} />`)}</svg> few to many</span>
       ${note && html`<span>${note}</span>`}<${Save} app=${app} box=${box} /></p></div>`;
 }
