@@ -804,9 +804,9 @@ def explore(table: Lake, *, name: str | None = None) -> LakeView: ...
 def explore(table: Table | Lake, *, name: str | None = None) -> Explorer | LakeView:
     """Return the explorer of a table: a widget for its history. Reads the log, and what is shown, on other threads.
 
-    Tried in JupyterLab 4, Notebook 7 and Voila, without network. VS Code shows the same widgets; it loads anywidget,
-    which draws the timeline, from the network. That has not been tried. Without widgets, as in a terminal, a saved
-    notebook, GitHub or nbconvert, a table and a picture are shown.
+    Tried in JupyterLab 4, Notebook 7, Voila and marimo, without network. VS Code shows the same widget; it loads
+    anywidget from the network, and that has not been tried. Without widgets, as in a terminal, a saved notebook, GitHub
+    or nbconvert, a table and a picture are shown.
 
     Args:
         table: The table; or a lake, for a widget of its overview, which can be filtered, sorted and followed, and

@@ -16,6 +16,9 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const number = (count) => count.toLocaleString("en-US");
 const signed = (sign, count) => count === null ? `${sign}?` : count ? sign + short(count) : "";
 
+/** Return whether white stands out from a colour such as #0072b2 more than black does. */
+const isDark = (colour = "") => [0.3, 0.59, 0.11].reduce((sum, weight, i) => sum + weight * parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16), 0) < 100;
+
 /** Return a path without its middle. */
 const middle = (path) => path.length > 46 ? `${path.slice(0, 14)}\u2026${path.slice(-31)}` : path;
 
@@ -286,7 +289,7 @@ function Commit({ app, row, at }) {
   const who = row.user && (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(row.user) ? row.user.slice(0, 8) : row.user);
   return html`<div id=${`${app.id}-${at}`} role="option" aria-selected=${String(marks[1])} class="sx-commit ${marks[1] ? "sx-is-b" : marks[0] ? "sx-is-a" : ""}"
     style=${style} onClick=${(event) => app.send({ click: row.version, other: event.shiftKey })} title="A click sets B, with Shift A">
-    <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
+    <span class="sx-dot" style=${{ background: colours[row.kind] ?? "#6b6b6b", color: isDark(colours[row.kind]) ? "#fff" : "#000" }} title=${row.kind}>${signs[row.kind] ?? ""}</span>
     <b class="sx-number">${row.version}</b>
     <span class="sx-what">${!isLong && html`${row.operation}${row.message && html` <span class="sx-faint">${row.message}</span>`}`}</span>
     <span class="sx-counts"><span class="sx-plus">${signed("+", row.added)}</span> <span class="sx-minus">${signed("\u2212", row.removed)}</span></span>
@@ -500,10 +503,17 @@ function App({ model, id }) {
     <div class="sx-body"><${Commits} app=${app} /><${Panel} app=${app} /></div>`;
 }
 
+const DARK = "[data-jp-theme-light=false], .vscode-dark, .vscode-high-contrast, html[theme=dark], body[data-theme=dark]";
+
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sx-explorer";
   el.append(root);
+  // Not in the style: marimo shows widgets in a tree of their own, which rules on the page do not reach.
+  const dress = () => root.classList.toggle("sx-dark", document.querySelector(DARK) !== null);
+  const themes = new MutationObserver(dress);
+  for (const part of [document.documentElement, document.body]) themes.observe(part, { attributes: true });
+  dress();
   // JupyterLab leaves plain keys to what has the focus, and keeps its own, such as the one that saves.
   const keys = (event) => {
     if (!root.contains(event.target)) return;
@@ -518,6 +528,7 @@ function render({ model, el }) {
   return () => {
     window.removeEventListener("keydown", keys, true);
     model.off("comm_live_update", lose);
+    themes.disconnect();
     draw(null, root);
   };
 }
