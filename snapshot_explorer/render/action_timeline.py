@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snapshot_explorer.render.cells import counted
 from snapshot_explorer.render.drawing import Drawing, Grid, Line
-from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, style_of, tracks_figure
+from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, TracksPicture, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +21,7 @@ _MOST_LEVELS = 3
 """The most tracks of a service, for actions that ran at the same time."""
 
 
-def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> Picture:
+def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> TracksPicture:
     """Return actions as a picture: what was requested, is running or completed, and what ran at the same time.
 
     Args:
@@ -57,7 +55,7 @@ def action_timeline(rows: pa.Table, *, y: str = "", title: str, total: int | Non
         notes=tuple(lines[:3]),
         clock="as the writer's clock showed it",
     )
-    return Picture(drawing, partial(tracks_figure, tracks), tracks)
+    return TracksPicture(drawing, tracks)
 
 
 def _answers(actions: Sequence[Mapping[str, object]]) -> list[str]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from snapshot_explorer.render.drawing import Drawing
-    from snapshot_explorer.render.tracks import Tracks
 
 PLOTLY = "application/vnd.plotly.v1+json"
 """The MIME type of a figure in a notebook."""
@@ -77,14 +76,10 @@ SHARED = Style(colour=GREY, pattern="", symbol="circle", sign="")
 class Picture:
     """A figure with its table: displays as a figure if the page shows plotly, otherwise as the table."""
 
-    def __init__(self, drawing: Drawing, make: Callable[[], go.Figure], tracks: Tracks | None = None) -> None:
-        """Create a picture from the drawing of the table, and the function that creates the figure at first use.
-
-        `tracks` are what the figure draws, for the explorer, where it draws tracks.
-        """
+    def __init__(self, drawing: Drawing, make: Callable[[], go.Figure]) -> None:
+        """Create a picture from the drawing of the table, and the function that creates the figure at first use."""
         self._drawing = drawing
         self._make = make
-        self.tracks = tracks
 
     @cached_property
     def figure(self) -> go.Figure:

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.render.cells import counted, size
 from snapshot_explorer.render.drawing import Drawing, Grid, Line
-from snapshot_explorer.render.figures import Picture
-from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
+from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, TracksPicture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ _SIGNS = 60
 _SHORT_ID = 8
 
 
-def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> Picture:
+def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None = None) -> TracksPicture:
     """Return file slices as a picture: a track for each file group, over the versions that changed it.
 
     Args:
@@ -56,7 +55,7 @@ def slice_tracks(rows: pa.Table, *, y: str = "", title: str, total: int | None =
     if len(versions) > _SIGNS:
         lines.append(f"The table shows the last {_SIGNS} of {len(versions):,} versions.")
     grid = Grid(_table(groups, versions), noun="file groups")
-    return Picture(Drawing(title=title, parts=(*map(Line, lines), grid)), lambda: tracks_figure(drawn), drawn)
+    return TracksPicture(Drawing(title=title, parts=(*map(Line, lines), grid)), drawn)
 
 
 def _label(slices: Sequence[Mapping[str, Any]]) -> str:

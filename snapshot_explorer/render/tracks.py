@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from snapshot_explorer.render.cells import moment
 from snapshot_explorer.render.commits import OTHER, STYLES
-from snapshot_explorer.render.figures import GRID, INK, Style, axis, layout, plain, shades
+from snapshot_explorer.render.figures import GRID, INK, Picture, Style, axis, layout, plain, shades
 from snapshot_explorer.render.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import plotly.graph_objects as go
+
+    from snapshot_explorer.render.drawing import Drawing
 
 MOST_TRACKS = 60
 _TRACK_PIXELS, _TIMED_PIXELS, _THIN_PIXELS, _FEWEST_PIXELS = 34, 26, 17, 110
@@ -165,6 +168,14 @@ class Tracks:
             return marked
         even = np.linspace(0, max(0, len(self.versions) - 1), min(_TICKS, len(self.versions)))
         return [*dict.fromkeys(even.astype(int).tolist())]
+
+
+class TracksPicture(Picture):
+    """A picture whose figure draws tracks, which the explorer draws itself."""
+
+    def __init__(self, drawing: Drawing, tracks: Tracks) -> None:
+        super().__init__(drawing, partial(tracks_figure, tracks))
+        self.tracks = tracks
 
 
 def style_of(group: str) -> Style:

@@ -9,7 +9,7 @@ from snapshot_explorer.jupyter.explorer.contents import version_views
 from snapshot_explorer.jupyter.explorer.contents.view_requests import ViewResult
 from snapshot_explorer.render import Drawing, Grid, Line
 from snapshot_explorer.render.heat_map import heat_map_content
-from snapshot_explorer.render.tracks import tracks_content
+from snapshot_explorer.render.tracks import TracksPicture, tracks_content
 
 if TYPE_CHECKING:
     from snapshot_explorer.jupyter.explorer.contents.view_requests import SnapshotCache, ViewRequest
@@ -39,7 +39,7 @@ def _inspected(cache: SnapshotCache, request: ViewRequest, view: str) -> ViewRes
         drawing=picture.drawing(),
         code=f"{request.name}.inspect({name!r}).picture()",
         source=cache.cited(cache.table.current.version),
-        tracks=tracks_content(picture.tracks) if picture.tracks and picture.tracks.tracks else {},
+        tracks=tracks_content(picture.tracks) if isinstance(picture, TracksPicture) and picture.tracks.tracks else {},
     )
 
 
