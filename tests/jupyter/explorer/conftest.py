@@ -42,8 +42,9 @@ def lab(tmp_path_factory):
 class Notebook:
     """A notebook, opened in a browser."""
 
-    def __init__(self, page, reopen):
+    def __init__(self, page, path, reopen):
         self.page = page
+        self._path = path
         self._reopen = reopen
 
     def run(self, index):
@@ -87,6 +88,14 @@ class Notebook:
         """Wait until the page shows a text."""
         self.page.get_by_text(text).locator("visible=true").first.wait_for()
 
+    def is_saved_with(self, text):
+        """Wait until the notebook's file contains a text."""
+        for _ in range(SECONDS // 50):
+            if text in self._path.read_text("utf-8"):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"{text!r} was not saved")
+
     def reopened(self):
         """Return the notebook in a page of its own, after its kernel has ended."""
         return self._reopen()
@@ -120,7 +129,7 @@ def notebook(lab, chromium):
         path, ready = PLACES[where]
         page.goto(f"{lab.address}/{path.format(name)}token={TOKEN}")
         page.wait_for_selector(ready)
-        return Notebook(page, lambda: reopen(name, where))
+        return Notebook(page, lab.served / f"{name}.ipynb", lambda: reopen(name, where))
 
     def refuse(route):
         if not any(part in route.request.url for part in VOILAS):

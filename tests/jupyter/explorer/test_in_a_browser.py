@@ -1,6 +1,7 @@
 """The main journeys through the explorer, in a real JupyterLab, Notebook and Voila, and a real chromium."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import fsspec
@@ -18,6 +19,19 @@ OPEN = f"{ORDERS}\ne = sx.explore(orders)\ne"
 WHERE = "e.wait(); print(e.state.a, e.state.b)"
 TIMELINE = ".sx-timeline > canvas"
 DRAWN = f"{TIMELINE}[data-drawn]"
+FIGURE_SIZES = """async (before) => {
+  let sizes = [];
+  for (let frames = 0, same = 0; frames < 3600 && same < 30; frames += 1) {
+    await new Promise(requestAnimationFrame);
+    const figures = [...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')];
+    const now = figures.map((figure) => [figure.clientWidth, figure.clientHeight]);
+    const differ = now.length === 2 && now.every(([width], i) => width !== before?.[i][0]);
+    same = differ && JSON.stringify(now) === JSON.stringify(sizes) ? same + 1 : 0;
+    sizes = now;
+  }
+  return sizes;
+}"""
+"""The sizes of two figures once they stay, with widths other than before."""
 
 
 def click_at(notebook, share):
@@ -327,7 +341,7 @@ def test_reopened_without_its_kernel_it_is_a_picture_of_where_the_user_ended(not
     first.says("orders.at(6).commit")
     first.page.locator(".sx-still", has_text="orders.at(6).commit").wait_for(state="attached")
     first.page.keyboard.press("Control+s")
-    first.page.wait_for_timeout(1_500)
+    first.is_saved_with("orders.at(6).commit")
 
     again = first.reopened()
     again.page.locator(".jp-OutputArea-output table.sx-table").first.wait_for()
@@ -400,14 +414,6 @@ def test_in_voila_a_click_on_a_commit_changes_the_view(notebook):
     notebook.shot("voila")
 
 
-def figure_sizes(page):
-    """Return the width and the height of each figure, in pixels."""
-    return page.evaluate(
-        "[...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]"
-        ".map((figure) => [figure.clientWidth, figure.clientHeight])"
-    )
-
-
 def test_figures_keep_their_height_when_the_sidebar_or_the_window_changes(notebook):
     notebook = notebook(
         f"%load_ext snapshot_explorer\n{ORDERS}",
@@ -418,23 +424,19 @@ def test_figures_keep_their_height_when_the_sidebar_or_the_window_changes(notebo
     page = notebook.page
     for cell in range(3):
         notebook.run(cell)
-    page.locator(".js-plotly-plot").nth(1).wait_for()
-    page.wait_for_timeout(500)
-    before = figure_sizes(page)
 
-    sizes = []
+    sizes = [page.evaluate(FIGURE_SIZES)]
     for change in ("sidebar", "window"):
         if change == "sidebar":
             page.keyboard.press("Escape")
             page.keyboard.press("Control+b")
         else:
             page.set_viewport_size({"width": 900, "height": 1000})
-        page.wait_for_timeout(1_500)
-        sizes.append(figure_sizes(page))
+        sizes.append(page.evaluate(FIGURE_SIZES, sizes[-1]))
     notebook.shot("figures_in_a_narrow_window")
 
-    assert len(before) == 2
-    assert all(height > 400 for _, height in before)
-    for now in sizes:
+    assert [len(now) for now in sizes] == [2, 2, 2]
+    for before, now in pairwise(sizes):
+        assert all(width != width_before for (width, _), (width_before, _) in zip(now, before, strict=True))
         assert [height for _, height in now] == [height for _, height in before]
-        assert [width for width, _ in now] != [width for width, _ in before]
+    assert all(height > 400 for _, height in sizes[0])
