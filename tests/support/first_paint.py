@@ -145,6 +145,10 @@ class Page:
         self.page.close()
         self._counter.close()
 
+    def slow_down(self, rate):
+        """Have the page run at a fraction of its speed, as on a busy machine, without making this one busy."""
+        self.page.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
+
     def run_all(self, cells, patience=12.0):
         """Run all cells in a new kernel; return what is seen.
 
