@@ -55,7 +55,7 @@ def branch_graph(table: GraphTable, branches: Sequence[Branch], tags: Mapping[st
     """Return the branches of a table as tracks with links, and its tags. Reads the newest commits of each branch.
 
     A commit that several branches have is drawn once, on the first of them. Commits are ordered by their times, and
-    after those that they follow. Of many commits the newest are read, and those with a tag or where a branch begins.
+    after those that they follow. If there are many, the newest are read, and those with a tag or where a branch begins.
 
     Args:
         table: The table, bound to any branch; a click opens the versions of that branch.

@@ -431,7 +431,7 @@ class Listing:
 
     @property
     def reachable(self) -> tuple[int, ...]:
-        """The loadable versions, ascending. Of the others only the commits are known."""
+        """The loadable versions, ascending. Only the commits of the others are known."""
         first, lost = self.earliest, frozenset(self.lost)
         if first is None and not lost:
             return self.versions

@@ -20,7 +20,7 @@ from snapshot_explorer.errors import InvalidArgumentError, SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import commit_of
 from snapshot_explorer.refs import OfBranch, Ref, Version
-from snapshot_explorer.render import Drawing, Line, Pairs, Part, mimebundle
+from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import WORDS
 from snapshot_explorer.render.stored_details import stored_details
 from snapshot_explorer.retention import KnownReadability
@@ -43,7 +43,7 @@ _INTERNAL = frozenset(("drawing", "known_readability", "listing", "live_files", 
 """What only this package uses: completion does not offer it."""
 
 
-class Snapshot:
+class Snapshot(Drawable):
     """A table at one version. Contains no rows; caches metadata until a newer snapshot replaces it.
 
     Methods raise the errors that `Table` describes; `SnapshotNotFoundError` if the version has expired.
@@ -386,9 +386,6 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot(path={self._path!r}, version={self.version})"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def _title(self, content: str) -> str:
         return f"{content} of {self._name}, no version yet" if self.version is None else f"{content} of {self.label}"

@@ -43,7 +43,7 @@ from snapshot_explorer.model import gaps_note
 from snapshot_explorer.overview import NEXT_COMMANDS, branches_frame, card, last_part, overview_facts, tags_frame
 from snapshot_explorer.queries import sql
 from snapshot_explorer.refs import MAIN, Ref, parse_range, parse_ref, resolve
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, mimebundle
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs
 from snapshot_explorer.render.action_timeline import action_timeline
 from snapshot_explorer.render.commit_bars import BARS, commit_bars
 from snapshot_explorer.render.figures import Picture
@@ -145,7 +145,7 @@ _INTERNAL = frozenset(
 """What only this package uses: completion does not offer it."""
 
 
-class Table:
+class Table(Drawable):
     """A table and its versions, bound to one branch. Created by `open_table`.
 
     Safe to use from several threads. Methods raise `InvalidArgumentError` for an argument that is not valid,
@@ -1166,7 +1166,7 @@ class Table:
     def read_overview(self) -> None:
         """Read what `drawing` shows: the schema, one listing, the newest commit, and the sizes of the live files.
 
-        Of a local table the newest 50 commits and the names of branches are read, for completion. Sizes are left out
+        For a local table, reads the newest 50 commits and the names of branches, for completion. Sizes are left out
         where there are more than 10,000 live files, and so is what cannot be read.
         """
         current = self.current
@@ -1221,9 +1221,6 @@ class Table:
     def __repr__(self) -> str:
         branch = f", branch={self.branch!r}" if self.branch else ""
         return f"Table(path={self.path!r}, format={self.format!r}{branch}, version={self.current.version})"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def _history_of(self, between: str | None) -> tuple[Source, VersionResolver, tuple[Ref, Ref] | None]:
         """Return the history that has a range, and the range in it; this one without a range."""

@@ -13,7 +13,7 @@ from snapshot_explorer.arrow.variant_texts import with_texts
 from snapshot_explorer.errors import InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.frames.exports import flat, json_text, output_path
 from snapshot_explorer.old_libraries import PANDAS_TEXTS, PANDAS_UNITS
-from snapshot_explorer.render import DRAWN_ROWS, Drawing, Grid, Line, mimebundle, text
+from snapshot_explorer.render import DRAWN_ROWS, Drawable, Drawing, Grid, Line
 from snapshot_explorer.render.cells import NOT_CHECKED
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PictureMaker(Protocol):
         ...
 
 
-class Frame:
+class Frame(Drawable):
     """A metadata table: an Arrow table that draws itself in a terminal and in a notebook.
 
     Libraries that read Arrow data accept it (`pyarrow.table(frame)`, DuckDB, polars).
@@ -171,12 +171,6 @@ class Frame:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._rows.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
     def drawing(self) -> Drawing:
         """Return the frame as a drawing."""

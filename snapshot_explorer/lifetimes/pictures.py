@@ -40,7 +40,7 @@ def file_tracks(lifetimes: pa.Table, versions: Sequence[int], facts: FileFacts |
     looked for.
 
     Args:
-        lifetimes: LIFETIMES. Of many files the ones that were added last are drawn, from the first version with one.
+        lifetimes: LIFETIMES. If there are many, those added last are drawn, from the first version that has one.
         versions: The versions whose files are known, ascending.
         facts: What is marked in addition; None for nothing.
     """
@@ -117,7 +117,7 @@ def _stripes(commits: pa.Table, versions: Sequence[int]) -> list[Stripe]:
 def partition_heat(intervals: Intervals, versions: Sequence[int], *, title: str, y: Measure = "rows") -> HeatMap:
     """Return how many rows, files or bytes each version added to and removed from each partition.
 
-    Of many partitions those that changed most are drawn; of many versions, neighbours are added up.
+    If there are many partitions, those that changed most are drawn; many versions are summed with their neighbours.
     """
     rows = intervals.rows
     names = [cell(value).text or "all rows" for value in intervals.partitions]

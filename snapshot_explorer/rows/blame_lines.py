@@ -403,6 +403,6 @@ def _track(
 
 
 def _changed_text(change: Mapping[str, Any], group: str, shown: str) -> str:
-    """Return the value that changed; of a row that was inserted, the one that changes later."""
+    """Return the value that changed; for an inserted row, the value that changes later."""
     is_shown = shown and (group == "inserted" or shown in (change["changed_columns"] or ()))
     return str(change["values"][shown]) if is_shown else ""

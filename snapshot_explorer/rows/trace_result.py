@@ -14,7 +14,7 @@ from snapshot_explorer import frames
 from snapshot_explorer.errors import SnapshotExplorerError
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.model import capitalized, gaps_note, runs_of, runs_text
-from snapshot_explorer.render import Code, Drawing, Line, Pairs, Part, mimebundle, text
+from snapshot_explorer.render import Code, Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment
 from snapshot_explorer.rows.trace import METADATA, MISSING, READ, UNREADABLE_FILE, trace_history
 
@@ -32,7 +32,7 @@ _NOT_COVERED = (
 _MOST_REASONS = 5
 
 
-class Trace:
+class Trace(Drawable):
     """Where rows of a condition still are. Draws itself.
 
     `verdict` says no more than was looked at: a version or a file that could not be read is never one without matching
@@ -260,12 +260,6 @@ class Trace:
             title=f"Trace of rows in {self._source.name}",
             parts=(*parts, *shown.drawing().parts) if len(holding) else tuple(parts),
         )
-
-    def __repr__(self) -> str:
-        return text(self.drawing())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return mimebundle(self.drawing())
 
 
 def trace(

@@ -152,7 +152,7 @@ def wider(
 ) -> pa.DataType | None:
     """Return a type that has every value of two types; None if there is none, or their values do not compare.
 
-    Of structs it has the fields of `other`, which are found in `one` by their ids, or by their names without ids.
+    A struct gets the fields of `other`, matched with those of `left` by id, or by name where there are no ids.
 
     Args:
         across_tables: Whether the columns are of two tables. Then structs must have fields of the same names, and types

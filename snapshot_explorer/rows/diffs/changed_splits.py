@@ -18,9 +18,9 @@ class ChangedSplits:
     """
 
     before: tuple[Split, ...]
-    """Splits for `a.read`: rows of A. Of a file that differs only in its deletion vector, the rows that B deletes."""
+    """Splits for `a.read`: rows of A. A file that differs only in its deletion vector has the rows that B deletes."""
     after: tuple[Split, ...]
-    """Splits for `b.read`: rows of B. Of a file that differs only in its deletion vector, the rows that A deletes."""
+    """Splits for `b.read`: rows of B. A file that differs only in its deletion vector has the rows that A deletes."""
     shared_files: int
     """The number of data files that both versions have with the same rows. They are not read."""
     shared: tuple[Split, ...] = ()
