@@ -30,7 +30,7 @@ from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import Mark, Span, Track, Tracks, tracks_figure
 from snapshot_explorer.rows.diffs.changed_splits import can_diff, can_load
-from snapshot_explorer.rows.frame_exports import FrameResult
+from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.single_pass import SinglePass
 from snapshot_explorer.rows.single_pass import single_pass as single_pass_of
 from snapshot_explorer.rows.source import UNREADABLE, Source, names_before

@@ -29,7 +29,7 @@ from snapshot_explorer.render.cells import DRAWN, cell, counted, cut, fact_line
 from snapshot_explorer.render.commits import short_user
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.tracks import MOST_TRACKS, Mark, Span, Track, Tracks, tracks_figure
-from snapshot_explorer.rows.frame_exports import FrameResult
+from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.source import Source, call_text
 from snapshot_explorer.rows.touched_versions import AffectedVersions
 

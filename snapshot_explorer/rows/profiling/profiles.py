@@ -21,7 +21,7 @@ from snapshot_explorer.render import Code, Drawing, Line, mimebundle
 from snapshot_explorer.render.cells import fact_line
 from snapshot_explorer.render.figures import Picture
 from snapshot_explorer.render.profiles import profile_figure
-from snapshot_explorer.rows.frame_exports import FrameResult
+from snapshot_explorer.rows.frame_result import FrameResult
 from snapshot_explorer.rows.profiling.anomalies import DEFAULT_RULES, AnomalyRules, jump_notes, jumps
 from snapshot_explorer.rows.profiling.column_numbers import (
     LACKING,
