@@ -73,11 +73,6 @@ class Reading:
 class Bisection(FrameResult):
     """The first version where a condition holds, and how it was found. Draws itself."""
 
-    path: str
-    """The table's location."""
-    name: str
-    """The table's name."""
-    format: str
     condition: str
     """The condition as SQL, or the name of the function."""
     version: int | None
@@ -92,10 +87,6 @@ class Bisection(FrameResult):
     """The versions right before `version` that are missing or cannot be read: it may hold first at one of them."""
     gaps: tuple[Gap, ...]
     """All gaps between the versions that were searched."""
-    versions: tuple[int, ...]
-    """The versions that were searched, ascending."""
-    span: str
-    """The first and the last of them with their times."""
     evaluated: Frame
     """The versions that were evaluated, ascending, with their values: BISECTED. `holds` is null for skipped ones."""
     notes: tuple[str, ...]

@@ -116,11 +116,6 @@ class Blame(FrameResult):
     Applied one after another, the lines return the matching rows of every version.
     """
 
-    path: str
-    """The table's location."""
-    name: str
-    """The table's name."""
-    format: str
     opened: str
     """The Python call that opens the table."""
     request: BlameRequest
@@ -128,10 +123,6 @@ class Blame(FrameResult):
     """The columns that identified a row; empty where whole rows were compared."""
     lines: pa.Table = field(repr=False)
     """BLAME: a row for each change of a row, oldest first, then `before` and `after`, structs with its columns."""
-    versions: tuple[int, ...]
-    """The versions that were searched, ascending."""
-    span: str
-    """The first and the last of them with their times."""
     compared: int
     """How many of them were compared because they might have changed matching rows."""
     unreadable: tuple[int, ...]

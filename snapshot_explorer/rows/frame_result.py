@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snapshot_explorer.render import Drawable
@@ -17,10 +18,20 @@ if TYPE_CHECKING:
     from snapshot_explorer.render.figures import Picture
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FrameResult(Drawable):
-    """A result whose data is a frame, which it exports as the frame does."""
+    """A result on versions of a table, whose data is a frame, which it exports as the frame does."""
 
-    __slots__ = ()
+    path: str
+    """The table's location."""
+    name: str
+    """The table's name."""
+    format: str
+    """The table's format."""
+    versions: tuple[int, ...]
+    """The versions that were searched, ascending."""
+    span: str
+    """The first and the last of them with their times."""
 
     @property
     def frame(self) -> Frame:

@@ -42,28 +42,18 @@ _Numbers = tuple[tuple[int, ...], dict[str, pa.Table]]
 """Versions, and the numbers of each column at them."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Profile(FrameResult):
     """The numbers of columns at versions. Draws itself as the PROFILE frame. Reads nothing."""
 
-    path: str
-    """The table's location."""
-    name: str
-    """The table's name."""
-    versions: tuple[int, ...]
-    """The versions, ascending."""
     columns: Mapping[str, pa.Table] = field(repr=False)
     """By column, its numbers at each version: version, committed_at, rows, null_count, null_rate, min and max in the
     column's type, and bounds, as in PROFILE. Ascending by version."""
-    format: str = ""
-    """The table's format."""
-    span: str = ""
-    """The first and the last version with their times."""
-    call: str = ""
+    call: str
     """The Python call that returns this result."""
-    rules: AnomalyRules = DEFAULT_RULES
+    rules: AnomalyRules
     """The thresholds of a jump."""
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[Gap, ...]
     """The gaps between the versions."""
 
     @cached_property
