@@ -204,4 +204,3 @@ CLEANED_VERSIONS = refused(
 )
 
 FEATURES = (*declared(globals()), *READER_FEATURES, *COLLATIONS, *SHARED)
-"""All features, in the order of the guide."""

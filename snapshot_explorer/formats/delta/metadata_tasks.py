@@ -68,12 +68,10 @@ class CheckpointPart:
     version: int
     path: str
     size_bytes: int | None
-    """Its size, if known."""
     part: int
     """The index of the part, from 0."""
     parts: int
     metadata: Metadata
-    """In force at the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +80,7 @@ class StateCommits:
 
     version: int
     commits: tuple[DeltaLogFile, ...]
-    """Their files, ascending."""
     metadata: Metadata
-    """In force at the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +88,9 @@ class DeltaCommitsTask:
     """Commits whose changes are read."""
 
     version: int
-    """The first."""
     commits: tuple[DeltaLogFile, ...]
     """Their files, ascending, without a gap."""
     metadata: Metadata
-    """In force at the first of them."""
     times: ListedTimes | None
     """Their commit times, as far as the listing contains them; None if not requested."""
 
@@ -106,7 +100,6 @@ class SettingsTask:
     """Commits that are searched for protocol and metaData."""
 
     version: int
-    """The first."""
     commits: tuple[DeltaLogFile, ...]
     """Their files, ascending."""
 

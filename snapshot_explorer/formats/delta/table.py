@@ -39,7 +39,6 @@ from snapshot_explorer.model import (
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""The number of commits whose actions are in memory at the same time."""
 
 
 class Delta(TableFormat):

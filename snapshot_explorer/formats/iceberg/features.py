@@ -124,4 +124,3 @@ EXPIRY_WITHOUT_GC = refused(
 )
 
 FEATURES = (*declared(globals()), *SHARED)
-"""All features, in the order of the guide."""

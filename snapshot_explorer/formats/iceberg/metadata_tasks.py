@@ -19,7 +19,6 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
 
 _COMMITS = 100
-"""The maximum number of commits of a task."""
 _UNITS = 32
 """The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
 _BYTES = 4 << 20
@@ -32,7 +31,6 @@ class IcebergManifestsTask:
 
     version: int
     data: pa.Table
-    """MANIFEST_FILES of data files."""
     deletes: pa.Table
     """All MANIFEST_FILES of delete files of the version; none if deletions are not requested."""
 
@@ -42,10 +40,8 @@ class IcebergCommitsTask:
     """A task: consecutive commits."""
 
     version: int
-    """The first."""
     snapshots: tuple[tuple[int, IcebergSnapshot], ...]
     for_lifetimes: bool
-    """Whether commit times are requested."""
 
 
 def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, deletes: bool) -> list[MetadataTask]:

@@ -55,7 +55,6 @@ from snapshot_explorer.model import Branch, ChangeMode, Inspection, Listing, Rea
 from snapshot_explorer.storage import Storage
 
 _AT_ONCE = 2_000
-"""The maximum number of commits whose entries are in memory at the same time."""
 _MAX_FORKS = 100
 """Branches whose fork is computed."""
 

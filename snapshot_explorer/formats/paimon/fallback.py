@@ -50,7 +50,6 @@ class BranchReader:
     """One of two branches."""
 
     branch: str | None
-    """Its name; None for the main one."""
     history: PaimonHistory
     schemas: Schemas
 

@@ -6,7 +6,6 @@ from snapshot_explorer.formats.features import AVRO, SHARED, declared, read, ref
 
 
 def _needed(need: str, where: str = "{where}") -> str:
-    """Return the message for rows that need an unsupported feature, which was found at `where`."""
     return (
         f"The rows of version {{version}} need {need} ({where}), which is not supported yet. History, schema, "
         "manifests and files are available; read the rows with Paimon's own engines."
@@ -478,4 +477,3 @@ EXPIRY_OVER_GAPS = refused(
     "Paimon's expiry stops at a gap. Repair the table, or keep more versions.",
 )
 FEATURES = (*declared(globals()), *AVRO, *SHARED)
-"""All features, in the order of the guide."""

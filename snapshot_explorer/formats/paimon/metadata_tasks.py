@@ -24,7 +24,6 @@ from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, ve
 from snapshot_explorer.storage import Storage
 
 _COMMITS = 100
-"""The maximum number of commits of a task."""
 _UNITS = 32
 """The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
 _BYTES = 4 << 20
@@ -38,7 +37,6 @@ class PaimonManifestsTask:
     version: int
     snapshot: PaimonSnapshot
     listed: pa.Table
-    """LIST rows of the manifests."""
     list_path: str
     own: int
     """The number of manifests, at the end, of the version's own commit."""
@@ -49,11 +47,8 @@ class PaimonCommitsTask:
     """A task: consecutive commits."""
 
     version: int
-    """The first."""
     last: int
-    """The last."""
     for_lifetimes: bool
-    """Whether to read commit times instead of changelogs."""
 
 
 def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask]:

@@ -56,7 +56,6 @@ def _unread_options(options: Mapping[str, str]) -> Iterator[tuple[str, Feature]]
 
 
 def _unread(data_type: PaimonDataType) -> PaimonDataType | None:
-    """Return the first unsupported type in a type, None if there is none."""
     if data_type.root in _TYPES:
         return data_type
     parts = [part for part in (data_type.key, data_type.element) if part] + [field.type for field in data_type.fields]

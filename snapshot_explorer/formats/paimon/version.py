@@ -98,7 +98,6 @@ class PaimonVersion(TableVersion):
 
     @cached_property
     def _newest_schema(self) -> PaimonSchema:
-        """Return the newest schema of the branch, whose options apply to every version."""
         return self._schemas.newest(0 if self._snapshot is None else self._snapshot.schema_id)
 
     @cached_property

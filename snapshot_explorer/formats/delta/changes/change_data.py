@@ -164,17 +164,11 @@ class ChangeData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Commit:
-    """The row changes of a version."""
-
     version: int
     committed_at: datetime | None
-    """The commit time; None where it is unknown."""
     adds: pa.Table
-    """ADDS."""
     removes: pa.Table
-    """REMOVES."""
     cdc: pa.Table
-    """CDC."""
     is_noop_merge: bool
     """Whether it is a MERGE that changed nothing and rewrote the same rows."""
 

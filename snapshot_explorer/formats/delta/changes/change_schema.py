@@ -28,9 +28,7 @@ class Definition:
 
     version: int
     protocol: Protocol
-    """In force from that version on."""
     metadata: Metadata
-    """In force from that version on."""
 
 
 def reading_version(log: DeltaLog, start: int, end: int) -> int:

@@ -44,13 +44,10 @@ class DeltaVectorDifference:
     """The rows of a file that are in one deletion vector and not in another."""
 
     path: str
-    """The file, for `Storage.open`."""
     rows: int | None
     """Its row count, if the log contains it."""
     deleted_by: DeltaVector
-    """The vector that contains the rows."""
     not_deleted_by: DeltaVector | None
-    """The vector that does not contain them; None without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +60,7 @@ class DeltaEvents:
     """The change of all rows: insert, update_preimage, update_postimage, delete; None if the files contain it."""
     version: int
     committed_at: datetime | None
-    """The commit time; None where it is unknown."""
     columns: tuple[str, ...]
-    """Names of the schema's columns."""
     vector_difference: DeltaVectorDifference | None = None
     """The rows of the single file to return; None for all valid rows."""
 

@@ -80,7 +80,6 @@ def _starts(listing: LogListing) -> list[int]:
 
 
 def _paths(storage: Storage, actions: pa.Table) -> Iterator[str | None]:
-    """Yield the paths of files and of their deletion vectors."""
     yield from actions.column("path").to_pylist()
     vectors = actions.column("deletion_vector")
     if vectors.null_count == len(vectors):
@@ -99,7 +98,6 @@ def _vector_path(storage: Storage, vector: Mapping[str, object], path: str) -> s
 
 
 def _log_paths(listed: pa.Array) -> list[str]:
-    """Return the listed files that are part of the log."""
     in_log = [path for path in listed.to_pylist() if path.startswith(f"{LOG}/")]
     names = [path.removeprefix(f"{LOG}/") for path in in_log]
     entries = (Entry(name=name, is_folder=False, size_bytes=None, modified=None) for name in names if "/" not in name)

@@ -55,9 +55,7 @@ class _MissingFiles:
 @dataclass(slots=True)
 class _Commit:
     added: list[str] = field(default_factory=list)
-    """The keys of added files."""
     removed: list[str] = field(default_factory=list)
-    """The keys of removed files."""
 
 
 class Readability:
@@ -241,6 +239,5 @@ def _by_version(actions: Actions) -> dict[int, _Commit]:
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    """Return False if any is False, otherwise None if any is None, otherwise True."""
     values = list(answers)
     return False if False in values else None if None in values else True

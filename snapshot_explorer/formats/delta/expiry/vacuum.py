@@ -56,8 +56,6 @@ _OFFSET = re.compile(r"@\d+$", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file below the table's root."""
-
     path: str
     size_bytes: int
     modified_ms: int
@@ -69,7 +67,6 @@ class _RemovedFiles:
     deleted_at: int
     """When, by the writer's clock, in milliseconds since 1970; 0 where it is not recorded."""
     paths: tuple[str, ...]
-    """The data file and the file of its deletion vector."""
 
 
 class Vacuum:

@@ -21,7 +21,6 @@ class ExpectedColumns:
     """Expected columns of a data file, from the log."""
 
     schema: DeltaSchema
-    """The version's columns."""
     stats: str | None
     """The file's statistics in the log, JSON; None where the log has none as text."""
 

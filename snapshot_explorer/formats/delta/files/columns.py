@@ -29,9 +29,7 @@ class Origin:
     """The properties of a data file that decide how its columns are read."""
 
     path: str
-    """The file, for messages."""
     mode: Mode
-    """How to find columns."""
     calendar: Calendar = _TODAYS
 
 

@@ -37,7 +37,6 @@ class DeltaDataFile:
     """A data file to read, from its action. Picklable."""
 
     path: str
-    """Its path for `Storage.open`."""
     size_bytes: int | None
     """Size of the file; None where an old action omits it."""
     rows: int | None
@@ -59,7 +58,6 @@ class DeltaOpenFile:
     schema: pa.Schema
     rows: int
     origin: Origin
-    """How to read its columns."""
 
 
 @contextmanager

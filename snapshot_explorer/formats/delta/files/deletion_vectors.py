@@ -37,7 +37,6 @@ _PORTABLE = 1_681_511_377
 _NATIVE = 1_681_511_376
 _MIN_BYTES = 8
 _MAX_BYTES = 1 << 28
-"""The maximum number of bytes of a vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +51,6 @@ class DeltaVector:
     size_bytes: int
     """Its size, without its framing in the file."""
     cardinality: int
-    """The number of deleted rows."""
 
 
 def vector_of(descriptor: Mapping[str, Any] | None, storage: Storage, data_path: str) -> DeltaVector | None:

@@ -27,9 +27,7 @@ class Counts:
     """The counts of a commit; None where unknown."""
 
     added_files: int = 0
-    """Add actions."""
     removed_files: int = 0
-    """Remove actions."""
     added_rows: int | None = 0
     """Rows in the added files, without those that deletion vectors remove; of a file that is removed and added in
     one commit, with another deletion vector, those that are restored."""
@@ -48,7 +46,6 @@ class DeltaLiveFiles:
     version: int
     """The version; -1 before the first."""
     adds: pa.Table
-    """ADDS."""
 
 
 @dataclass(slots=True)
@@ -135,7 +132,6 @@ def _rows(commit: _Commit, removed: Sequence[Size]) -> tuple[int | None, int | N
 
 
 def _path(key: str) -> str:
-    """Return the path in a file's key, which also contains its deletion vector."""
     return key.partition("\n")[0]
 
 

@@ -60,7 +60,6 @@ _KINDS: Mapping[str, Kind] = {
     "DROP FEATURE": "schema",
     "CLUSTER BY": "schema",
 }
-"""Any other operation is `other`."""
 _INFERRED = frozenset(("Manual Update", "Empty Commit"))
 """Operations that do not describe the change."""
 _REPLACING = frozenset(("CREATE OR REPLACE TABLE", "CREATE OR REPLACE TABLE AS SELECT", "CLONE"))
@@ -73,9 +72,7 @@ class Effect:
     """The effect of a commit on the table."""
 
     added_files: int
-    """Add actions."""
     removed_files: int
-    """Remove actions."""
     rearranged: bool
     """Whether there are file actions, and none of them changes data."""
     redefined: bool

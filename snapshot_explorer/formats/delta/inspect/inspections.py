@@ -52,7 +52,6 @@ HISTORY = pa.schema(
         ("engineInfo", pa.string()),
     ]
 )
-"""The columns of DESCRIBE HISTORY."""
 DETAIL = pa.schema(
     [
         ("format", pa.string()),
@@ -72,7 +71,6 @@ DETAIL = pa.schema(
         ("tableFeatures", pa.list_(pa.string())),
     ]
 )
-"""The columns of DESCRIBE DETAIL."""
 _PROPERTIES = pa.schema([("key", pa.string()), ("value", pa.string())])
 _TRANSACTIONS = pa.schema([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", TIMESTAMP)])
 _DOMAINS = pa.schema([("domain", pa.string()), ("configuration", pa.string())])
@@ -97,7 +95,6 @@ _IMPLIED: Sequence[tuple[str, int, int]] = (
 _FEATURES_FROM = 7
 """The first writer version with named features."""
 _AT_ONCE = 1_000
-"""Commits whose actions are in memory at the same time."""
 
 
 class DeltaInspector:
@@ -277,7 +274,6 @@ def _long(value: Any) -> int | None:
 
 
 def _moment(millis: int | None) -> datetime | None:
-    """Return a time; None if it is missing or outside of the calendar."""
     try:
         return None if millis is None else from_millis(millis)
     except OverflowError:

@@ -188,7 +188,6 @@ def _by_kind(name: str, content: bytes, lines: list[bytes]) -> tuple[list[Any], 
 
 
 def _parsed(lines: list[bytes]) -> list[Any]:
-    """Return the values of the lines, without blank ones."""
     try:
         return list(map(orjson.loads, filter(None, lines)))
     except orjson.JSONDecodeError:

@@ -37,7 +37,6 @@ _AT_ONCE = 64 << 20
 """Bytes of a checkpoint's files that are in memory at the same time."""
 _NON_FILE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 FileKind = Literal["add", "remove"]
-"""Kinds of file actions."""
 _FILE_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 
 T = TypeVar("T")
@@ -50,11 +49,9 @@ class CheckpointFile:
     path: str
     """Below the table's root."""
     size_bytes: int | None
-    """Its size, if known."""
     list_path: str | None
     """The file that names it, for a sidecar."""
     adds: int
-    """The number of live files in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +134,6 @@ def read_adds(
 
 
 class _CheckpointParts:
-    """The parts of a checkpoint read so far."""
-
     def __init__(self, *, adds: bool, limits: Limits) -> None:
         self.wants_adds = adds
         self.limits = limits

@@ -30,9 +30,7 @@ class DeltaDataType:
     precision: int = 0
     """Digits of a decimal."""
     scale: int = 0
-    """Fraction digits of a decimal."""
     key: "DeltaDataType | None" = None
-    """Type of a map's keys."""
     element: "DeltaDataType | None" = None
     """Type of an array's items, and of a map's values."""
     element_nullable: bool = True
@@ -60,10 +58,8 @@ class DeltaField:
     """A column, or a field of a struct."""
 
     name: str
-    """The name that users see."""
     type: DeltaDataType
     nullable: bool = True
-    """Whether it may be null."""
     stored: str
     """The name in data files, partition values and statistics."""
     id: int | None = None

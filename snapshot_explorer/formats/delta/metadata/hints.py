@@ -31,11 +31,8 @@ class Checksum:
     size_bytes: int | None
     """Bytes of the live files."""
     files: int | None
-    """The number of live files."""
     protocol: Protocol | None
-    """The protocol in force."""
     metadata: Metadata | None
-    """The metadata in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

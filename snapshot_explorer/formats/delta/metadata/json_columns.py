@@ -43,9 +43,7 @@ class Maps:
         self.lengths: list[int | None] = []
         """The number of items of each map, None where there is none."""
         self.keys: list[str] = []
-        """The keys of all."""
         self.items: list[str | None] = []
-        """The values of all."""
 
     def extend(self, values: Sequence[Any]) -> None:
         """Add maps."""

@@ -14,11 +14,9 @@ from snapshot_explorer.milliseconds import to_millis
 from snapshot_explorer.storage import Entry
 
 LOG = "_delta_log"
-"""The folder of the log."""
 HINT = f"{LOG}/_last_checkpoint"
 """The hint of writers to the newest checkpoint. It may be wrong."""
 SIDECARS = f"{LOG}/_sidecars"
-"""The folder of sidecar files of checkpoints."""
 STAGED = {"_staged_commits": ("catalogManaged", "catalogOwned-preview"), "_commits": ("coordinatedCommits-preview",)}
 """The folders, in the log, of commits that are not published yet, and the features of tables that have them.
 
@@ -45,18 +43,15 @@ class DeltaLogFile(NamedTuple):
 
     kind: FileKind
     version: int
-    """Its version; for a compaction the first one."""
     name: str
     """Its name in the log's folder."""
     size_bytes: int | None
-    """Its size, if the storage reports it."""
     modified: datetime | None
     """When it was written, aware, UTC, if the storage reports it."""
     form: Form | None = None
     part: int | None = None
     """The number of a checkpoint part, from 1."""
     parts: int | None = None
-    """The number of parts of the checkpoint."""
     until: int | None = None
     """The last version of a compaction."""
 

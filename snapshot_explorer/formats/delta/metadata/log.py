@@ -62,7 +62,6 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _KEPT = 3
-"""The number of cached states."""
 _REPLAYED_AT_ONCE = 64 << 20
 """Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
 _MAX_EARLY = 64
@@ -75,8 +74,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tail:
-    """The replayed commits of a segment after its checkpoint."""
-
     segment: LogSegment
     replay_state: ReplayState
 
@@ -99,7 +96,6 @@ class DeltaLog:
         self._kept_checkpoint: tuple[tuple[DeltaLogFile, ...], bool, Checkpoint] | None = None
         self._checksums: OrderedDict[int, Checksum | None] = OrderedDict()
         self.hint: CheckpointHint | None = None
-        """The hint that was read last."""
 
     @property
     def generation(self) -> int:
@@ -214,7 +210,6 @@ class DeltaLog:
             return self._states[version]
 
     def _kept_state(self, version: int) -> DeltaState | None:
-        """Return the cached state of a version; None without one. Does not wait for a read."""
         kept = self._states.get(version)
         if kept is not None and self._lock.acquire(blocking=False):
             try:
@@ -464,8 +459,6 @@ def _recorded_size(hint: CheckpointHint | None, version: int) -> int | None:
 
 
 class _UnusableError(Exception):
-    """A segment's checkpoint cannot be read."""
-
     def __init__(self, segment: LogSegment, error: CorruptTableError) -> None:
         super().__init__(str(error))
         self.segment = segment
@@ -492,7 +485,6 @@ def _is_cleaned_up(listing: LogListing, lost: Sequence[int]) -> bool:
 
 
 def _is_small(segment: LogSegment) -> bool:
-    """Return whether a segment's checkpoint is read once, whole."""
     return _size(segment) <= _SMALL and segment.checkpoint[0].form != "uuid"
 
 

@@ -24,7 +24,6 @@ from snapshot_explorer.model import absence_text
 from snapshot_explorer.storage import Entry, Storage
 
 _NAMED = 5
-"""The maximum number of versions in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,6 @@ REMOVES = pa.schema([*_FILE, pa.field("deleted_at", pa.int64()), pa.field("exten
 """Remove actions. Those of old writers have null partition values, size and statistics."""
 
 CDC = pa.schema(_FILE[:5])
-"""Files of change data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,6 @@ class Protocol:
     reader_features: frozenset[str] | None
     """Features that a reader must support; None below reader version 3."""
     writer_features: frozenset[str] | None
-    """Features that a writer must support; None below writer version 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +68,8 @@ class Metadata:
     """The table's schema and settings."""
 
     id: str | None
-    """The table's own id."""
     name: str | None
-    """Name, as its creator chose."""
     description: str | None
-    """Description, as its creator chose."""
     provider: str
     """Format of the data files; only `parquet` is read."""
     schema_json: str | None
@@ -82,7 +77,6 @@ class Metadata:
     partition_columns: tuple[str, ...]
     """Logical names, in order."""
     configuration: Mapping[str, str]
-    """The table's properties."""
     created_at: int | None
     """Milliseconds since 1970."""
 
@@ -103,7 +97,6 @@ class Domain:
     """Metadata of one domain: PROTOCOL.md, "Domain Metadata"."""
 
     domain: str
-    """The domain's name."""
     configuration: str
     """Mostly JSON text."""
     removed: bool
@@ -114,17 +107,12 @@ class Actions:
     """The actions of some commits, each kind in one table, in order of version."""
 
     adds: pa.Table
-    """ADDS."""
     removes: pa.Table
-    """REMOVES."""
     cdc: pa.Table
-    """CDC."""
     commit_infos: Mapping[int, Mapping[str, Any]]
     """The first commitInfo of each version that has one, as stored."""
     protocols: Mapping[int, Protocol]
-    """The protocol of each version that sets one."""
     metadatas: Mapping[int, Metadata]
-    """The metadata of each version that sets them."""
     transactions: Mapping[int, tuple[Transaction, ...]]
     """By version; only versions that have some."""
     domains: Mapping[int, tuple[Domain, ...]]
@@ -137,9 +125,7 @@ class DeltaState:
 
     version: int
     protocol: Protocol
-    """In force at the version."""
     metadata: Metadata
-    """In force at the version."""
     adds: pa.Table
     """ADDS of the live files."""
     transactions: Mapping[str, Transaction]

@@ -40,11 +40,8 @@ class ReplayState:
     removed: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.string()))
     """The keys of removed files, even if they were added again: earlier states no longer contain them."""
     protocol: Protocol | None = None
-    """The newest protocol."""
     metadata: Metadata | None = None
-    """The newest metadata."""
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
-    """The newest transaction of each application."""
     domains: Mapping[str, Domain] = field(default_factory=dict)
     """The newest metadata of each domain, removed ones included."""
 

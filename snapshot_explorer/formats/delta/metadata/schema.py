@@ -30,11 +30,9 @@ class DeltaSchema:
     """The columns of a table, and their names in data files. Picklable."""
 
     fields: tuple[DeltaField, ...]
-    """The columns in order."""
     partition_columns: tuple[str, ...]
     """Names of the partition columns, outermost first."""
     mode: Mode
-    """How columns are found in data files."""
     greatest_id: int | None = None
     """The highest id that a column ever had; None if the table does not contain it."""
 

@@ -93,7 +93,6 @@ def _structs(data_type: DeltaDataType) -> Iterator[tuple[DeltaField, ...]]:
 
 
 def _walk(fields: Sequence[DeltaField], prefix: str) -> Iterator[tuple[str, DeltaField]]:
-    """Yield columns and the fields in them, with their names from the top."""
     for field in fields:
         name = f"{prefix}{field.name}"
         yield name, field

@@ -292,7 +292,6 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def _whole(value: object) -> int | None:
-    """Return an integer from a JSON number or text; None for other values."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

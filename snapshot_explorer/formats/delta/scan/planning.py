@@ -77,14 +77,11 @@ def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scan:
-    """The files of a version, and which of them are read."""
-
     state: DeltaState
     schema: DeltaSchema
     partitions: DeltaPartitions
     rows: pa.Int64Array
     reasons: npt.NDArray[np.object_]
-    """The reason why each file is skipped; None if it is read."""
 
     @property
     def is_read(self) -> npt.NDArray[np.bool_]:
@@ -115,7 +112,6 @@ def _splits_of(storage: Storage, scan: _Scan, chosen: npt.NDArray[np.bool_]) -> 
 def _reasons(
     adds: pa.Table, rows: pa.Int64Array, schema: DeltaSchema, partitions: DeltaPartitions, predicate: Predicate | None
 ) -> npt.NDArray[np.object_]:
-    """Return the reason why each file is skipped; null if it is read."""
     reasons = np.full(len(adds), None, np.object_)
     if predicate is None or not len(adds):
         return reasons
@@ -197,7 +193,6 @@ def _groups(of_rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _stats(files: pa.Table) -> pa.Array | None:
-    """Return the statistics of files in the log; None if no file has any."""
     if "stats" not in files.column_names or files.column("stats").null_count == len(files):
         return None
     return single_chunk(files.column("stats"))

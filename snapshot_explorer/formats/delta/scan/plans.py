@@ -31,11 +31,9 @@ class DeltaPlan:
     files: tuple[DeltaDataFile, ...]
     """The files, in the order to read."""
     schema: DeltaSchema
-    """The version's schema."""
     partition_values: SharedRows[pa.Table] | None
     """One row: the typed value of each partition column, by its name. None for a table without partitions."""
     row_tracking: RowTracking | None
-    """The columns of row ids; None where rows have none."""
     stats: SharedRows[pa.Array] | None = None
     """The statistics of each file in the log; None without any."""
 

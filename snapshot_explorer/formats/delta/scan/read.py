@@ -133,13 +133,9 @@ class _Target:
     fields: Sequence[DeltaField]
     schema: pa.Schema
     constants: Mapping[str, pa.Scalar]
-    """The values of partition columns."""
     stored: Sequence[str]
-    """The columns that files contain."""
     tracked: Sequence[str]
-    """The hidden columns that files may contain."""
     columns: DeltaColumns
-    """Both."""
 
     @property
     def is_stored(self) -> bool:

@@ -20,7 +20,6 @@ ROW_COMMIT_VERSION = DeltaField(
     name="_row_commit_version", type=DeltaDataType(root="long"), stored="_row_commit_version"
 )
 HIDDEN = (ROW_ID, ROW_COMMIT_VERSION)
-"""The metadata columns of row tracking; `_metadata.row_id` and so on in Spark."""
 
 
 def row_tracking(metadata: Metadata) -> RowTracking | None:

@@ -53,9 +53,7 @@ class End:
     """A bound of a column."""
 
     field: DeltaField
-    """The column."""
     is_upper: bool
-    """Whether it is the maximum."""
     careful: bool
     """Whether to allow for writers that round decimals."""
 
@@ -182,7 +180,6 @@ def rows_of(files: pa.Table) -> pa.Int64Array:
 
 
 def _placed(values: pa.Array, indices: np.ndarray, new: pa.Array) -> pa.Array:
-    """Return values with others at some positions."""
     source = np.arange(len(values))
     source[indices] = len(values) + np.arange(len(new))
     return pa.concat_arrays([values, new]).take(pa.array(source))
@@ -387,7 +384,6 @@ class _Columns:
 
 
 def _part(values: pa.Array | None, *path: str) -> pa.Array | None:
-    """Return the field of a struct at a path; None if missing."""
     for name in path:
         if values is None or not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
             return None
@@ -412,7 +408,6 @@ def _flattened(values: pa.Array | None) -> Mapping[str, Mapping[str, pa.Array]]:
 
 
 def _object(value: object) -> Mapping[str, object]:
-    """Return a JSON object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
@@ -471,7 +466,6 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
 
 
 def _schema(fields: Sequence[DeltaField]) -> list[pa.Field]:
-    """Return the schema for the parser."""
     ordered = [pa.field(field.stored, _json_type(field)) for field in fields if _is_ordered(field)]
     counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
     return [
@@ -506,7 +500,6 @@ def _is_counted(field: DeltaField) -> bool:
 
 
 def _json_type(field: DeltaField) -> pa.DataType:
-    """Return the JSON type of a column's values."""
     root = field.type.root
     if root in ("byte", "short", "integer", "long"):
         return pa.int64()

@@ -60,9 +60,7 @@ class IcebergEvents:
     """
 
     removed: tuple[Part, ...]
-    """Rows that were there before."""
     added: tuple[Part, ...]
-    """Rows that are there after."""
     ordinal: int
     """The place of the commit among those of the range that changed rows, from 0."""
     snapshot_id: int

@@ -47,7 +47,6 @@ def _codes(values: pa.Array) -> Codes:
 
 
 def _lengths(values: pa.ListArray | pa.MapArray) -> Codes:
-    """Return the number of items of each list; 0 for null."""
     lengths = np.diff(np.asarray(values.offsets.to_numpy(), np.int64))
     return np.where(np.asarray(values.is_valid()), lengths, 0)
 

@@ -233,7 +233,6 @@ class _IntegerRange:
         return cls(keys, has_null=values.null_count > 0)
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the number of each value; -1 for a value that is none of them. Null is a value."""
         numbers, is_null = _numbers(values)
         indices, is_contained = _places(self._keys, numbers)
         return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_contained, indices, -1))

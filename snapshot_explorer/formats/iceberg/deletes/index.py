@@ -46,7 +46,6 @@ class EqualitySet:
     """
 
     ids: tuple[int, ...]
-    """Ids of the columns, ascending."""
     files: tuple[tuple[int, File], ...]
     """The delete files, each after its sequence number; ascending."""
     key: str

@@ -34,14 +34,11 @@ class IcebergVector:
     """The place of a deletion vector. Picklable."""
 
     location: str
-    """The file that contains it, for `Storage.open`."""
     offset: int
     size_bytes: int
     """Its size in the file, framing included."""
     cardinality: int
-    """The number of deleted rows."""
     file_bytes: int | None = None
-    """The size of the file by its manifest."""
 
 
 def vector_of(

@@ -44,7 +44,6 @@ _DEFAULT_MIN = 1
 _FOR_EVER = 2**63 - 1
 _COMMAND_NOTE = "The table's name is a guess from its folder: give the name that it has in your catalog."
 _MAX_HOLDERS = 200
-"""Refs whose files are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,6 @@ class _KeptSnapshots:
     snapshots: Mapping[int, str]
     """The snapshot ids, and why each is kept."""
     refs: tuple[SnapshotRef, ...]
-    """The refs, main included."""
     removed_refs: tuple[str, ...]
     """The refs that are removed because of their age."""
 
@@ -229,7 +227,6 @@ class _ReachableFiles:
 
 
 def _freed(source: Source, reached: _ReachableFiles, kept: _KeptSnapshots, lifetimes: pa.Table) -> pa.Table:
-    """Return the FREED frame: files that removed snapshots reach and no kept one."""
     lost = [snapshot.id for snapshot in reached.snapshots if snapshot.id not in kept.snapshots]
     freed = reached.files(lost) & ~reached.files(list(kept.snapshots))
     rows = reached.rows.filter(pa.array(freed))

@@ -20,7 +20,6 @@ from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, Ic
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
 
 Constants = Mapping[int, pa.Scalar]
-"""The value of each column that is constant in a file, by field id."""
 _UUID_BYTES = 16
 
 
@@ -32,9 +31,7 @@ class Projection:
     """Requested columns in order, each with its column in the file; None for one that the file lacks or that is
     constant."""
     constants: Constants
-    """The columns that are constant in the file."""
     path: str
-    """The file, for messages."""
     names: list[str]
     """The columns of the file to read, each once."""
     is_exact: bool
@@ -141,7 +138,6 @@ def _is_exact(stored: pa.DataType, data_type: IcebergDataType) -> bool:
 
 
 def _conform(values: pa.Array, field: IcebergField, source: FileField, how: Projection) -> pa.Array:
-    """Return values of a file in the Arrow type of the table's column."""
     data_type = field.type
     target = arrow_type(data_type)
     if _is_exact(values.type, data_type):

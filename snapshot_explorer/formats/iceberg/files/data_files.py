@@ -30,7 +30,6 @@ log = logger_of(__name__)
 
 FileFormat = Literal["parquet", "orc", "avro"]
 FORMATS: tuple[FileFormat, ...] = ("parquet", "orc", "avro")
-"""The formats of files that are read."""
 BATCH_ROWS = 65_536
 """Rows that are read at a time. With more, the memory of intermediate results is not reused."""
 
@@ -45,10 +44,8 @@ class File:
     """A data file or delete file to read. Picklable."""
 
     location: str
-    """Its path for `Storage.open`."""
     format: FileFormat
     rows: int
-    """Its number of rows by its manifest."""
     size_bytes: int | None = None
     """Its size by its manifest; None if it is not to be compared."""
     constants: frozenset[int] = frozenset()
@@ -77,9 +74,7 @@ class Rows:
     """Some rows of a file."""
 
     start: int
-    """The position of the first one in the file."""
     count: int
-    """How many there are."""
     values: pa.RecordBatch | list[pa.Array]
     """The requested columns in order; a batch of the file if it has exactly them."""
 

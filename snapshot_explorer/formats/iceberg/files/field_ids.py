@@ -17,7 +17,6 @@ from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField
 
 NAME_MAPPING = "schema.name-mapping.default"
-"""The property that maps names to ids."""
 _KEYS = (b"PARQUET:field_id", b"iceberg.id")
 _ELEMENTS, _ENTRIES = ("element",), ("key", "value")
 
@@ -27,7 +26,6 @@ class FileField:
     """A column of a data file, or a part of one."""
 
     id: int | None
-    """The field id; None for a column that no table column can be."""
     name: str
     type: pa.DataType
     """The Arrow type that its reader returns."""

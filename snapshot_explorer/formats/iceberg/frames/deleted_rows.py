@@ -21,7 +21,6 @@ class Applying:
     """Pairs of a data file and a delete file that applies to it, sorted by both."""
 
     data: _Places
-    """The row of the data file in `IcebergLiveFiles.data`."""
     deletes: _Places
     """The row of the delete file in `IcebergLiveFiles.deletes`."""
 

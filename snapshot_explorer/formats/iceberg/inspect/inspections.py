@@ -445,7 +445,6 @@ def _file_table(rows: pa.Table, maps: Mapping[int, pa.MapArray], schema: pa.Sche
 
 
 def _partitions(source: Source, snapshot: IcebergSnapshot | None) -> pa.Table:
-    """Return a row per partition, with the counts of its live files and delete files."""
     files = live_files(source, snapshot, statistics=False)
     maps = partition_maps(source.metadata, files.partitions)
     names = ("spec_id", "partition", "content", "record_count", "size_bytes", "snapshot_id")

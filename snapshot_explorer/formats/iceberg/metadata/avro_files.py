@@ -46,7 +46,6 @@ class DecodedRows:
     files: tuple[int, ...]
     """The places of the files among those requested."""
     counts: tuple[int, ...]
-    """The number of rows of each file."""
     headers: tuple[Mapping[str, bytes], ...]
     """The metadata in the header of each file, by key."""
     rows: pa.StructArray
@@ -206,7 +205,6 @@ def _filled(schema: Any, target: pa.StructType) -> pa.StructType:
 
 
 def _check(shape: Shape, target: pa.DataType, path: str, name: str) -> None:
-    """Raise if the fields of a file do not have the wanted types."""
     match shape:
         case Union(branches):
             for branch in branches:

@@ -23,10 +23,8 @@ class Source:
     """A table's metadata file and the mapping of its paths. Picklable."""
 
     storage: Storage
-    """The table's storage."""
     metadata: TableMetadata
     locations: Locations
-    """Maps its recorded paths."""
     manifests: dict[int, pa.Table] = field(default_factory=dict, compare=False, repr=False)
     """The MANIFEST_FILES of the snapshot that was read last, by its id."""
 

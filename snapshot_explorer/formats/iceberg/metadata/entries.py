@@ -15,7 +15,6 @@ DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 """Values of `content`. A deletion vector is a position delete in the file format `puffin`."""
 
 COUNTS = pa.map_(pa.int32(), pa.int64())
-"""A count per field id."""
 BOUNDS = pa.map_(pa.int32(), pa.binary())
 """A value per field id, in the binary form of single values."""
 
@@ -75,7 +74,6 @@ class IcebergLiveFiles:
     data: pa.Table
     """LIVE, where `content` is 0; with STATISTICS if requested."""
     deletes: pa.Table
-    """LIVE, where `content` is 1 or 2; always with STATISTICS."""
     partitions: Mapping[int, pa.StructArray]
     """The distinct partition tuples of each spec id, one row per tuple.
 
@@ -90,9 +88,7 @@ class VersionMetadata:
     """All that a scan of a version needs of the metadata. Picklable if `live` is."""
 
     storage: Storage
-    """The table's storage."""
     format_version: int
-    """1, 2 or 3."""
     schema: Mapping[str, Any]
     """The schema to read under, as JSON."""
     schemas: Mapping[int, Mapping[str, Any]]
@@ -102,6 +98,5 @@ class VersionMetadata:
     current_schema: Mapping[str, Any]
     """The table's current schema: partition fields take the type of their source from it."""
     properties: Mapping[str, str]
-    """The table's properties, such as `schema.name-mapping.default`."""
     live: Callable[[bool], IcebergLiveFiles]
     """Returns the live files, with or without statistics of data files. Reads the manifests when called."""

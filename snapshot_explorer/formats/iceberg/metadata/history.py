@@ -35,12 +35,9 @@ class IcebergHistory:
     branch: str | None
     """The branch; None for main."""
     versions: tuple[int, ...]
-    """The versions, ascending."""
     ids: Mapping[int, int]
-    """The snapshot id of each version."""
     snapshots: Mapping[int, IcebergSnapshot]
     numbers: Mapping[int, int]
-    """The version of each snapshot id."""
     commitless: tuple[int, ...]
     """Versions whose predecessor is not the snapshot that they were made from, ascending."""
     after_gaps: tuple[int, ...]

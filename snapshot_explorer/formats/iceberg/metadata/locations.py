@@ -20,7 +20,6 @@ _LOCAL = re.compile(r"file:(?://(?:localhost(?=/))?)?(?=/)", re.IGNORECASE)
 _HDFS = re.compile(r"hdfs:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _METADATA = "/metadata/"
 _MAX_EARLIER = 16
-"""The most earlier locations of a table that are mapped to its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,6 @@ _MAX_YEARS = 200_000
 """Years from 1970 on that microseconds represent."""
 _MAX_NANO_YEARS = 290
 _MAX_POINTS = 10_000
-"""Values of a condition whose buckets are computed."""
 _DIGITS = 76
 _CODES = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 """NumPy's names of units."""
@@ -77,7 +76,6 @@ class Spec:
 
     id: int
     fields: tuple[PartitionField, ...]
-    """Its fields in order."""
 
     @property
     def is_unpartitioned(self) -> bool:

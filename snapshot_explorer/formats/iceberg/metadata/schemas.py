@@ -17,7 +17,6 @@ class IcebergSchema:
 
     id: int
     fields: tuple[IcebergField, ...]
-    """The columns in order."""
     identifier_ids: tuple[int, ...] = ()
     """Ids of the columns that identify a row, by the writer's word; nothing enforces it."""
 

@@ -45,7 +45,6 @@ class IcebergSnapshot:
     schema_id: int | None
     """The table's schema when it was made; None if not recorded."""
     key_id: str | None
-    """The key of an encrypted manifest list."""
     raw: Mapping[str, Any] = field(repr=False)
     """The JSON object, unknown fields included."""
 
@@ -143,9 +142,7 @@ class TableMetadata:
     path: str
     """The file, below the table's folder."""
     format_version: int
-    """1, 2 or 3."""
     table_uuid: str | None
-    """The table's own id."""
     location: str
     """The table's folder as recorded, which may be another than the one it was opened at."""
     last_sequence_number: int
@@ -157,10 +154,8 @@ class TableMetadata:
     specs: Mapping[int, Mapping[str, Any]]
     """Partition specs by id. Their fields have ids, in format 1 too."""
     default_spec_id: int
-    """The id of the spec that writers use."""
     sort_orders: tuple[Mapping[str, Any], ...]
     default_sort_order_id: int
-    """The id of the sort order that writers use; 0 is unsorted."""
     properties: Mapping[str, str]
     """The table's properties, which have no history."""
     current_snapshot_id: int | None

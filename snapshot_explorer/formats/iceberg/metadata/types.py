@@ -24,7 +24,6 @@ class IcebergDataType:
     precision: int = 0
     """Digits of a decimal."""
     scale: int = 0
-    """Fraction digits of a decimal."""
     length: int = 0
     """Bytes of a fixed."""
     fields: "tuple[IcebergField, ...]" = ()
@@ -38,10 +37,8 @@ class IcebergField:
     id: int
     """The id, which renames keep and no other field of the table ever has."""
     name: str
-    """The name; `element`, `key` or `value` in lists and maps."""
     type: IcebergDataType
     required: bool = False
-    """Whether it may not be null."""
     doc: str | None = None
     initial_default: str | None = None
     """The value in rows of files without the column, as JSON; None without one."""

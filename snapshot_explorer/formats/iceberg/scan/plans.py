@@ -21,13 +21,11 @@ class Context:
     """What all splits of a version share. Picklable."""
 
     schema: IcebergSchema
-    """The version's schema."""
     rules: IdRules
     """How columns get ids in files without any."""
     equality: Mapping[int, EqualityColumn]
     """The columns by which equality deletes delete, by id; some may have been dropped from the schema since."""
     has_row_ids: bool
-    """Whether the table's format has row ids."""
     names_are_stored: bool
     """Whether files have the version's columns under the version's names, in its types, if they have them."""
     names_are_mapped: bool
@@ -49,15 +47,12 @@ class IcebergPlan:
     """The data file's recorded path, which position deletes name."""
     file: File
     sequence_number: int
-    """Its data sequence number."""
     first_row_id: int | None
     """The id of its first row; None where its rows have none."""
     spec_id: int
     constants: Mapping[int, pa.Scalar]
-    """The values of identity partition fields, by the id of their source column."""
     deletes: Deletes
     context: Context
-    """What all splits of the version share."""
 
     @property
     def identity(self) -> Hashable:

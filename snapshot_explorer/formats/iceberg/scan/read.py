@@ -144,22 +144,16 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lookup:
-    """Deleted rows, and the columns by which they are looked up."""
-
     columns: tuple[EqualityColumn, ...]
     rows: DeletedRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Live:
-    """Which rows of a data file its deletes leave."""
-
     deleted: Positions
     """Positions of deleted rows, ascending."""
     lookups: tuple[_Lookup, ...]
-    """Equality deletes."""
     sequence_number: int
-    """The file's sequence number."""
 
     def mask(self, rows: Rows, read_columns: "_ReadColumns") -> Mask | None:
         kept: Mask | None = None
@@ -180,7 +174,6 @@ class _ReadColumns:
     """The columns that are read: requested ones, and those that deletes compare."""
 
     fields: tuple[IcebergField, ...]
-    """The requested columns in order."""
     stored: tuple[IcebergField, ...]
     schema: pa.Schema
     are_stored: bool
@@ -241,7 +234,6 @@ def _listed(rows: Rows, positions: Positions) -> Mask:
 
 
 def _masked(batch: pa.RecordBatch, kept: Mask | None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that are kept, if there are any."""
     if kept is None:
         yield batch
     elif kept.any():

@@ -35,7 +35,6 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
 
 
 def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return minimum, maximum and null count of a column."""
     key = pa.scalar(field.id, pa.int32())
     nulls = pc.map_lookup(single_chunk(files.column("null_value_counts")), key, "first")
     nulls = pc.if_else(pc.less(nulls, 0), pa.scalar(None, pa.int64()), nulls)

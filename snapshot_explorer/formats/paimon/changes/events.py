@@ -30,7 +30,6 @@ class PaimonEvents:
     """Files whose rows are events. `Split.detail`; picklable."""
 
     plan: PaimonPlan
-    """The read plan of the files."""
 
     @property
     def identity(self) -> Hashable:
@@ -43,7 +42,6 @@ class LastEvents:
     """A split of a version, read as the last event per key, deleted keys included."""
 
     split: Split
-    """A split from the version's plan."""
 
     @property
     def identity(self) -> Hashable:
@@ -56,9 +54,7 @@ class Difference:
     """The files of a bucket that only one of two versions has. `Split.detail`; picklable."""
 
     before: PaimonPlan | None
-    """The files of the earlier version only."""
     after: PaimonPlan | None
-    """The files of the later version only."""
     rules: Rules
 
     @property
@@ -133,10 +129,7 @@ def _last_events(storage: Storage, split: Split, columns: Sequence[str]) -> Iter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """The last event per key."""
-
     rows: pa.Table
-    """All columns of the read schema."""
     kinds: npt.NDArray[np.int8]
     sequence: Codes
 
@@ -202,7 +195,6 @@ def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
 
 
 def _state(storage: Storage, plan: PaimonPlan | None, rules: Rules) -> _State | None:
-    """Return the last event per key in the files of a plan; None without rows."""
     if plan is None:
         return None
     merged, sequence = last_events(storage, plan, rules, [field.name for field in plan.schema.fields])

@@ -142,7 +142,6 @@ def _check_schema(schema: PaimonSchema, options: Mapping[str, str], version: int
 def _checked(
     entries: pa.Table, snapshot: PaimonSnapshot, kind: str, schema: PaimonSchema, options: Mapping[str, str]
 ) -> pa.Table:
-    """Return the entries that Paimon's batch reads include. Raise for entries whose meaning is undefined."""
     if pc.any(pc.equal(entries.column("kind"), DELETE), min_count=0).as_py():
         raise refusal(features.UPDATES_WITH_REMOVALS, version=snapshot.id, kind=snapshot.kind)
     if not schema.primary_keys:
@@ -247,18 +246,14 @@ def _differences(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BatchState:
-    """One of two versions that are compared."""
-
     entries: pa.Table
     """The live entries that a batch read includes."""
     vectors: Vectors
-    """The deletion vectors that it applies."""
 
 
 def _batch_state(
     storage: Storage, schemas: Schemas, snapshot: PaimonSnapshot, predicate: Predicate | None
 ) -> _BatchState:
-    """Return the files and deletion vectors of a batch read of a version."""
     schema, newest = schemas.with_newest(snapshot.schema_id)
     options = newest.options
     state = read_state(storage, snapshot, keep=manifests_with(schema, predicate))

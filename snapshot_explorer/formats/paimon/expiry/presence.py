@@ -121,7 +121,6 @@ class _MetadataFiles:
         return problems | damaged
 
     def check_gone(self) -> None:
-        """Check that what the listings lack does not exist; see `expiry.check_gone`."""
         check_gone(self._storage, [sorted(self._lost)])
 
 

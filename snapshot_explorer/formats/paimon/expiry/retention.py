@@ -62,7 +62,6 @@ class RetentionState:
     consumers: Mapping[str, int]
     """The next version of each consumer."""
     options: Mapping[str, str]
-    """The newest options."""
 
     @property
     def latest(self) -> int:
@@ -72,8 +71,6 @@ class RetentionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """The arguments of `expire_snapshots`."""
-
     retain_max: int
     retain_min: int
     older_than: int
@@ -342,7 +339,6 @@ def _holders(
 
 
 def _branch(name: str, paths: frozenset[str] | str, freed: pa.Table) -> dict[str, object]:
-    """Return the row of a branch. Paimon's expiry ignores branches: only tags keep files that branches share."""
     count = 0 if isinstance(paths, str) else len(paths.intersection(freed.column("path").to_pylist()))
     note = "expiry ignores branches; it would delete none of its files"
     if isinstance(paths, str):

@@ -70,9 +70,7 @@ class BlobPlaces:
 
     uri: str
     lengths: npt.NDArray[np.int64]
-    """As in `BlobFile`."""
     starts: npt.NDArray[np.int64]
-    """As in `BlobFile`."""
 
     def value(self, row: int) -> bytes | None:
         """Return the descriptor of a row's value in Paimon's format: file, offset, length. Does not read the value.

@@ -49,7 +49,6 @@ class PaimonDataFile(NamedTuple):
     """A data file to read, from its manifest entry. Picklable. A tuple, since there may be a million."""
 
     path: str
-    """Its path for `Storage.open`."""
     format: str
     """parquet, orc or avro; blob for a blob file, which `blobs` reads."""
     schema_id: int
@@ -57,11 +56,8 @@ class PaimonDataFile(NamedTuple):
     """Physical rows."""
     size_bytes: int
     level: int
-    """Level of the merge tree."""
     min_sequence: int
-    """Lowest sequence number of its rows."""
     max_sequence: int
-    """Highest sequence number of its rows."""
     deleted_rows: int | None
     """Rows of kind -U or -D; None where not recorded."""
     write_columns: tuple[str, ...] | None
@@ -215,7 +211,6 @@ def opened(storage: Storage, file: PaimonDataFile) -> Iterator[pa.NativeFile]:
 
 
 def _translated(file: PaimonDataFile) -> AbstractContextManager[None]:
-    """Convert errors of pyarrow and Avro to errors that name the file."""
     return named_in_errors(
         file.path,
         file.format,

@@ -21,7 +21,6 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 DELETION_VECTORS = "DELETION_VECTORS"
-"""The type of an index that contains deletion vectors."""
 _VERSION = 1
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
@@ -34,11 +33,9 @@ class PaimonVector:
     """The location of the deletion vector of a data file. Picklable."""
 
     path: str
-    """The index file, for `Storage.read`."""
     offset: int | None
     """The offset of the vector, which begins with its size; None where the index manifest lacks it."""
     length: int | None
-    """The length in the index manifest."""
     cardinality: int | None
     """The number of rows it deletes; None where not recorded."""
     file_bytes: int | None = None

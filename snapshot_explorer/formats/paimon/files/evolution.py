@@ -81,7 +81,6 @@ def same(left: PaimonDataType, right: PaimonDataType) -> bool:
 
 
 def _check(source: PaimonDataType, target: PaimonDataType, name: str) -> None:
-    """Raise for a change of type whose cast is not supported."""
     if same(source, target):
         return
     if source.root == target.root == "ROW":

@@ -155,7 +155,6 @@ def with_tags(commits: pa.Table, tags: Mapping[int, Sequence[str]], *, are_all: 
 
 
 def _counts(delta: Changes, commits: int) -> dict[str, npt.NDArray[np.int64]]:
-    """Return files, rows and bytes added and removed by each commit."""
     removed = delta.entries.column("kind").to_numpy() == DELETE
     counts: dict[str, npt.NDArray[np.int64]] = {}
     for word, chosen in (("added", ~removed), ("removed", removed)):
@@ -203,7 +202,6 @@ def manifests_frame(snapshot: PaimonSnapshot, lists: ManifestLists, schema: Paim
 
 
 def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
-    """Return minimum or maximum partition values as a map column."""
     fields = [schema.field(name) for name in schema.partition_keys]
     values = binary_row.decode(rows, fields, lenient=True)
     columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]

@@ -35,9 +35,7 @@ class IndexStates:
     """The INDEX_ENTRIES before and after each of several commits; None where they are unknown."""
 
     before: Sequence[pa.Table | None]
-    """The INDEX_ENTRIES of the previous version."""
     after: Sequence[pa.Table | None]
-    """The INDEX_ENTRIES of the version."""
     replaced: Sequence[bool]
     """Whether they may differ: false where the commit kept the index manifest."""
 
@@ -51,15 +49,11 @@ class RowCounts:
     removed: int | None
     """Rows in the removed files, and rows of other files that were deleted."""
     total: int | None
-    """Rows in all live files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Vectors:
-    """The deletion vectors of an index manifest, a row each."""
-
     files: Codes
-    """The number of the data file."""
     places: Codes
     """A number for the location of the vector: equal numbers are the same vector."""
     rows: Codes
@@ -175,7 +169,6 @@ def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vector
 
 
 def _keys(table: pa.Table, name: str) -> pa.Array:
-    """Return a key per row that identifies its data file."""
     parts = [single_chunk(table[column]) for column in (*_FILE, name)]
     texts = [part.cast(pa.string()) if pa.types.is_integer(part.type) else part for part in parts]
     return pc.binary_join_element_wise(*(text.cast(pa.binary()) for text in texts), b"/")

@@ -36,7 +36,6 @@ class FileIndex:
     begin: int
     """Its offset in the container; -1 for an index of no values."""
     length: int
-    """Its size in bytes."""
 
 
 def parse_container(content: bytes, path: str) -> list[FileIndex]:

@@ -205,7 +205,6 @@ def _whole(value: object) -> int:
 
 
 def _wall(moment: datetime) -> datetime:
-    """Return a time in UTC, without a zone."""
     return _millis(moment.astimezone(UTC).replace(tzinfo=None)) or moment
 
 

@@ -108,7 +108,6 @@ def _read(storage: Storage, splits: Sequence[Split], columns: pa.Schema, *, with
 
 
 def _in_lists(table: pa.Table) -> pa.Table:
-    """Return a table with each value of the table's own columns in a list of one."""
     special = (ROW_KIND, SEQUENCE_NUMBER.name)
     columns, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):

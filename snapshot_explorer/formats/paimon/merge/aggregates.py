@@ -24,7 +24,6 @@ class Fold:
     """A fold over the values of one column, in an internal form. None is null."""
 
     items: Sequence[Any]
-    """The value of each row."""
     add: Callable[[Any, Any], Any]
     """Returns the value after adding that of a row."""
     result: Callable[[Iterable[Any]], pa.Array]

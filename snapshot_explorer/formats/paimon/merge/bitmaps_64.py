@@ -86,7 +86,6 @@ def read_tree(content: bytes, index: int) -> tuple[Tree, Mapping[bytes, int], in
 
 
 def _node(content: bytes, index: int, path: bytes, slots: dict[bytes, int]) -> tuple[Tree, int]:
-    """Return a node and its end, and add its leaves to `slots`; `path` contains the preceding bytes of its keys."""
     kind, count, length = _NODE_HEAD.unpack_from(content, index)
     index += _NODE_HEAD.size
     prefix, index = content[index : index + length], index + length
@@ -195,7 +194,6 @@ def written(tree: Tree) -> bytes:
 _RUNS, _BITS, _ARRAY = 0, 1, 2
 _NOT_TRIMMED = 0xFE
 _MAX = 1 << 16
-"""Numbers in a container."""
 _HEAD, _SLOTS, _SLOT, _END = (struct.Struct(form) for form in ("<Bq", "<IBI", "<BBI", "<qii"))
 
 

@@ -17,9 +17,7 @@ class Function:
     distinct: bool = False
     """Whether listagg and collect include each token or element once."""
     delimiter: str = ","
-    """The separator of listagg."""
     nested_key: tuple[str, ...] = ()
-    """The key fields of the rows in an array."""
     nested_sequence: tuple[str, ...] = ()
     """The sequence fields of the rows in an array. The later row wins a tie."""
     null_keys: str = "merge"
@@ -36,7 +34,6 @@ class SequenceGroup:
 
     order: tuple[str, ...]
     fields: tuple[str, ...]
-    """The other columns of the group."""
     removes: bool = False
     """Whether a -D row that is not older removes the whole record."""
 
@@ -60,7 +57,6 @@ class PartialUpdate:
     functions: Mapping[str, Function] = field(default_factory=dict)
     """The aggregate functions of columns in groups."""
     remove_on_delete: bool = False
-    """Whether a row of kind -D removes the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +64,7 @@ class Aggregation:
     """Aggregates the values of each column with its function."""
 
     functions: Mapping[str, Function]
-    """The function of each column of the table."""
     remove_on_delete: bool = False
-    """Whether a row of kind -D removes the record."""
 
 
 Engine = Deduplicate | FirstRow | PartialUpdate | Aggregation

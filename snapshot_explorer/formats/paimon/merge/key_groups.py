@@ -46,7 +46,6 @@ class Rules:
     """The merge rules of a table."""
 
     keys: tuple[str, ...]
-    """The columns of the key inside a bucket."""
     sequence_fields: tuple[str, ...] = ()
     """Columns that order the rows of a key, before their sequence numbers."""
     descending: bool = False
@@ -66,7 +65,6 @@ class FileSequences:
     """The number of rows read from each file."""
     lowest: Codes
     highest: Codes
-    """The highest sequence number in each file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +72,6 @@ class MergedRows:
     """A row per key, deleted keys included."""
 
     rows: pa.Table
-    """The requested columns."""
     kinds: npt.NDArray[np.int8]
     """The kind of each: that of its row, or +I or -D if it was merged from several rows."""
     places: Codes
@@ -225,7 +222,6 @@ class _ByKey:
     """The rows ordered by key, those of one key in the order of the files."""
 
     order: Codes
-    """Their row numbers."""
     codes: Codes
     """The code of each one's key, ascending."""
 
@@ -312,7 +308,6 @@ def _lowest_levels(indices: Codes, groups: Codes, levels: npt.NDArray[np.int32])
 
 
 def _chosen(key_groups: KeyGroups, rules: Rules) -> Codes:
-    """Return the row that an engine selects per key; none for a key whose rows are all ignored."""
     return _newest(key_groups, rules) if isinstance(rules.engine, Deduplicate) else _oldest(key_groups, rules)
 
 

@@ -185,6 +185,5 @@ def _quotient(value: int, item: int, scale: int) -> Fraction:
 
 
 def _rounded(number: Fraction) -> int:
-    """Return the nearest integer, halves rounded away from zero."""
     whole = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
     return whole if number >= 0 else -whole

@@ -14,9 +14,7 @@ from snapshot_explorer.formats.paimon.merge.engines import Aggregation, Function
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 
 RETRACTS = (1, 3)
-"""Row kinds -U and -D."""
 DELETE = 3
-"""Row kind -D."""
 
 SKIP, SET, CLEAR, ADD, ADD_EARLIER, RETRACT = range(6)
 """The actions of a row on a column's value: skip, set (also to null), clear, add to the aggregate, add as an earlier
@@ -36,7 +34,6 @@ class KeyGroups:
     """The rows whose keys are not unique, by key, oldest first within a key."""
 
     places: Codes
-    """Their row numbers."""
     groups: Codes
     """The key code of each row, ascending from 0 without gaps."""
     kinds: npt.NDArray[np.int8]
@@ -62,7 +59,6 @@ class ColumnSteps:
     """The actions of the rows on one column."""
 
     actions: Actions
-    """SKIP, SET, ... for each row of the key groups."""
     function: Function | None = None
     """The aggregate function of ADD, ADD_EARLIER and RETRACT."""
     begins: npt.NDArray[np.bool_] | None = None

@@ -41,7 +41,6 @@ class _Rows:
     content: Bytes
     """The bytes of all rows, one after another."""
     buffer: pa.Buffer
-    """The same bytes."""
     starts: Places
     """The start of each row, after its arity."""
     ends: Places
@@ -87,7 +86,6 @@ def decode(rows: pa.BinaryArray | pa.ChunkedArray, fields: Sequence[PaimonField]
 
 
 def _empty(rows: int) -> pa.Table:
-    """Return a table of this many rows without columns."""
     return pa.table({"rows": pa.nulls(rows)}).select([])
 
 

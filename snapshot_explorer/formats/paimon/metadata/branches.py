@@ -23,7 +23,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _MAX_BRANCHES = 100
-"""The maximum number of branches whose versions are read."""
 
 
 def branch_names(storage: Storage) -> list[str]:
@@ -125,7 +124,6 @@ def _is_lasting(error: CorruptTableError | StorageError) -> bool:
 
 
 def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the versions of branches that have snapshots. One listing each."""
     listings = storage.list_many([Layout(name).folder("snapshot") for name in names])
     return {
         name: [number for entry in listing if (number := number_of(entry.name, "snapshot")) is not None]
@@ -134,7 +132,6 @@ def _numbers(storage: Storage, names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _first(storage: Storage, begin: Mapping[str, int], names: Sequence[str]) -> dict[str, PaimonSnapshot]:
-    """Return the first snapshots of branches. Files that are missing or contain another id are skipped."""
     paths = [Layout(name).numbered("snapshot", begin[name]) for name in names]
     contents = storage.read_present(paths)
     snapshots = {

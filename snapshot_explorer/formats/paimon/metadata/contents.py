@@ -64,7 +64,6 @@ class PaimonState:
     entries: pa.Table
     """ENTRIES of the live files, with a column `is_new`: whether this version's own commit added the file."""
     indexes: pa.Table
-    """INDEX_ENTRIES of the version."""
     unread: int = 0
     """The number of manifests that the filter skipped."""
     files: int | None = None

@@ -21,19 +21,15 @@ class PaimonDataType:
     TIME, TIMESTAMP, TIMESTAMP_LTZ, VARIANT, BLOB, ARRAY, MAP, MULTISET, ROW or VECTOR. STRING and BYTES are
     VARCHAR and VARBINARY of the maximum length."""
     nullable: bool = True
-    """Whether nulls are allowed."""
     length: int | None = None
     """Characters, bytes, or the items of a VECTOR."""
     precision: int | None = None
     """Digits of a DECIMAL, fraction digits of a TIME or TIMESTAMP."""
     scale: int | None = None
-    """Fraction digits of a DECIMAL."""
     key: "PaimonDataType | None" = None
-    """Type of a MAP's keys."""
     element: "PaimonDataType | None" = None
     """Type of an ARRAY's, MULTISET's or VECTOR's items, and of a MAP's values."""
     fields: "tuple[PaimonField, ...]" = ()
-    """Fields of a ROW."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +41,6 @@ class PaimonField:
     name: str
     type: PaimonDataType
     description: str | None = None
-    """The column's comment."""
 
 
 def parse_fields(raw: object) -> tuple[PaimonField, ...]:

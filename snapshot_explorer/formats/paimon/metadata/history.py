@@ -43,7 +43,6 @@ class StoredVersions:
     snapshots: tuple[int, ...]
     """Versions with a snapshot file, ascending."""
     tagged: tuple[int, ...]
-    """Versions with a readable tag."""
     changelogs: tuple[int, ...]
     """Versions with only a long-lived changelog, ascending."""
     newest: PaimonSnapshot | None

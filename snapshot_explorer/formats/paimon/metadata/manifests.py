@@ -79,7 +79,6 @@ columns, `deleted_rows` counts rows of kind -D and -U, null where not recorded. 
 writer's local clock. `source` is 0 for appended, 1 for compacted files."""
 
 IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files")
-"""The columns of ENTRIES that identify a file."""
 FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
 """The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, most of the bytes, are not among them."""
 STATISTICS_COLUMNS = (
@@ -344,7 +343,6 @@ def _check_version(raw: pa.Table, what: str, newest: int) -> None:
 
 
 def _picked(raw: pa.Table, paths: Mapping[str, str], schema: pa.Schema, files: Sequence[tuple[str, bytes]]) -> pa.Table:
-    """Return nested columns under the names of `schema`. Raise for null in a required column."""
     parts: dict[str, pa.Array] = {}
     columns = []
     for field in schema:

@@ -190,7 +190,6 @@ def _time(value: Any, data_type: PaimonDataType) -> str:
 
 
 def _moment(value: int, data_type: PaimonDataType) -> tuple[str, str]:
-    """Return date and time of day to the second, and nine digits of fraction."""
     precision = data_type.precision or 0
     unit = _UNITS["ms" if precision <= 3 else "us" if precision <= 6 else "ns"]  # noqa: PLR2004
     seconds, rest = divmod(value, unit)

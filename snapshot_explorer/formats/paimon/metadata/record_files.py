@@ -117,7 +117,6 @@ def _ordered(tables: Sequence[tuple[list[int], pa.Table]], counts: Sequence[int]
 
 
 def _check_fields(shape: Shape, target: pa.DataType, path: str, name: str = "") -> None:
-    """Raise if the fields of a file do not have the types of the schema."""
     match shape:
         case Union(branches):
             for branch in branches:

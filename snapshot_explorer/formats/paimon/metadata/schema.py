@@ -45,9 +45,7 @@ class PaimonSchema:
     """One schema file."""
 
     id: int
-    """N of `schema-N`."""
     fields: tuple[PaimonField, ...]
-    """The columns in order."""
     partition_keys: tuple[str, ...]
     """Names of the partition columns, outermost first."""
     primary_keys: tuple[str, ...]
@@ -55,7 +53,6 @@ class PaimonSchema:
     options: Mapping[str, str]
     """The table's options, with the defaults of its schema version."""
     comment: str | None
-    """The table's comment."""
 
     @property
     def trimmed_primary_keys(self) -> tuple[str, ...]:

@@ -42,10 +42,8 @@ class PaimonSnapshot:
     delta_manifest_list: str
     """Manifest list of what the commit changed."""
     delta_manifest_list_bytes: int | None
-    """Its size; null before Paimon 1.1."""
     changelog_manifest_list: str | None
     changelog_manifest_list_bytes: int | None
-    """Its size; null before Paimon 1.1."""
     index_manifest: str | None
     """The index manifest: all index files, not only the new ones."""
     user: str
@@ -66,15 +64,12 @@ class PaimonSnapshot:
     statistics: str | None
     """Name of the file with the statistics of an ANALYZE."""
     properties: Mapping[str, str]
-    """Custom properties of the writer."""
     next_row_id: int | None
-    """The next free row id."""
     operation: str | None
     """The writer's name of the operation, such as WRITE or MERGE; since Paimon 2.0."""
     uuid: str | None
     """A random id of the commit; since Paimon 2.0."""
     writer_version: str | None
-    """The program that wrote it."""
     tag_created_at: datetime | None
     """When a tag was made, by the writer's local clock, without zone; null without a retention."""
     tag_retained: timedelta | None
@@ -195,7 +190,6 @@ def _duration(seconds: Any) -> timedelta | None:
 
 
 def _named(content: bytes, path: str, file_kind: FileKind, limits: Limits) -> PaimonSnapshot:
-    """Return the record of a file whose name, unless it is a tag's, contains its id."""
     snapshot = parse_snapshot(content, path, file_kind, limits=limits)
     if file_kind != "tag" and snapshot.id != number_of(path.rpartition("/")[2], file_kind):
         raise CorruptTableError(

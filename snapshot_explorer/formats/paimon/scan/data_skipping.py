@@ -41,14 +41,10 @@ class Files:
     """Live files, with the metadata that data skipping needs."""
 
     entries: pa.Table
-    """ENTRIES."""
     partitions: PaimonPartitions
     schema: PaimonSchema
-    """The version's schema."""
     file_schemas: Mapping[int, PaimonSchema]
-    """The schemas that the files were written with, by id."""
     options: Mapping[str, str]
-    """The newest options."""
 
     def where(self, kept: npt.NDArray[np.bool_]) -> "Files":
         """Return the selected files."""
@@ -252,7 +248,6 @@ def _masked(ends: pa.Table, name: str, hidden: npt.NDArray[np.bool_]) -> pa.Tabl
 
 
 def _with_partition(known: Bounds, files: Files) -> Bounds:
-    """Return bounds with partition columns: their value in the manifest, which all rows of a file have."""
     lower, upper, nulls = known.lower, known.upper, known.null_count
     for name in files.schema.partition_keys:
         values = files.partitions.values.column(name).take(files.partitions.of_rows)

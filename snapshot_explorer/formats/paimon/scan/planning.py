@@ -47,8 +47,6 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """The properties that all splits of a version share."""
-
     schema: PaimonSchema
     rules: Rules | None
     legacy_zones: bool
@@ -69,7 +67,6 @@ class _Columns:
     paths: npt.NDArray[np.object_]
     schema_ids: Numbers
     entries: pa.Table
-    """min_key, max_key and schema_id."""
     sizes: Numbers
     rows: Numbers
     live: Numbers
@@ -85,8 +82,6 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """The files of one partition and bucket."""
-
     places: Numbers
     values: pa.Table | None
     partition: Mapping[str, str | None]
@@ -274,7 +269,6 @@ def _columns(entries: pa.Table, table: _Table, paths: Sequence[str]) -> _Columns
 
 
 def _known(values: pa.ChunkedArray | Sequence[Any]) -> Sequence[Any] | None:
-    """Return the values of a column; None if all are null."""
     known = list(_values(values)) if isinstance(values, pa.ChunkedArray) else values
     return None if known.count(None) == len(known) else known
 
@@ -335,7 +329,6 @@ def _vectors_of(entries: pa.Table, vectors: Vectors) -> Iterable[PaimonVector | 
 
 
 def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
-    """Raise if the columns of a file cannot be read as the version's."""
     file_schema = table.file_schemas.get(file.schema_id)
     if file_schema is None:
         raise CorruptTableError(
@@ -355,7 +348,6 @@ def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
 
 
 def _from_files(fields: Sequence[PaimonField], schema: PaimonSchema) -> list[PaimonField]:
-    """Return the columns to read from files, without the partition columns, which come from the manifests."""
     return [field for field in fields if field.name not in schema.partition_keys]
 
 
@@ -421,7 +413,6 @@ def _packed(groups: Sequence[tuple[_Group, Numbers]], columns: _Columns, table: 
 
 
 def _has_plain_columns(file: PaimonDataFile, table: _Table) -> bool:
-    """Return whether any reader can read a file, apart from its deleted rows."""
     file_schema = table.file_schemas[file.schema_id]
     return file.format != "avro" and has_plain_columns(file, table.schema, file_schema)
 

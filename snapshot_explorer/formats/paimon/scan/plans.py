@@ -74,7 +74,6 @@ class PaimonPlan:
     partition: pa.Table | None
     """One row: the typed value of each partition column. None for a table without partitions."""
     merge: Rules | None
-    """The merge rules; None where every row has its own key."""
     legacy_zones: bool
     """Whether ORC files store TIMESTAMP_LTZ in the writer's local time."""
     row_tracking: bool

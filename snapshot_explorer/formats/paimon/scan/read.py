@@ -328,11 +328,8 @@ def last_events(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """The rows of several files with a primary key."""
-
     table: pa.Table
     system: pa.Table
-    """The system columns that were read."""
     files: FileSequences
     file_levels: npt.NDArray[np.int32]
 
@@ -402,7 +399,6 @@ def _naming_files(plan: PaimonPlan) -> Iterator[None]:
 
 
 def _named(files: Sequence[PaimonDataFile]) -> str:
-    """Return the first file's path and the number of the others."""
     more = len(files) - 1
     return files[0].path + (f" and {more} more in its bucket" if more else "")
 

@@ -103,14 +103,11 @@ def scan_pair(storage: Storage, schemas: Schemas, snapshots: Sequence[PaimonSnap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scan:
-    """The live files of a version, and which of them are read."""
-
     state: PaimonState
     files: Files
     kept: npt.NDArray[np.bool_]
     """Whether rows of each file's partition might match."""
     reasons: Reasons
-    """For each file, the reason to skip it; None if it is read."""
 
     @property
     def is_read(self) -> npt.NDArray[np.bool_]:
@@ -266,7 +263,6 @@ def _changes(
 
 
 def _schemas_of(schemas: Schemas, snapshots: Sequence[PaimonSnapshot]) -> tuple[PaimonSchema, PaimonSchema]:
-    """Return the newest schema, and that of the last commit."""
     if not snapshots:
         newest = schemas.newest()
         return newest, newest

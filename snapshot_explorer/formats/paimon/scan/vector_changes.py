@@ -19,11 +19,8 @@ class PaimonVectorDifference:
     """The rows of a file that are in one deletion vector and not in another. `Split.detail`; picklable."""
 
     plan: PaimonPlan
-    """The read plan of the file."""
     deleted_by: PaimonVector
-    """The vector that contains the rows."""
     not_deleted_by: PaimonVector | None
-    """The vector that does not contain them; None without one."""
 
     @property
     def identity(self) -> Hashable:
