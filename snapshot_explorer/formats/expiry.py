@@ -199,7 +199,7 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
     addresses: dict[str, str] = {}
     for path in recorded:
         try:
-            addresses[path] = storage.resolve_external(path) if _is_full(path) else path
+            addresses[path] = storage.resolve_external(path) if path.startswith("/") or "://" in path else path
         except (UnsupportedFeatureError, CorruptTableError):
             unknown.append(path)
     existing = storage.sizes(list(addresses.values()))
@@ -215,10 +215,6 @@ def _differs(size: int | None, recorded: int | None) -> bool:
 
 def _texts(paths: Sequence[str]) -> pa.Array:
     return pa.array(paths, pa.string())
-
-
-def _is_full(path: str) -> bool:
-    return path.startswith("/") or "://" in path
 
 
 def _by_folder(addresses: Sequence[str]) -> list[list[str]]:

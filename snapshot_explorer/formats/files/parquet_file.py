@@ -62,7 +62,9 @@ class ParquetOpener:
         open_reader = partial(pq.ParquetFile, source, page_checksum_verification=True, **options)
         reader = open_reader(read_dictionary=list(dictionary) or None)
         metadata = reader.metadata
-        if self._might_have_int96(reader.schema_arrow) and _has_int96(reader):
+        if self._might_have_int96(reader.schema_arrow) and any(
+            reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema))
+        ):
             if coerced_key is not None and any(key.startswith(coerced_key) for key in metadata.metadata or ()):
                 open_reader = partial(open_reader, coerce_int96_timestamp_unit="us")
             else:
@@ -83,7 +85,3 @@ class ParquetOpener:
 def _might_be_int96(dtype: pa.DataType) -> bool:
     is_nested = pa.types.is_nested(dtype) or isinstance(dtype, pa.BaseExtensionType)
     return is_nested or (pa.types.is_timestamp(dtype) and dtype.unit == "ns")
-
-
-def _has_int96(reader: "pq.ParquetFile") -> bool:
-    return any(reader.schema.column(index).physical_type == "INT96" for index in range(len(reader.schema)))

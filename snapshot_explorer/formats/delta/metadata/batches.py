@@ -98,7 +98,7 @@ class DeltaCommitReader:
         with self._lock:
             kept = tuple(self._kept)
         for some, actions in kept:
-            start = bisect_left(some, commits[0].version, key=_version)
+            start = bisect_left(some, commits[0].version, key=lambda commit: commit.version)
             if list(some[start : start + len(commits)]) == list(commits):
                 return _between(actions, commits[0].version, commits[-1].version)
         return None
@@ -123,10 +123,6 @@ def check_size(path: str, size_bytes: int | None, content: bytes) -> None:
             f"{path} has {len(content)} bytes, but {size_bytes} by the listing of the log: it is cut short or "
             "was replaced. Try again; compare it with a copy of the table."
         )
-
-
-def _version(commit: DeltaLogFile) -> int:
-    return commit.version
 
 
 def _between(actions: Actions, first: int, last: int) -> Actions:

@@ -198,7 +198,9 @@ def vectors(bodies: ActionColumns) -> pa.Array:
     if values is None:
         return pa.nulls(len(bodies), DELETION_VECTOR)
     for row, value in enumerate(values):
-        if value is not None and not (isinstance(value, dict) and value.get("storageType") and _is_text(value)):
+        if value is not None and not (
+            isinstance(value, dict) and value.get("storageType") and isinstance(value.get("pathOrInlineDv"), str)
+        ):
             raise RowError(row, "a deletionVector that is not described")
     present = ActionColumns(_VECTOR)
     present.take([value or {} for value in values])
@@ -211,10 +213,6 @@ def vectors(bodies: ActionColumns) -> pa.Array:
     ]
     absent = array([value is None for value in values], pa.bool_())
     return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR), mask=absent)
-
-
-def _is_text(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("pathOrInlineDv"), str)
 
 
 def _column(

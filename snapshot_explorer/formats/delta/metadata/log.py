@@ -202,7 +202,7 @@ class DeltaLog:
             return kept
         with self._lock:
             if version not in self._states:
-                state = self._state(version)
+                state = state_of(self._attempts(version, self._replay_state), version, self._storage.root)
                 _keep(self._states, version, state)
                 for note in self._contradictions(version, state.protocol, state.metadata):
                     log.warning("%s", note)
@@ -315,9 +315,6 @@ class DeltaLog:
                 version,
                 lambda segment: self._checkpoint(segment, adds=adds).files if segment.checkpoint else (),
             )
-
-    def _state(self, version: int) -> DeltaState:
-        return state_of(self._attempts(version, self._replay_state), version, self._storage.root)
 
     def _replay_state(self, segment: LogSegment) -> ReplayState:
         base = self._base_of(segment)

@@ -153,10 +153,6 @@ def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     return match
 
 
-def _integer(text: str, _: DeltaDataType) -> int:
-    return int(_matched(_INTEGER, text)[0])
-
-
 def _float(text: str, _: DeltaDataType) -> float:
     return float(_matched(_FLOAT, text)[0])
 
@@ -170,17 +166,9 @@ def _decimal(text: str, data_type: DeltaDataType) -> Decimal:
     return rounded
 
 
-def _boolean(text: str, _: DeltaDataType) -> bool:
-    return _matched(_BOOLEAN, text)[0].lower() == "true"
-
-
 def _date(text: str, _: DeltaDataType) -> date:
     year, month, day = _matched(_DATE, text).groups()
     return date(int(year), int(month), int(day))
-
-
-def _timestamp(text: str, _: DeltaDataType) -> int:
-    return micros(text)[0]
 
 
 def _local(text: str, _: DeltaDataType) -> int:
@@ -191,15 +179,15 @@ def _local(text: str, _: DeltaDataType) -> int:
 
 
 _PARSERS: Mapping[str, Callable[[str, DeltaDataType], object]] = {
-    **dict.fromkeys(("byte", "short", "integer", "long"), _integer),
+    **dict.fromkeys(("byte", "short", "integer", "long"), lambda text, _: int(_matched(_INTEGER, text)[0])),
     "float": _float,
     "double": _float,
     "decimal": _decimal,
-    "boolean": _boolean,
+    "boolean": lambda text, _: _matched(_BOOLEAN, text)[0].lower() == "true",
     "string": lambda text, _: text,
     "binary": lambda text, _: text.encode("utf-8"),
     "date": _date,
-    "timestamp": _timestamp,
+    "timestamp": lambda text, _: micros(text)[0],
     "timestamp_ntz": _local,
 }
 

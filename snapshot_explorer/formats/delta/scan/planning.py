@@ -156,7 +156,7 @@ def file_splits(
     partitions = partitions_of(files, schema) if partitions is None else partitions
     is_plain = _is_plain(DeltaDataType(root="struct", fields=schema.fields))
     members = _files(storage, files, statistics.rows_of(files) if rows is None else rows)
-    costs = [_cost(file) for file in members]
+    costs = [max(file.size_bytes or 0, _OPEN_BYTES) for file in members]
     stats = _stats(files)
     for number, group in _groups(partitions.of_rows):
         values = SharedRows(partitions.values, (number,)) if schema.partition_columns else None
@@ -196,10 +196,6 @@ def _stats(files: pa.Table) -> pa.Array | None:
     if "stats" not in files.column_names or files.column("stats").null_count == len(files):
         return None
     return single_chunk(files.column("stats"))
-
-
-def _cost(file: DeltaDataFile) -> int:
-    return max(file.size_bytes or 0, _OPEN_BYTES)
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -131,10 +131,6 @@ def _text(value: object, end: End) -> str | None:
     return value
 
 
-def _date(value: object, _: End) -> date | None:
-    return date.fromisoformat(value) if isinstance(value, str) and len(value) == _DATE_LENGTH else None
-
-
 def _timestamp(value: object, end: End) -> int | None:
     if not isinstance(value, str):
         return None
@@ -150,7 +146,9 @@ _PARSERS: Mapping[str, Callable[[object, End], object]] = {
     "double": _float,
     "decimal": _decimal,
     "string": _text,
-    "date": _date,
+    "date": lambda value, _: (
+        date.fromisoformat(value) if isinstance(value, str) and len(value) == _DATE_LENGTH else None
+    ),
     "timestamp": _timestamp,
     "timestamp_ntz": _timestamp,
 }
@@ -467,7 +465,9 @@ def _parsed_batch(texts: pa.Array, fields: Sequence[DeltaField]) -> pa.StructArr
 
 def _schema(fields: Sequence[DeltaField]) -> list[pa.Field]:
     ordered = [pa.field(field.stored, _json_type(field)) for field in fields if _is_ordered(field)]
-    counted = [pa.field(field.stored, pa.int64()) for field in fields if _is_counted(field)]
+    counted = [
+        pa.field(field.stored, pa.int64()) for field in fields if field.type.root not in ("struct", "variant", "void")
+    ]
     return [
         pa.field("tightBounds", pa.bool_()),
         *(pa.field(name, pa.struct(ordered)) for name in _ENDS),
@@ -493,10 +493,6 @@ def _without_lost_days(values: pa.Array) -> pa.Array:
 
 def _is_ordered(field: DeltaField) -> bool:
     return field.type.root not in ("boolean", "binary", "array", "map", "struct", "variant", "void")
-
-
-def _is_counted(field: DeltaField) -> bool:
-    return field.type.root not in ("struct", "variant", "void")
 
 
 def _json_type(field: DeltaField) -> pa.DataType:

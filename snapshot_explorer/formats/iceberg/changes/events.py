@@ -131,7 +131,9 @@ def _net_changes(
     # Two columns of the table may have the names of metadata columns: places count.
     schema = pa.schema([arrow_field(field).with_name(str(index)) for index, field in enumerate(every)])
     sides = [
-        pa.Table.from_batches([_named(batch, schema) for batch in _rows(reader, parts, every)], schema)
+        pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in _rows(reader, parts, every)], schema
+        )
         for parts in (events.removed, events.added)
     ]
     both = pa.concat_tables(sides)
@@ -150,10 +152,6 @@ def _net_changes(
     kinds = kinds[order]
     if len(kinds):
         yield pa.RecordBatch.from_arrays(arrays, schema=target) if fields else bare(len(kinds)), kinds
-
-
-def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 def _surplus(codes: npt.NDArray[np.int64], is_added: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

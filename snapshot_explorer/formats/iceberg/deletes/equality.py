@@ -77,7 +77,7 @@ def read_equality_deletes(
         for rows in read(source, fields, {}, size=_BATCH_ROWS):
             for column, values, parts in zip(columns, rows.columns, columns_parts, strict=True):
                 parts.append(comparable(leaf(values, column.path)))
-    kinds = [_comparable_type(column.path[-1]) for column in columns]
+    kinds = [comparable(pa.array([], arrow_type(column.path[-1].type))).type for column in columns]
     return [pa.chunked_array(parts, dtype) for parts, dtype in zip(columns_parts, kinds, strict=True)]
 
 
@@ -92,10 +92,6 @@ def check_columns(columns: Iterable[EqualityColumn]) -> None:
             )
         if field.type.root in ("variant", "unknown"):
             raise refusal(features.EQUALITY_TYPES, column=field.name, type=field.type.root)
-
-
-def _comparable_type(field: IcebergField) -> pa.DataType:
-    return comparable(pa.array([], arrow_type(field.type))).type
 
 
 def comparable(values: pa.Array) -> pa.Array:
@@ -130,7 +126,8 @@ class DeletedRows:
             numbers: The sequence number of each, ascending.
         """
         arrays = [
-            single_chunk(pa.chunked_array(_chunks(parts), parts[0].type)) for parts in zip(*contents, strict=True)
+            single_chunk(pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type))
+            for parts in zip(*contents, strict=True)
         ]
         self.size_bytes = 2 * sum(array.nbytes for array in arrays)
         lookups = [_lookup(array) for array in arrays]
@@ -168,10 +165,6 @@ class DeletedRows:
         result[:] = False
         result[indices] = self._newest[joined] > sequence_number
         return result
-
-
-def _chunks(parts: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
-    return [chunk for part in parts for chunk in part.chunks]
 
 
 def _places(keys: Codes, values: Codes) -> tuple[Codes, Mask]:

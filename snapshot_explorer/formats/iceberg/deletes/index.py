@@ -175,9 +175,13 @@ class DeleteIndex:
             _check_scope(path, key, file)
         shared = self._by_partition.get(key)
         if shared:
-            text = path.encode()
+            text = path.encode()  # UTF-8 bytes sort as the text
             first = bisect_left(shared, sequence_number, key=lambda file: file.sequence_number)
-            files += [item for item in shared[first:] if _might_contain(item, text)]
+            files += [
+                item
+                for item in shared[first:]
+                if (item.lower is None or item.lower <= text) and (item.upper is None or text <= item.upper)
+            ]
         return tuple(item.file for item in files if item.file is not None)
 
     def _equality_of(self, key: _Partition, sequence_number: int) -> tuple[EqualitySet, ...]:
@@ -252,11 +256,6 @@ def _only_path(row: Mapping[str, Any], file: _PositionFile) -> str | None:
         return file.lower.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _might_contain(file: _PositionFile, path: bytes) -> bool:
-    """Return whether a position delete file might contain positions of a path: UTF-8 bytes sort as the text."""
-    return (file.lower is None or file.lower <= path) and (file.upper is None or path <= file.upper)
 
 
 def _check_scope(path: str, key: _Partition, delete_file: _PositionFile) -> None:

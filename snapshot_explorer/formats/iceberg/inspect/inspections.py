@@ -216,7 +216,10 @@ def inspect_table(source: Source, history: IcebergHistory, name: str) -> pa.Tabl
         "specs": (_specs, _SPECS),
         "sort_orders": (_sort_orders, _SORT_ORDERS),
         "schemas": (_schemas, _SCHEMAS),
-        "properties": (_properties, _PROPERTIES),
+        "properties": (
+            lambda source: [{"key": key, "value": value} for key, value in sorted(source.metadata.properties.items())],
+            _PROPERTIES,
+        ),
         "statistics": (_statistics, _STATISTICS),
     }
     if name == "history":
@@ -386,10 +389,6 @@ def _schemas(source: Source) -> list[dict[str, Any]]:
         {"schema_id": number, "is_current": number == current, "schema": orjson.dumps(raw).decode()}
         for number, raw in source.metadata.schemas.items()
     ]
-
-
-def _properties(source: Source) -> list[dict[str, Any]]:
-    return [{"key": key, "value": value} for key, value in sorted(source.metadata.properties.items())]
 
 
 def _statistics(source: Source) -> list[dict[str, Any]]:

@@ -95,7 +95,7 @@ def read_avro(files: Sequence[tuple[str, bytes]], target: pa.StructType, limits:
                 rows=_decoded([container for _, container in batch], record_type),
                 schema=schemas[text],
             )
-            for batch in pack(group, _size, target=_BATCH)
+            for batch in pack(group, lambda item: sum(len(block) for _, block in item[1].blocks), target=_BATCH)
         )
     return decoded
 
@@ -106,10 +106,6 @@ def broken(path: str, problem: str) -> CorruptTableError:
         f"{path} is not a readable manifest: {problem}. It is cut short or damaged; compare it with a copy of the "
         "table, or choose another version."
     )
-
-
-def _size(item: tuple[int, Container]) -> int:
-    return sum(len(block) for _, block in item[1].blocks)
 
 
 def _decoded(files: Sequence[Container], target: pa.StructType) -> pa.StructArray:

@@ -93,12 +93,11 @@ def _columns(rows: pa.StructArray, schema: Any) -> Iterator[tuple[str, list[Any]
         if _is_decimal(kinds.get(part.name)):
             values = [None if value is None else _fewest(value) for value in values]
         elif pa.types.is_float64(part.type):
-            values = [None if value is None else _real(value) for value in values]
+            values = [
+                None if value is None else _Real(np.float64("nan" if np.isnan(value) else value).tobytes())
+                for value in values
+            ]
         yield part.name, values
-
-
-def _real(value: float) -> _Real:
-    return _Real(np.float64("nan" if np.isnan(value) else value).tobytes())
 
 
 def _is_decimal(schema: Any) -> bool:

@@ -222,21 +222,16 @@ def _reasons(
     reasons[~kept[partitions.indices(files)]] = "partition"
     left = np.flatnonzero(reasons == None).astype(np.int64)  # noqa: E711 - element by element
     fields = [field for field in schema.fields if field.name in predicate.columns]
-    constant = _constant_ids(partitions)
-    known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
-    ruling_columns = predicate.ruled_out(known).to_pylist()
-    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
-    return reasons
-
-
-def _constant_ids(partitions: IcebergPartitions) -> set[int]:
-    """Return the ids of columns whose values are in a spec; these take precedence over bounds."""
-    return {
+    constant = {  # the value in the spec takes precedence over bounds
         column.field.source_ids[0]
         for columns in partitions.columns.values()
         for column in columns
         if column.field.transform.name == "identity"
     }
+    known = bounds(files.take(pa.array(left)), [field for field in fields if field.id not in constant])
+    ruling_columns = predicate.ruled_out(known).to_pylist()
+    reasons[left] = [None if columns is None else f"statistics of {columns}" for columns in ruling_columns]
+    return reasons
 
 
 def _splits(

@@ -102,7 +102,11 @@ def _same(value: Any) -> Any:
 def _reader(node: Any, data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:
     definition = resolved(node, named)
     if data_type.root == "DECIMAL":
-        return lambda value: None if value is None else _decimal(value, data_type.scale or 0)
+        return lambda value: (
+            None
+            if value is None
+            else Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-(data_type.scale or 0), _EXACT)
+        )
     if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         _check_unit(str(definition.get("logicalType", "")), data_type)
         return _same
@@ -122,10 +126,6 @@ def _check_unit(logical: str, data_type: PaimonDataType) -> None:
         raise CorruptBytesError(
             f"a timestamp of precision {data_type.precision} is stored as {logical or 'a plain number'}"
         )
-
-
-def _decimal(value: bytes, scale: int) -> Decimal:
-    return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
 
 
 def _row_reader(node: Mapping[str, Any], data_type: PaimonDataType, named: Mapping[str, Any]) -> Convert:

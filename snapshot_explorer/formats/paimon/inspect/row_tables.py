@@ -116,11 +116,10 @@ def _in_lists(table: pa.Table) -> pa.Table:
             fields.append(field)
             continue
         dtype = pa.list_(pa.field("element", field.type))
-        lists = [_each_in_a_list(chunk, dtype) for chunk in column.chunks]
+        lists = [
+            pa.ListArray.from_arrays(pa.array(np.arange(len(chunk) + 1, dtype=np.int32)), chunk, type=dtype)
+            for chunk in column.chunks
+        ]
         columns.append(pa.chunked_array(lists, dtype))
         fields.append(pa.field(field.name, dtype))
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _each_in_a_list(values: pa.Array, dtype: pa.ListType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values, type=dtype)

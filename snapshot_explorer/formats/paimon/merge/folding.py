@@ -294,7 +294,9 @@ def texts(array: pa.Array, rows: Codes, key_groups: KeyGroups, *, delimiter: str
     if pc.any(pc.equal(pc.utf8_trim(chosen, BLANKS), "")).as_py():
         return None
     counts = _counts(rows, key_groups)
-    lists_of = pa.LargeListArray.from_arrays(_offsets(counts), chosen.cast(pa.large_string()))
+    lists_of = pa.LargeListArray.from_arrays(
+        pa.array(np.append(0, np.cumsum(counts)), pa.int64()), chosen.cast(pa.large_string())
+    )
     joined = pc.binary_join(lists_of, pa.scalar(delimiter, pa.large_string())).cast(array.type)
     return pc.if_else(pa.array(counts > 0), joined, pa.scalar(None, array.type))
 
@@ -330,10 +332,6 @@ def maps(array: pa.Array, rows: Codes, key_groups: KeyGroups) -> pa.Array:
 
 def _counts(rows: Codes, key_groups: KeyGroups) -> Codes:
     return np.bincount(key_groups.groups[rows], minlength=len(key_groups.starts))
-
-
-def _offsets(counts: Codes) -> pa.Array:
-    return pa.array(np.append(0, np.cumsum(counts)), pa.int64())
 
 
 def _owners(chosen: pa.Array, rows: Codes, key_groups: KeyGroups) -> Codes:

@@ -241,11 +241,9 @@ class PaimonHistory:
             return None, None
         newest, hint = self._read_newest(versions, contents)
         if hint not in (None, versions[-1]):
-            hint = self._hint()  # it may have been read before the listing, and a commit may have landed in between
+            # The hint may have been read before the listing, and a commit may have landed in between.
+            hint = parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
         return newest, hint
-
-    def _hint(self) -> int | None:
-        return parse_hint(self._storage.read_present([self._layout.hint("snapshot", "LATEST")])[0])
 
     def _check_empty(self, hint: int | None, content: bytes | None) -> None:
         """Raise where a listing without snapshots contradicts an earlier one or the hint, whose content was read."""

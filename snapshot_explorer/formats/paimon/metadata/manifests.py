@@ -263,14 +263,12 @@ def read_entries(
     schema = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
     stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in schema.names} | {"_VERSION"})
     # Decoded entries take many times the space of the files, so only some files are decoded at a time.
-    parts = [_entries(some, schema, stored, limits) for some in pack(files, _size, target=_PART_BYTES)]
+    parts = [
+        _entries(some, schema, stored, limits) for some in pack(files, lambda file: len(file[1]), target=_PART_BYTES)
+    ]
     if not parts:
         return schema.empty_table(), []
     return pa.concat_tables([table for table, _ in parts]), [count for _, counts in parts for count in counts]
-
-
-def _size(file: tuple[str, bytes]) -> int:
-    return len(file[1])
 
 
 def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:

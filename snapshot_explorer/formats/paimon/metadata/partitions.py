@@ -159,28 +159,12 @@ def _text(
     return [None if value is None else formatter(value, data_type) for value in values.to_pylist()]
 
 
-def _boolean(value: Any, _: PaimonDataType) -> str:
-    return "true" if value else "false"
-
-
 def _plain(value: Any, _: PaimonDataType) -> str:
     return str(value)
 
 
-def _decimal(value: Any, _: PaimonDataType) -> str:
-    return f"{value:f}"
-
-
-def _hexadecimal(value: Any, _: PaimonDataType) -> str:
-    return bytes(value).hex()
-
-
 def _refused(_: Any, data_type: PaimonDataType) -> str:
     raise refusal(features.BINARY_PARTITION_FOLDERS, type=data_type.root)
-
-
-def _date(value: Any, _: PaimonDataType) -> str:
-    return str(np.datetime64(int(value), "D"))
 
 
 def _time(value: Any, data_type: PaimonDataType) -> str:
@@ -227,12 +211,12 @@ def _java_float(value: Any, data_type: PaimonDataType) -> str:
 
 
 _SQL: dict[str, Callable[[Any, PaimonDataType], str]] = {
-    "BOOLEAN": _boolean,
+    "BOOLEAN": lambda value, _: "true" if value else "false",
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR"), _plain),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _java_float),
-    **dict.fromkeys(("BINARY", "VARBINARY"), _hexadecimal),
-    "DECIMAL": _decimal,
-    "DATE": _date,
+    **dict.fromkeys(("BINARY", "VARBINARY"), lambda value, _: bytes(value).hex()),
+    "DECIMAL": lambda value, _: f"{value:f}",
+    "DATE": lambda value, _: str(np.datetime64(int(value), "D")),
     "TIME": _time,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), _sql_timestamp),
 }

@@ -63,13 +63,9 @@ def rows(
         _check_fields(group[0][1].shape, pa.struct(list(schema)), group[0][1].path)
         tables += [
             ([index for index, _ in batch], _decoded([file for _, file in batch], schema))
-            for batch in pack(group, _size, target=_BATCH)
+            for batch in pack(group, lambda item: sum(len(block) for _, block in item[1].blocks), target=_BATCH)
         ]
     return _ordered(tables, counts, schema), counts
-
-
-def _size(item: tuple[int, Container]) -> int:
-    return sum(len(block) for _, block in item[1].blocks)
 
 
 def _decoded(files: Sequence[Container], schema: pa.Schema) -> pa.Table:

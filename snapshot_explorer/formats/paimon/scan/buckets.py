@@ -71,12 +71,10 @@ def bucket_key(schema: PaimonSchema) -> tuple[PaimonField, ...] | None:
     named = tuple(name.strip() for name in options.get("bucket-key", "").split(",") if name.strip())
     by_name = {field.name: field for field in schema.fields}
     fields = [by_name.get(name) for name in named or schema.trimmed_primary_keys]
-    key = tuple(field for field in fields if field is not None and _is_hashed(field.type))
+    key = tuple(
+        field for field in fields if field is not None and field.type.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
+    )
     return key if key and len(key) == len(fields) else None
-
-
-def _is_hashed(data_type: PaimonDataType) -> bool:
-    return data_type.root in (*_PACKED, *_TEXTS, *_TIMES, "DECIMAL")
 
 
 def _identity(key: Sequence[PaimonField] | None) -> list[tuple[object, ...]]:
@@ -123,12 +121,8 @@ def _decimal(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[byt
     number = int(value.as_py().scaleb(data_type.scale or 0))
     if is_compact:
         return struct.pack("<q", number), b""
-    content = number.to_bytes(_width(number), "big", signed=True)
+    content = number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
     return struct.pack("<ii", len(content), end), content.ljust(16, b"\0")
-
-
-def _width(number: int) -> int:
-    return (number if number >= 0 else ~number).bit_length() // 8 + 1
 
 
 def _time(value: pa.Scalar, data_type: PaimonDataType, end: int) -> tuple[bytes, bytes]:

@@ -24,7 +24,7 @@ from snapshot_explorer.formats.paimon.merge.engines import FirstRow
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
 from snapshot_explorer.formats.paimon.scan.sections import sections
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
@@ -342,13 +342,13 @@ def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
     if file.format != BLOB_FORMAT:
         check_no_blobs(file.write_columns, file_schema.fields, name, table.version)
     try:
-        evolution.mapping(_from_files(table.schema.fields, table.schema), file_schema.fields, file.write_columns)
+        evolution.mapping(
+            [field for field in table.schema.fields if field.name not in table.schema.partition_keys],
+            file_schema.fields,
+            file.write_columns,
+        )
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(f"Version {table.version}, data file {name}: {error}") from error
-
-
-def _from_files(fields: Sequence[PaimonField], schema: PaimonSchema) -> list[PaimonField]:
-    return [field for field in fields if field.name not in schema.partition_keys]
 
 
 def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules) -> Iterator[Split]:
@@ -430,12 +430,12 @@ def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterato
         other = next((file for file in row_group.everything if file.vector and file is not anchor), None)
         if other is not None:
             raise refusal(features.EVOLUTION_WITH_VECTORS, version=table.version, file=other.path)
-    for some in pack(spread, lambda row_group: sum(map(_cost, row_group.everything)), target=_TARGET_BYTES):
+    for some in pack(
+        spread,
+        lambda row_group: sum(max(file.size_bytes, _OPEN_BYTES) for file in row_group.everything),
+        target=_TARGET_BYTES,
+    ):
         yield _split(group, [file for item in some for file in item.everything], table, None, some)
-
-
-def _cost(file: PaimonDataFile) -> int:
-    return max(file.size_bytes, _OPEN_BYTES)
 
 
 def _split(
