@@ -644,6 +644,12 @@ class RowChanges:
     """Reads the splits."""
 
 
+def inspection_schema(columns: str, **types: pa.DataType) -> pa.Schema:
+    """Return the schema of `name type, name type`, where a type is one of these or has Arrow's name."""
+    pairs = (column.split() for column in columns.split(","))
+    return pa.schema([(name, types[dtype] if dtype in types else pa.type_for_alias(dtype)) for name, dtype in pairs])
+
+
 def unknown_inspection(
     name: str, inspections: Sequence[Inspection], noun: str = "metadata table"
 ) -> InvalidArgumentError:

@@ -3,8 +3,9 @@
 Source: delta DeltaHistory.scala, DescribeDeltaDetailsCommand.scala.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import STRINGS, DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Infos, Times
-from snapshot_explorer.formats.interface import unknown_inspection
+from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
@@ -33,54 +34,27 @@ _JOB = pa.struct(
     [(name, pa.string()) for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")]
 )
 _NOTEBOOK = pa.struct([("notebookId", pa.string())])
-HISTORY = pa.schema(
-    [
-        ("version", pa.int64()),
-        ("timestamp", TIMESTAMP),
-        ("userId", pa.string()),
-        ("userName", pa.string()),
-        ("operation", pa.string()),
-        ("operationParameters", STRINGS),
-        ("job", _JOB),
-        ("notebook", _NOTEBOOK),
-        ("clusterId", pa.string()),
-        ("readVersion", pa.int64()),
-        ("isolationLevel", pa.string()),
-        ("isBlindAppend", pa.bool_()),
-        ("operationMetrics", STRINGS),
-        ("userMetadata", pa.string()),
-        ("engineInfo", pa.string()),
-    ]
+_schema_of = partial(
+    inspection_schema,
+    job=_JOB,
+    notebook=_NOTEBOOK,
+    list=pa.list_(pa.string()),
+    strings=STRINGS,
+    time=TIMESTAMP,
 )
-DETAIL = pa.schema(
-    [
-        ("format", pa.string()),
-        ("id", pa.string()),
-        ("name", pa.string()),
-        ("description", pa.string()),
-        ("location", pa.string()),
-        ("createdAt", TIMESTAMP),
-        ("lastModified", TIMESTAMP),
-        ("partitionColumns", pa.list_(pa.string())),
-        ("clusteringColumns", pa.list_(pa.string())),
-        ("numFiles", pa.int64()),
-        ("sizeInBytes", pa.int64()),
-        ("properties", STRINGS),
-        ("minReaderVersion", pa.int32()),
-        ("minWriterVersion", pa.int32()),
-        ("tableFeatures", pa.list_(pa.string())),
-    ]
+HISTORY = _schema_of(
+    "version int64, timestamp time, userId string, userName string, operation string, operationParameters strings, "
+    "job job, notebook notebook, clusterId string, readVersion int64, isolationLevel string, isBlindAppend bool, "
+    "operationMetrics strings, userMetadata string, engineInfo string"
 )
-_PROPERTIES = pa.schema([("key", pa.string()), ("value", pa.string())])
-_TRANSACTIONS = pa.schema([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", TIMESTAMP)])
-_DOMAINS = pa.schema([("domain", pa.string()), ("configuration", pa.string())])
-_SCHEMAS: Mapping[str, pa.Schema] = {
-    "history": HISTORY,
-    "detail": DETAIL,
-    "properties": _PROPERTIES,
-    "transactions": _TRANSACTIONS,
-    "domains": _DOMAINS,
-}
+DETAIL = _schema_of(
+    "format string, id string, name string, description string, location string, createdAt time, lastModified time, "
+    "partitionColumns list, clusteringColumns list, numFiles int64, sizeInBytes int64, properties strings, "
+    "minReaderVersion int32, minWriterVersion int32, tableFeatures list"
+)
+_PROPERTIES = _schema_of("key string, value string")
+_TRANSACTIONS = _schema_of("appId string, version int64, lastUpdated time")
+_DOMAINS = _schema_of("domain string, configuration string")
 
 _IMPLIED: Sequence[tuple[str, int, int]] = (
     ("appendOnly", 1, 2),
@@ -118,12 +92,14 @@ class DeltaInspector:
             case "detail":
                 return self._detail(state)
             case "properties":
-                return _table([{"key": key, "value": value} for key, value in _properties(state)], _PROPERTIES)
+                return pa.Table.from_pylist(
+                    [{"key": key, "value": value} for key, value in _properties(state)], _PROPERTIES
+                )
             case "transactions":
                 return _transactions(state)
             case _:
                 rows = [{"domain": domain, "configuration": text} for domain, text in sorted(state.domains.items())]
-                return _table(rows, _DOMAINS)
+                return pa.Table.from_pylist(rows, _DOMAINS)
 
     def _last_modified(self, version: int) -> datetime | None:
         """Return the modification time of the version's commit file, unadjusted, like DESCRIBE DETAIL.
@@ -164,7 +140,7 @@ class DeltaInspector:
             "minWriterVersion": protocol.min_writer_version,
             "tableFeatures": table_features(protocol),
         }
-        return _table([row], DETAIL)
+        return pa.Table.from_pylist([row], DETAIL)
 
 
 def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime | None]) -> pa.Table:
@@ -189,7 +165,7 @@ def history_rows(versions: Sequence[int], infos: Infos, times: Sequence[datetime
                 "operationMetrics": _texts(info.get("operationMetrics")),
             }
         )
-    return _table(rows, HISTORY)
+    return pa.Table.from_pylist(rows, HISTORY)
 
 
 def table_features(protocol: Protocol) -> list[str]:
@@ -253,7 +229,7 @@ def _transactions(state: DeltaState) -> pa.Table:
         {"appId": item.app_id, "version": item.version, "lastUpdated": _moment(item.last_updated)}
         for _, item in sorted(state.transactions.items())
     ]
-    return _table(rows, _TRANSACTIONS)
+    return pa.Table.from_pylist(rows, _TRANSACTIONS)
 
 
 def text(value: Any) -> str | None:
@@ -285,7 +261,3 @@ def _json(content: str | None) -> Any:
         return None if content is None else orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
-
-
-def _table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema)

@@ -7,6 +7,7 @@ MetadataLogEntriesTable, BaseEntriesTable, BaseFilesTable, ManifestsTable, Parti
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
-from snapshot_explorer.formats.interface import unknown_inspection
+from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
 from snapshot_explorer.model import Inspection
 
 INSPECTIONS = (
@@ -53,110 +54,50 @@ INSPECTIONS = (
     Inspection(name="all_delete_files", at_version=False, meaning="delete files among these"),
 )
 
-_STRINGS = pa.map_(pa.string(), pa.string())
 _TIME = frames.UTC_MILLIS
-_SNAPSHOTS = pa.schema(
-    [
-        ("committed_at", _TIME),
-        ("snapshot_id", pa.int64()),
-        ("parent_id", pa.int64()),
-        ("operation", pa.string()),
-        ("manifest_list", pa.string()),
-        ("summary", _STRINGS),
-        ("sequence_number", pa.int64()),
-        ("schema_id", pa.int64()),
-    ]
+_schema_of = partial(
+    inspection_schema,
+    binary=pa.binary(),
+    bounds=BOUNDS,
+    counts=COUNTS,
+    ints=pa.list_(pa.int32()),
+    longs=pa.list_(pa.int64()),
+    partition=frames.PARTITION,
+    strings=pa.map_(pa.string(), pa.string()),
+    summaries=SUMMARIES,
+    time=_TIME,
 )
-_HISTORY = pa.schema(
-    [
-        ("made_current_at", _TIME),
-        ("snapshot_id", pa.int64()),
-        ("parent_id", pa.int64()),
-        ("is_current_ancestor", pa.bool_()),
-    ]
+_SNAPSHOTS = _schema_of(
+    "committed_at time, snapshot_id int64, parent_id int64, operation string, manifest_list string, summary strings, "
+    "sequence_number int64, schema_id int64"
 )
-_REFS = pa.schema(
-    [
-        ("name", pa.string()),
-        ("type", pa.string()),
-        ("snapshot_id", pa.int64()),
-        ("max_reference_age_in_ms", pa.int64()),
-        ("min_snapshots_to_keep", pa.int64()),
-        ("max_snapshot_age_in_ms", pa.int64()),
-    ]
+_HISTORY = _schema_of("made_current_at time, snapshot_id int64, parent_id int64, is_current_ancestor bool")
+_REFS = _schema_of(
+    "name string, type string, snapshot_id int64, max_reference_age_in_ms int64, min_snapshots_to_keep int64, "
+    "max_snapshot_age_in_ms int64"
 )
-_METADATA_LOG = pa.schema(
-    [
-        ("timestamp", _TIME),
-        ("file", pa.string()),
-        ("latest_snapshot_id", pa.int64()),
-        ("latest_schema_id", pa.int64()),
-        ("latest_sequence_number", pa.int64()),
-    ]
+_METADATA_LOG = _schema_of(
+    "timestamp time, file string, latest_snapshot_id int64, latest_schema_id int64, latest_sequence_number int64"
 )
-_SPECS = pa.schema(
-    [
-        ("spec_id", pa.int64()),
-        ("is_default", pa.bool_()),
-        ("field_id", pa.int64()),
-        ("name", pa.string()),
-        ("transform", pa.string()),
-        ("source_ids", pa.list_(pa.int64())),
-    ]
+_SPECS = _schema_of("spec_id int64, is_default bool, field_id int64, name string, transform string, source_ids longs")
+_SORT_ORDERS = _schema_of(
+    "order_id int64, is_default bool, transform string, source_ids longs, direction string, null_order string"
 )
-_SORT_ORDERS = pa.schema(
-    [
-        ("order_id", pa.int64()),
-        ("is_default", pa.bool_()),
-        ("transform", pa.string()),
-        ("source_ids", pa.list_(pa.int64())),
-        ("direction", pa.string()),
-        ("null_order", pa.string()),
-    ]
+_SCHEMAS = _schema_of("schema_id int64, is_current bool, schema string")
+_PROPERTIES = _schema_of("key string, value string")
+_STATISTICS = _schema_of(
+    "snapshot_id int64, path string, size_bytes int64, type string, fields longs, properties strings"
 )
-_SCHEMAS = pa.schema([("schema_id", pa.int64()), ("is_current", pa.bool_()), ("schema", pa.string())])
-_PROPERTIES = pa.schema([("key", pa.string()), ("value", pa.string())])
-_STATISTICS = pa.schema(
-    [
-        ("snapshot_id", pa.int64()),
-        ("path", pa.string()),
-        ("size_bytes", pa.int64()),
-        ("type", pa.string()),
-        ("fields", pa.list_(pa.int64())),
-        ("properties", _STRINGS),
-    ]
-)
-_FILE_COLUMNS = pa.schema(
-    [
-        ("content", pa.int32()),
-        ("file_path", pa.string()),
-        ("file_format", pa.string()),
-        ("spec_id", pa.int32()),
-        ("partition", frames.PARTITION),
-        ("record_count", pa.int64()),
-        ("file_size_in_bytes", pa.int64()),
-        ("column_sizes", COUNTS),
-        ("value_counts", COUNTS),
-        ("null_value_counts", COUNTS),
-        ("nan_value_counts", COUNTS),
-        ("lower_bounds", BOUNDS),
-        ("upper_bounds", BOUNDS),
-        ("key_metadata", pa.binary()),
-        ("split_offsets", pa.list_(pa.int64())),
-        ("equality_ids", pa.list_(pa.int32())),
-        ("sort_order_id", pa.int32()),
-        ("first_row_id", pa.int64()),
-        ("referenced_data_file", pa.string()),
-        ("content_offset", pa.int64()),
-        ("content_size_in_bytes", pa.int64()),
-    ]
+_FILE_COLUMNS = _schema_of(
+    "content int32, file_path string, file_format string, spec_id int32, partition partition, record_count int64, "
+    "file_size_in_bytes int64, column_sizes counts, value_counts counts, null_value_counts counts, "
+    "nan_value_counts counts, lower_bounds bounds, upper_bounds bounds, key_metadata binary, split_offsets longs, "
+    "equality_ids ints, sort_order_id int32, first_row_id int64, referenced_data_file string, content_offset int64, "
+    "content_size_in_bytes int64"
 )
 _ENTRIES = pa.schema(
     [
-        ("status", pa.int32()),
-        ("snapshot_id", pa.int64()),
-        ("sequence_number", pa.int64()),
-        ("file_sequence_number", pa.int64()),
+        *_schema_of("status int32, snapshot_id int64, sequence_number int64, file_sequence_number int64"),
         *_FILE_COLUMNS,
     ]
 )
@@ -165,38 +106,16 @@ _STORED_NAMES = {
     "file_size_in_bytes": "size_bytes",
     "content_size_in_bytes": "content_size_bytes",
 }
-_MANIFESTS = pa.schema(
-    [
-        ("content", pa.int32()),
-        ("path", pa.string()),
-        ("length", pa.int64()),
-        ("partition_spec_id", pa.int32()),
-        ("added_snapshot_id", pa.int64()),
-        *(
-            (f"{word}_{kind}_files_count", pa.int64())
-            for kind in ("data", "delete")
-            for word in ("added", "existing", "deleted")
-        ),
-        ("partition_summaries", SUMMARIES),
-        ("sequence_number", pa.int64()),
-        ("min_sequence_number", pa.int64()),
-        ("first_row_id", pa.int64()),
-    ]
+_MANIFESTS = _schema_of(
+    "content int32, path string, length int64, partition_spec_id int32, added_snapshot_id int64, "
+    "added_data_files_count int64, existing_data_files_count int64, deleted_data_files_count int64, "
+    "added_delete_files_count int64, existing_delete_files_count int64, deleted_delete_files_count int64, "
+    "partition_summaries summaries, sequence_number int64, min_sequence_number int64, first_row_id int64"
 )
-_PARTITIONS = pa.schema(
-    [
-        ("partition", frames.PARTITION),
-        ("spec_id", pa.int32()),
-        ("record_count", pa.int64()),
-        ("file_count", pa.int64()),
-        ("total_data_file_size_in_bytes", pa.int64()),
-        ("position_delete_record_count", pa.int64()),
-        ("position_delete_file_count", pa.int64()),
-        ("equality_delete_record_count", pa.int64()),
-        ("equality_delete_file_count", pa.int64()),
-        ("last_updated_at", _TIME),
-        ("last_updated_snapshot_id", pa.int64()),
-    ]
+_PARTITIONS = _schema_of(
+    "partition partition, spec_id int32, record_count int64, file_count int64, total_data_file_size_in_bytes int64, "
+    "position_delete_record_count int64, position_delete_file_count int64, equality_delete_record_count int64, "
+    "equality_delete_file_count int64, last_updated_at time, last_updated_snapshot_id int64"
 )
 _OF_FILES = {"files": (True, True), "data_files": (True, False), "delete_files": (False, True)}
 """Whether data files and delete files are in a metadata table."""
