@@ -1,17 +1,18 @@
 """`DeltaVersion`: one version of a Delta table, as `formats.TableVersion` defines it."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from snapshot_explorer.arrow.roaring import Positions
-from snapshot_explorer.formats.delta.changes import vector_changes
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.formats.delta.changes.change_data import ChangeData
-from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, read_events
+from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, DeltaVectorDifference, read_events
 from snapshot_explorer.formats.delta.expiry.settings import settings_of
+from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.frames.entries import entries_of
 from snapshot_explorer.formats.delta.frames.files import files_frame, manifests_frame
@@ -24,8 +25,9 @@ from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan import read as rows
 from snapshot_explorer.formats.delta.scan import statistics as values
-from snapshot_explorer.formats.delta.scan.native_files import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.delta.scan.native_files import native_files, split_by_file
 from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
+from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
@@ -190,27 +192,82 @@ class DeltaVersion(TableVersion):
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        return deleted_positions(self._storage, parts, rows, self._removals(self._number))
+        files = [plan.files[0] for part in parts if (plan := _plan_of_file(part)) is not None]
+        read = partial(deletion_vectors.deleted, self._storage, removals=self._removals(self._number))
+        return [
+            NOTHING if file.vector is None else read(file.vector, file.path, n)
+            for file, n in zip(files, rows, strict=True)
+        ]
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        return vector_changes.identity_without_vector(split)
+        plan = _plan_of_file(split)
+        return None if plan is None else (tuple(sorted(split.partition.items())), plan.files[0].path, plan.schema)
 
     def stored_rows(self, split: Split) -> Split | None:
-        return vector_changes.stored_rows(split)
+        plan = _plan_of_file(split)
+        if plan is None:
+            return None
+        files = (replace(plan.files[0], vector=None),)
+        return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
+        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+        The schemas of the versions may differ: a column is read as the file has it, by its name there or its id.
+        """
+        plan = _plan_of_file(split)
+        if plan is None:
+            return None
+        read: list[Hashable] = []
+        for name in columns:
+            if name is None or name in absent:
+                read.append(None)
+                continue
+            field, is_partition = plan.schema.field(name), name in plan.schema.partition_columns
+            key = field.id if plan.schema.mode == "id" and not is_partition else field.stored
+            read.append((key, is_partition, field.type, field.changes))
+        # The names of partition columns may differ, their order may not.
+        return tuple(split.partition.values()), plan.files[0].path, plan.files[0].vector, tuple(read)
 
     def columns_added_since(self, other: Self) -> frozenset[str]:
-        here, later = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
-        return vector_changes.columns_added_since(here, later)
+        """Return the columns whose ids are greater than any that the table had at the other version.
+
+        None of its files has them: ids are given out once. Empty where column mapping is not enabled in both.
+
+        Source: delta PROTOCOL.md, "Column Mapping", delta.columnMapping.maxColumnId.
+        """
+        schema, older = (schemas.schema_of(version._definition[1]) for version in (self, other))  # noqa: SLF001 - its own
+        if older.greatest_id is None or "none" in (schema.mode, older.mode):
+            return frozenset()
+        return frozenset(field.name for field in schema.fields if field.id is not None and field.id > older.greatest_id)
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        return vector_changes.rows_deleted(self._number, before, after)
+        plan, later = _plan_of_file(before), _plan_of_file(after)
+        if plan is None or later is None:
+            return None
+        (file,), (other,) = plan.files, later.files
+        if other.vector is None or other.vector == file.vector:
+            return None
+        events = DeltaEvents(
+            files=before,
+            change="delete",
+            version=self._number,
+            committed_at=None,
+            columns=tuple(field.name for field in plan.schema.fields),
+            vector_difference=DeltaVectorDifference(
+                path=file.path, rows=file.rows, deleted_by=other.vector, not_deleted_by=file.vector
+            ),
+        )
+        return replace(before, raw=False, rows=other.vector.cardinality, counted=None, detail=events)
 
     def _removals(self, version: int) -> Removals:
         """Return what finds out whether a version that lacks a file has expired."""
         return Removals(version=version, removed_in=partial(removed_in, self._storage, self._log))
+
+
+def _plan_of_file(split: Split) -> DeltaPlan | None:
+    plan = split.detail
+    return plan if isinstance(plan, DeltaPlan) and len(plan.files) == 1 else None
 
 
 def _restored(storage: Storage, number: int, definition: tuple[Protocol, Metadata] | None) -> DeltaVersion:

@@ -10,13 +10,8 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.errors import InvalidArgumentError, SnapshotNotFoundError
 from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part, read_events, read_part
-from snapshot_explorer.formats.iceberg.changes.file_changes import (
-    identity_in,
-    identity_without_deletes,
-    rows_deleted,
-    stored_rows,
-)
-from snapshot_explorer.formats.iceberg.changes.row_changes import no_changelog
+from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
+from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
 from snapshot_explorer.formats.iceberg.expiry.settings import settings_of
 from snapshot_explorer.formats.iceberg.frames.commits import manifests_frame
 from snapshot_explorer.formats.iceberg.frames.files import entries_frame, files_frame, in_partitions
@@ -36,9 +31,9 @@ from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSna
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids, walk
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
-from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, files_by_names, native_files
-from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
+from snapshot_explorer.formats.iceberg.scan.native_files import files_by_names, native_files
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan
+from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.formats.iceberg.scan.statistics import with_statistics
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.model import (
@@ -226,19 +221,40 @@ class IcebergVersion(TableVersion):
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
         del rows  # the metadata has the same numbers
-        return deleted_positions(self._reader, parts)
+        return [self._reader.positions(plan_of(part)) for part in parts]
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        return identity_without_deletes(split)
+        plan = split.detail
+        if not isinstance(plan, IcebergPlan):
+            return None
+        return tuple(sorted(split.partition.items())), plan.path, plan.first_row_id, plan.context.key
 
     def stored_rows(self, split: Split) -> Split | None:
-        return stored_rows(split)
+        plan = split.detail
+        if not isinstance(plan, IcebergPlan):
+            return None
+        return replace(split, raw=True, counted=None, detail=replace(plan, deletes=NO_DELETES))
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        return identity_in(split, [None if name in absent else name for name in columns])
+        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+        The schemas of the versions may differ: a column is read by its id.
+        """
+        plan = split.detail
+        if not isinstance(plan, IcebergPlan):
+            return None
+        known = {field.name: (field.id, field.type, field.initial_default) for field in plan.context.schema.fields}
+        read = tuple(None if name is None or name in absent else known[name] for name in columns)
+        deletes = plan.deletes.identity(plan.sequence_number)
+        return plan.path, plan.sequence_number, plan.first_row_id, deletes, plan.context.rules, read
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        return rows_deleted(before, after)
+        live, other = plan_of(before), plan_of(after)
+        return (
+            None
+            if covers(live, other)
+            else replace(before, raw=False, counted=None, detail=Part(live=live, deleted=other))
+        )
 
     def _no_version(self) -> SnapshotNotFoundError:
         root = self._source.storage.root

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
@@ -9,14 +10,20 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.roaring import Positions
+from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import SnapshotExplorerError, SnapshotNotFoundError
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
 from snapshot_explorer.formats.paimon import fallback
-from snapshot_explorer.formats.paimon.changes.events import Difference, PaimonEvents, read_events
+from snapshot_explorer.formats.paimon.changes.events import (
+    Difference,
+    PaimonEvents,
+    PaimonVectorDifference,
+    read_difference,
+    read_events,
+)
 from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
 from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, settings_of, sql_name
-from snapshot_explorer.formats.paimon.files import blobs
+from snapshot_explorer.formats.paimon.files import blobs, deletion_vectors
 from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
 from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
 from snapshot_explorer.formats.paimon.frames.files import files_frame
@@ -35,8 +42,8 @@ from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schem
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
 from snapshot_explorer.formats.paimon.scan import read as rows
-from snapshot_explorer.formats.paimon.scan import vector_changes
-from snapshot_explorer.formats.paimon.scan.native_files import deleted_positions, native_files, split_by_file
+from snapshot_explorer.formats.paimon.scan.native_files import native_files, split_by_file
+from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import (
     file_schemas,
     filtered_state,
@@ -319,8 +326,8 @@ class PaimonVersion(TableVersion):
     ) -> Iterator[pa.RecordBatch]:
         if isinstance(split.detail, PaimonEvents | Difference):
             return read_events(self._storage, split.detail, columns)
-        if isinstance(split.detail, vector_changes.PaimonVectorDifference):
-            return vector_changes.read_difference(self._storage, split.detail, columns)
+        if isinstance(split.detail, PaimonVectorDifference):
+            return read_difference(self._storage, split.detail, columns)
         return rows.read(self._storage, split, columns, predicate)
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
@@ -332,19 +339,61 @@ class PaimonVersion(TableVersion):
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
-        return deleted_positions(self._storage, parts, rows)
+        files = [plan.files[0] for part in parts if (plan := _plan_of_file(part)) is not None]
+        vectors = [(file.path, file.vector, n) for file, n in zip(files, rows, strict=True) if file.vector is not None]
+        positions = deletion_vectors.deleted(self._storage, vectors)
+        return [positions.get(file.path, NOTHING) for file in files]
 
     def stored_rows(self, split: Split) -> Split | None:
-        return vector_changes.stored_rows(split)
+        plan = _plan_of_file(split)
+        if plan is None or (plan.schema.primary_keys and plan.files[0].deleted_rows != 0):
+            return None
+        files = (plan.files[0]._replace(vector=None),)
+        return replace(split, raw=True, counted=None, detail=replace(plan, files=files))
 
     def identity_without_vector(self, split: Split) -> Hashable | None:
-        return vector_changes.identity_without_vector(split)
+        plan = _plan_of_file(split)
+        if plan is None:
+            return None
+        (file,), schema = plan.files, plan.schema
+        key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id
+        return *key, schema.fields, schema.partition_keys, schema.primary_keys, file.first_row_id
 
     def identity_in(self, split: Split, columns: Sequence[str | None], absent: frozenset[str]) -> Hashable | None:
-        return vector_changes.identity_in(split, [None if name in absent else name for name in columns])
+        """Return a value that is equal for splits of one file whose rows are equal in these columns; else None.
+
+        The schemas of the versions may differ: a column is read as the file has it, by its id.
+        """
+        plan = _plan_of_file(split)
+        if plan is None:
+            return None
+        (file,) = plan.files
+        known = {field.name: field for field in plan.schema.fields}
+        stored = {field.id: field for field in plan.file_schemas[file.schema_id].fields}
+        if file.write_columns is not None:
+            stored = {number: field for number, field in stored.items() if field.name in file.write_columns}
+        read: list[Hashable] = []
+        for name in columns:
+            field = None if name is None or name in absent else known[name]
+            is_partition = field is not None and field.name in plan.schema.partition_keys
+            if field is None or (field.id not in stored and not is_partition):
+                read.append(None)
+            else:
+                source = None if is_partition else stored[field.id]
+                read.append((field.id, replace(field.type, nullable=True), source))
+        key = tuple(sorted(split.partition.items())), split.bucket, file.path, file.schema_id, file.vector
+        return *key, bool(plan.schema.primary_keys), plan.legacy_zones, tuple(read)
 
     def rows_deleted(self, before: Split, after: Split) -> Split | None:
-        return vector_changes.rows_deleted(before, after)
+        plan, later = _plan_of_file(before), _plan_of_file(after)
+        if plan is None or later is None:
+            return None
+        (file,), (other,) = plan.files, later.files
+        if other.vector is None or other.vector == file.vector:
+            return None
+        detail = PaimonVectorDifference(plan=plan, deleted_by=other.vector, not_deleted_by=file.vector)
+        deleted = file.rows if other.vector.cardinality is None else other.vector.cardinality
+        return replace(before, raw=False, rows=deleted, counted=None, detail=detail)
 
     @property
     def _side(self) -> fallback.BranchReader:
@@ -354,6 +403,14 @@ class PaimonVersion(TableVersion):
         if self._snapshot is None:
             raise SnapshotNotFoundError(f"{self._storage.root} has no version yet: nothing has been committed to it.")
         return self._snapshot
+
+
+def _plan_of_file(split: Split) -> PaimonPlan | None:
+    """Return the plan of a split of one file; None for several files, or merged rows or parts of rows."""
+    plan = split.detail
+    if not isinstance(plan, PaimonPlan) or plan.merge is not None or plan.groups or len(plan.files) != 1:
+        return None
+    return plan
 
 
 def _restored(

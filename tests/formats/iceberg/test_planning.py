@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshot_explorer.errors import SnapshotExplorerError
-from snapshot_explorer.formats.iceberg.scan.native_files import deleted_positions, native_files
-from snapshot_explorer.formats.iceberg.scan.read import RowReader
+from snapshot_explorer.formats.iceberg.scan.native_files import native_files
+from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.storage import Storage
 from tests.support.iceberg.live_files import Version, field, schema_of, struct_type
 
@@ -162,7 +162,7 @@ def test_other_readers_find_columns_by_name_and_check_their_ids(tmp_path):
     assert (file.names, file.ids, file.deleted, file.rows) == ({"id": "id"}, {"id": 1}, 1, 2)
     assert file.address == str(tmp_path / "a.parquet")
     assert found.partition.to_pylist() == [{"name": "a"}]
-    assert [positions.tolist() for positions in deleted_positions(reader, [split])] == [[1]]
+    assert reader.positions(plan_of(split)).tolist() == [1]
 
     version.equality_deletes("e.parquet", {"id": [5]}, partition=(0, ("a",)))
     assert native_files(Storage(tmp_path), version.plan().splits[0]) is None

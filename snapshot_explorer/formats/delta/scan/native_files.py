@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.absent_columns import present
-from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, parts
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.model import NativeFile, NativeRows, Split
@@ -60,27 +57,6 @@ def native_files(storage: Storage, split: Split) -> NativeRows | None:
         ),
         partition=plan.partition,
     )
-
-
-def deleted_positions(
-    storage: Storage, parts: Sequence[Split], rows: Sequence[int], removals: Removals
-) -> list[Positions]:
-    """Return the deleted positions of each part, one file each. Reads their deletion vectors.
-
-    Args:
-        parts: Results of `split_by_file`, of splits that have `native_files`.
-        rows: The row count of each file.
-        removals: Called if a file with vectors does not exist.
-    """
-    result = []
-    for part, count in zip(parts, rows, strict=True):
-        plan = part.detail
-        (file,) = plan.files if isinstance(plan, DeltaPlan) else ()
-        gone = (
-            None if file.vector is None else deletion_vectors.deleted(storage, file.vector, file.path, count, removals)
-        )
-        result.append(NOTHING if gone is None else gone)
-    return result
 
 
 def _alike(data_type: DeltaDataType) -> bool:

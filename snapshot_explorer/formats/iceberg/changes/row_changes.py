@@ -15,7 +15,6 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN, ROW_KIND, IcebergEvents, Part
-from snapshot_explorer.formats.iceberg.changes.file_changes import covers
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, version_metadata
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
@@ -23,7 +22,7 @@ from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
 from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.scan.planning import plan
-from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS
+from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import plan_of
 from snapshot_explorer.model import ChangeMode, Predicate, Split
 
@@ -190,6 +189,21 @@ def _gone(split: Split, other: Split | None) -> Iterator[Part]:
         yield Part(live=live)
     elif not covers(live, plan_of(other)):
         yield Part(live=live, deleted=plan_of(other))
+
+
+def covers(live: IcebergPlan, other: IcebergPlan) -> bool:
+    """Return whether all rows that the deletes of `live` leave are left by those of `other`, by their files alone."""
+    mine, theirs = live.deletes, other.deletes
+    if theirs.vector is not None and theirs.vector != mine.vector:
+        return False
+    if mine.vector is not None and theirs.vector is None and theirs.positions:
+        return False
+    my_positions, their_positions = ({file.location for file in item.positions} for item in (mine, theirs))
+    my_rows, their_rows = (
+        {(item.ids, location) for item in plan.deletes.equality for location in item.after(plan.sequence_number)}
+        for plan in (live, other)
+    )
+    return their_positions <= my_positions and their_rows <= my_rows
 
 
 def _split(splits: Sequence[Split], events: IcebergEvents) -> Split:

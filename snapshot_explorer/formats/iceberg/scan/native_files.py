@@ -1,14 +1,11 @@
 """Data files for readers other than this package's own."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow.roaring import Positions
 from snapshot_explorer.formats.iceberg.metadata.types import walk
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
-from snapshot_explorer.formats.iceberg.scan.read import RowReader, plan_of
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage
 
@@ -57,12 +54,3 @@ def _deleted(plan: IcebergPlan) -> int:
     if plan.deletes.vector is not None:
         return plan.deletes.vector.cardinality
     return min(plan.file.rows, sum(file.rows for file in plan.deletes.positions))
-
-
-def deleted_positions(reader: RowReader, parts: Sequence[Split]) -> list[Positions]:
-    """Return for each split the deleted positions of its file. Reads delete files and deletion vectors.
-
-    Args:
-        parts: Splits that have `native_files`.
-    """
-    return [reader.positions(plan_of(part)) for part in parts]

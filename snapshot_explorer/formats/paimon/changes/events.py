@@ -11,11 +11,13 @@ from snapshot_explorer.arrow.group_ids import Codes
 from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.formats.paimon.files import deletion_vectors
+from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
 from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.formats.paimon.scan.read import last_events, read, unmerged
+from snapshot_explorer.formats.paimon.scan.read import last_events, read, read_only, unmerged
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 
@@ -62,6 +64,20 @@ class Difference:
         """Return a value that is equal for splits with the same rows."""
         plans = tuple(None if plan is None else plan.identity for plan in (self.before, self.after))
         return "difference", plans, repr(self.rules)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaimonVectorDifference:
+    """The rows of a file that are in one deletion vector and not in another. `Split.detail`; picklable."""
+
+    plan: PaimonPlan
+    deleted_by: PaimonVector
+    not_deleted_by: PaimonVector | None
+
+    @property
+    def identity(self) -> Hashable:
+        """Return a value that is equal for splits with the same rows."""
+        return "vector difference", self.plan.identity, self.deleted_by, self.not_deleted_by
 
 
 def read_events(
@@ -215,3 +231,16 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
         return np.fromiter((repr(item) == repr(other) for item, other in pairs), bool, len(left))
     codes = equality_codes(pa.chunked_array([*left.chunks, *right.chunks], left.type))
     return np.asarray(codes[: len(left)] == codes[len(left) :], bool)
+
+
+def read_difference(
+    storage: Storage, detail: PaimonVectorDifference, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a difference with these columns, in file order. Rows of kind -D and -U are left out."""
+    (file,) = detail.plan.files
+    gone = deletion_vectors.deleted(storage, [(file.path, detail.deleted_by, file.rows)])[file.path]
+    if detail.not_deleted_by is not None:
+        before = deletion_vectors.deleted(storage, [(file.path, detail.not_deleted_by, file.rows)])[file.path]
+        gone = np.setdiff1d(gone, before, assume_unique=True)
+    if len(gone):
+        yield from read_only(storage, detail.plan, columns, gone)

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.formats.paimon.files import deletion_vectors, evolution
+from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
@@ -71,19 +70,6 @@ def _deleted(file: PaimonDataFile) -> int:
     if file.vector is None:
         return 0
     return file.rows if file.vector.cardinality is None else file.vector.cardinality
-
-
-def deleted_positions(storage: Storage, parts: Sequence[Split], rows: Sequence[int]) -> list[Positions]:
-    """Return for each single-file split the positions of its deleted rows. Reads the deletion vectors.
-
-    Args:
-        parts: Results of `split_by_file`, for splits with `native_files`.
-        rows: The number of rows of each file.
-    """
-    files = [part.detail.files[0] if isinstance(part.detail, PaimonPlan) else None for part in parts]
-    vectors = [(file.path, file.vector, count) for file, count in zip(files, rows, strict=True) if file and file.vector]
-    positions = deletion_vectors.deleted(storage, vectors)
-    return [NOTHING if file is None else positions.get(file.path, NOTHING) for file in files]
 
 
 def _names(plan: PaimonPlan, file: PaimonDataFile) -> Mapping[str, str | None] | None:
