@@ -57,7 +57,6 @@ INSPECTIONS = (
 _TIME = frames.UTC_MILLIS
 _schema_of = partial(
     inspection_schema,
-    binary=pa.binary(),
     bounds=BOUNDS,
     counts=COUNTS,
     ints=pa.list_(pa.int32()),

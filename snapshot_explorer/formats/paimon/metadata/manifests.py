@@ -1,6 +1,6 @@
 """Manifest lists, manifests and index manifests as Arrow tables, and the live files among their entries."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,55 +24,42 @@ _VERSION = 2
 _PART_BYTES = 8 * 2**20
 """Bytes of manifests decoded together: one manifest of Paimon's target size, or many small ones."""
 
-LIST = pa.schema(
-    [
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("size_bytes", pa.int64()),
-        pa.field("added", pa.int64()),
-        pa.field("deleted", pa.int64()),
-        pa.field("partition_min", pa.binary()),
-        pa.field("partition_max", pa.binary()),
-        pa.field("partition_nulls", pa.list_(pa.int64())),
-        pa.field("schema_id", pa.int64()),
-        pa.field("min_row_id", pa.int64()),
-        pa.field("max_row_id", pa.int64()),
-    ]
+_TYPES = {"longs": pa.list_(pa.int64()), "strings": pa.list_(pa.string())}
+
+
+def _columns(text: str) -> tuple[pa.Schema, dict[str, str]]:
+    """Return the schema of `name type path, ...`, where `!` marks a required column, and the path of each in files."""
+    columns = [column.split() for column in text.split(",")]
+    fields = []
+    for name, dtype, _ in columns:
+        plain = dtype.removesuffix("!")
+        fields.append(pa.field(name, _TYPES.get(plain) or pa.type_for_alias(plain), nullable=plain == dtype))
+    return pa.schema(fields), {name: path for name, _, path in columns}
+
+
+LIST, _LIST_PATHS = _columns(
+    "name string! _FILE_NAME, size_bytes int64 _FILE_SIZE, added int64 _NUM_ADDED_FILES, "
+    "deleted int64 _NUM_DELETED_FILES, partition_min binary _PARTITION_STATS._MIN_VALUES, "
+    "partition_max binary _PARTITION_STATS._MAX_VALUES, partition_nulls longs _PARTITION_STATS._NULL_COUNTS, "
+    "schema_id int64 _SCHEMA_ID, min_row_id int64 _MIN_ROW_ID, max_row_id int64 _MAX_ROW_ID"
 )
 """A row is a manifest in a manifest list: its file name, size, numbers of ADD and DELETE entries, BinaryRows with the
 minimum and maximum of each partition column, the null count of each, the newest schema of its entries, and the
 range of their row ids."""
 
-ENTRIES = pa.schema(
-    [
-        pa.field("kind", pa.int8(), nullable=False),
-        pa.field("partition", pa.binary(), nullable=False),
-        pa.field("bucket", pa.int32(), nullable=False),
-        pa.field("total_buckets", pa.int32()),
-        pa.field("file_name", pa.string(), nullable=False),
-        pa.field("size_bytes", pa.int64(), nullable=False),
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("min_key", pa.binary()),
-        pa.field("max_key", pa.binary()),
-        pa.field("key_min", pa.binary()),
-        pa.field("key_max", pa.binary()),
-        pa.field("key_null_counts", pa.list_(pa.int64())),
-        pa.field("value_min", pa.binary()),
-        pa.field("value_max", pa.binary()),
-        pa.field("value_null_counts", pa.list_(pa.int64())),
-        pa.field("value_stats_columns", pa.list_(pa.string())),
-        pa.field("min_sequence", pa.int64(), nullable=False),
-        pa.field("max_sequence", pa.int64(), nullable=False),
-        pa.field("schema_id", pa.int64(), nullable=False),
-        pa.field("level", pa.int32(), nullable=False),
-        pa.field("extra_files", pa.list_(pa.string())),
-        pa.field("created_at", pa.timestamp("ms")),
-        pa.field("deleted_rows", pa.int64()),
-        pa.field("embedded_index", pa.binary()),
-        pa.field("source", pa.int8()),
-        pa.field("external_path", pa.string()),
-        pa.field("first_row_id", pa.int64()),
-        pa.field("write_columns", pa.list_(pa.string())),
-    ]
+ENTRIES, _ENTRY_PATHS = _columns(
+    "kind int8! _KIND, partition binary! _PARTITION, bucket int32! _BUCKET, total_buckets int32 _TOTAL_BUCKETS, "
+    "file_name string! _FILE._FILE_NAME, size_bytes int64! _FILE._FILE_SIZE, rows int64! _FILE._ROW_COUNT, "
+    "min_key binary _FILE._MIN_KEY, max_key binary _FILE._MAX_KEY, key_min binary _FILE._KEY_STATS._MIN_VALUES, "
+    "key_max binary _FILE._KEY_STATS._MAX_VALUES, key_null_counts longs _FILE._KEY_STATS._NULL_COUNTS, "
+    "value_min binary _FILE._VALUE_STATS._MIN_VALUES, value_max binary _FILE._VALUE_STATS._MAX_VALUES, "
+    "value_null_counts longs _FILE._VALUE_STATS._NULL_COUNTS, value_stats_columns strings _FILE._VALUE_STATS_COLS, "
+    "min_sequence int64! _FILE._MIN_SEQUENCE_NUMBER, max_sequence int64! _FILE._MAX_SEQUENCE_NUMBER, "
+    "schema_id int64! _FILE._SCHEMA_ID, level int32! _FILE._LEVEL, extra_files strings _FILE._EXTRA_FILES, "
+    "created_at timestamp[ms] _FILE._CREATION_TIME, deleted_rows int64 _FILE._DELETE_ROW_COUNT, "
+    "embedded_index binary _FILE._EMBEDDED_FILE_INDEX, source int8 _FILE._FILE_SOURCE, "
+    "external_path string _FILE._EXTERNAL_PATH, first_row_id int64 _FILE._FIRST_ROW_ID, "
+    "write_columns strings _FILE._WRITE_COLS"
 )
 """A row is a manifest entry: one data file added (`kind` 0) or deleted (1). `value_stats_columns` null means all
 columns, `deleted_rows` counts rows of kind -D and -U, null where not recorded. `created_at` is the
@@ -81,154 +68,39 @@ writer's local clock. `source` is 0 for appended, 1 for compacted files."""
 IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path", "extra_files")
 FILE_COLUMNS = ("kind", *IDENTITY, "size_bytes", "rows", "schema_id", "deleted_rows", "source")
 """The columns of ENTRIES needed for FILES and CHANGES. Keys and statistics, most of the bytes, are not among them."""
-STATISTICS_COLUMNS = (
-    *FILE_COLUMNS,
-    "value_min",
-    "value_max",
-    "value_null_counts",
-    "value_stats_columns",
-    "first_row_id",
-    "write_columns",
-)
+_VALUES = ("value_min", "value_max", "value_null_counts", "value_stats_columns", "first_row_id", "write_columns")
+STATISTICS_COLUMNS = (*FILE_COLUMNS, *_VALUES)
 """The columns of ENTRIES needed for FILES with statistics of columns, without the ranges of keys."""
-PLAN_COLUMNS = (
-    *FILE_COLUMNS,
-    "min_key",
-    "max_key",
-    "min_sequence",
-    "max_sequence",
-    "first_row_id",
-    "write_columns",
-)
+_KEYS = ("min_key", "max_key", "min_sequence", "max_sequence", "first_row_id", "write_columns")
+PLAN_COLUMNS = (*FILE_COLUMNS, *_KEYS)
 """The columns of ENTRIES needed to plan a scan without a condition."""
 
-INDEX_ENTRIES = pa.schema(
-    [
-        pa.field("index_type", pa.string(), nullable=False),
-        pa.field("partition", pa.binary(), nullable=False),
-        pa.field("bucket", pa.int32(), nullable=False),
-        pa.field("file_name", pa.string(), nullable=False),
-        pa.field("size_bytes", pa.int64()),
-        pa.field("rows", pa.int64()),
-        pa.field("external_path", pa.string()),
-        pa.field("data_file", pa.string()),
-        pa.field("offset", pa.int64()),
-        pa.field("length", pa.int64()),
-        pa.field("cardinality", pa.int64()),
-    ]
+_INDEXES, _INDEX_PATHS = _columns(
+    "kind int8! _KIND, index_type string! _INDEX_TYPE, partition binary! _PARTITION, bucket int32! _BUCKET, "
+    "file_name string! _FILE_NAME, size_bytes int64 _FILE_SIZE, rows int64 _ROW_COUNT, "
+    "external_path string _EXTERNAL_PATH"
 )
+_VECTORS, _VECTOR_PATHS = _columns(
+    "data_file string f0, offset int64 f1, length int64 f2, cardinality int64 _CARDINALITY"
+)
+_RANGE = pa.struct([(_VECTOR_PATHS[field.name], field.type) for field in _VECTORS])
+INDEX_ENTRIES = pa.schema([*list(_INDEXES)[1:], *_VECTORS])
 """A row is one deletion vector: its location, and the number of rows it deletes (null where not recorded). An index of
 another type has one row, without a data file."""
 
 
-def _field(dtype: pa.DataType, *names: str) -> Mapping[str, pa.DataType]:
-    return dict.fromkeys(names, dtype)
+def _stored(schema: pa.Schema, paths: Mapping[str, str], *others: pa.Field) -> pa.Schema:
+    columns = {paths[field.name]: field.type for field in schema}
+    return pa.schema([pa.field("_VERSION", pa.int32()), *_records(columns), *others])
 
 
-_STATS = {
-    **_field(pa.binary(), "_MIN_VALUES", "_MAX_VALUES"),
-    **_field(pa.list_(pa.int64()), "_NULL_COUNTS"),
-}
-_FILE = {
-    **_field(pa.string(), "_FILE_NAME"),
-    **_field(pa.int64(), "_FILE_SIZE", "_ROW_COUNT"),
-    **_field(pa.binary(), "_MIN_KEY", "_MAX_KEY"),
-    **_field(pa.struct(_STATS), "_KEY_STATS", "_VALUE_STATS"),
-    **_field(pa.int64(), "_MIN_SEQUENCE_NUMBER", "_MAX_SEQUENCE_NUMBER", "_SCHEMA_ID"),
-    **_field(pa.int32(), "_LEVEL"),
-    **_field(pa.list_(pa.string()), "_EXTRA_FILES", "_VALUE_STATS_COLS", "_WRITE_COLS"),
-    **_field(pa.timestamp("ms"), "_CREATION_TIME"),
-    **_field(pa.int64(), "_DELETE_ROW_COUNT", "_FIRST_ROW_ID"),
-    **_field(pa.binary(), "_EMBEDDED_FILE_INDEX"),
-    **_field(pa.int8(), "_FILE_SOURCE"),
-    **_field(pa.string(), "_EXTERNAL_PATH"),
-}
-_ENTRY = pa.schema(
-    {
-        **_field(pa.int32(), "_VERSION"),
-        **_field(pa.int8(), "_KIND"),
-        **_field(pa.binary(), "_PARTITION"),
-        **_field(pa.int32(), "_BUCKET", "_TOTAL_BUCKETS"),
-        **_field(pa.struct(_FILE), "_FILE"),
-    }
-)
-_ENTRY_PATHS = {
-    "kind": "_KIND",
-    "partition": "_PARTITION",
-    "bucket": "_BUCKET",
-    "total_buckets": "_TOTAL_BUCKETS",
-    "file_name": "_FILE._FILE_NAME",
-    "size_bytes": "_FILE._FILE_SIZE",
-    "rows": "_FILE._ROW_COUNT",
-    "min_key": "_FILE._MIN_KEY",
-    "max_key": "_FILE._MAX_KEY",
-    "key_min": "_FILE._KEY_STATS._MIN_VALUES",
-    "key_max": "_FILE._KEY_STATS._MAX_VALUES",
-    "key_null_counts": "_FILE._KEY_STATS._NULL_COUNTS",
-    "value_min": "_FILE._VALUE_STATS._MIN_VALUES",
-    "value_max": "_FILE._VALUE_STATS._MAX_VALUES",
-    "value_null_counts": "_FILE._VALUE_STATS._NULL_COUNTS",
-    "value_stats_columns": "_FILE._VALUE_STATS_COLS",
-    "min_sequence": "_FILE._MIN_SEQUENCE_NUMBER",
-    "max_sequence": "_FILE._MAX_SEQUENCE_NUMBER",
-    "schema_id": "_FILE._SCHEMA_ID",
-    "level": "_FILE._LEVEL",
-    "extra_files": "_FILE._EXTRA_FILES",
-    "created_at": "_FILE._CREATION_TIME",
-    "deleted_rows": "_FILE._DELETE_ROW_COUNT",
-    "embedded_index": "_FILE._EMBEDDED_FILE_INDEX",
-    "source": "_FILE._FILE_SOURCE",
-    "external_path": "_FILE._EXTERNAL_PATH",
-    "first_row_id": "_FILE._FIRST_ROW_ID",
-    "write_columns": "_FILE._WRITE_COLS",
-}
-_LIST = pa.schema(
-    {
-        **_field(pa.int32(), "_VERSION"),
-        **_field(pa.string(), "_FILE_NAME"),
-        **_field(pa.int64(), "_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"),
-        **_field(pa.struct(_STATS), "_PARTITION_STATS"),
-        **_field(pa.int64(), "_SCHEMA_ID", "_MIN_ROW_ID", "_MAX_ROW_ID"),
-    }
-)
-_LIST_PATHS = {
-    "name": "_FILE_NAME",
-    "size_bytes": "_FILE_SIZE",
-    "added": "_NUM_ADDED_FILES",
-    "deleted": "_NUM_DELETED_FILES",
-    "partition_min": "_PARTITION_STATS._MIN_VALUES",
-    "partition_max": "_PARTITION_STATS._MAX_VALUES",
-    "partition_nulls": "_PARTITION_STATS._NULL_COUNTS",
-    "schema_id": "_SCHEMA_ID",
-    "min_row_id": "_MIN_ROW_ID",
-    "max_row_id": "_MAX_ROW_ID",
-}
-_RANGE = {
-    **_field(pa.string(), "f0"),
-    **_field(pa.int64(), "f1", "f2", "_CARDINALITY"),
-}
-_INDEX = pa.schema(
-    {
-        **_field(pa.int32(), "_VERSION"),
-        **_field(pa.int8(), "_KIND"),
-        **_field(pa.binary(), "_PARTITION"),
-        **_field(pa.int32(), "_BUCKET"),
-        **_field(pa.string(), "_INDEX_TYPE", "_FILE_NAME"),
-        **_field(pa.int64(), "_FILE_SIZE", "_ROW_COUNT"),
-        **_field(pa.list_(pa.struct(_RANGE)), "_DELETIONS_VECTORS_RANGES"),
-        **_field(pa.string(), "_EXTERNAL_PATH"),
-    }
-)
-_INDEX_PATHS = {
-    "kind": "_KIND",
-    "index_type": "_INDEX_TYPE",
-    "partition": "_PARTITION",
-    "bucket": "_BUCKET",
-    "file_name": "_FILE_NAME",
-    "size_bytes": "_FILE_SIZE",
-    "rows": "_ROW_COUNT",
-    "external_path": "_EXTERNAL_PATH",
-}
+def _records(columns: Mapping[str, pa.DataType]) -> list[pa.Field]:
+    """Return the fields at these paths: a dot separates a record from its field."""
+    records: dict[str, dict[str, pa.DataType]] = {}
+    for path, dtype in columns.items():
+        name, _, part = path.partition(".")
+        records.setdefault(name, {})[part] = dtype
+    return [pa.field(name, parts.get("") or pa.struct(_records(parts))) for name, parts in records.items()]
 
 
 def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
@@ -240,7 +112,7 @@ def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) 
 
     Source: paimon docs, "Manifest".
     """
-    raw, counts = avro.rows(files, _LIST, limits=limits)
+    raw, counts = avro.rows(files, _stored(LIST, _LIST_PATHS), limits=limits)
     _check_version(raw, "manifest list", _VERSION)
     table = _picked(raw, _LIST_PATHS, LIST, files)
     check_names(table.column("name"), "a manifest list")
@@ -261,7 +133,7 @@ def read_entries(
     Source: paimon docs, "Manifest".
     """
     schema = pa.schema([field for field in ENTRIES if columns is None or field.name in (*columns, "kind", "file_name")])
-    stored = _only(_ENTRY, {_ENTRY_PATHS[name] for name in schema.names} | {"_VERSION"})
+    stored = _stored(schema, _ENTRY_PATHS)
     # Decoded entries take many times the space of the files, so only some files are decoded at a time.
     parts = [
         _entries(some, schema, stored, limits) for some in pack(files, lambda file: len(file[1]), target=_PART_BYTES)
@@ -269,18 +141,6 @@ def read_entries(
     if not parts:
         return schema.empty_table(), []
     return pa.concat_tables([table for table, _ in parts]), [count for _, counts in parts for count in counts]
-
-
-def _only(fields: pa.Schema, paths: Collection[str]) -> pa.Schema:
-    def kept(field: pa.Field, path: str) -> pa.Field | None:
-        if path in paths:
-            return field
-        if not pa.types.is_struct(field.type):
-            return None
-        parts = [part for part in (kept(child, f"{path}.{child.name}") for child in field.type) if part is not None]
-        return pa.field(field.name, pa.struct(parts), nullable=field.nullable) if parts else None
-
-    return pa.schema([part for part in (kept(field, field.name) for field in fields) if part is not None])
 
 
 def _entries(
@@ -305,14 +165,13 @@ def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """
-    raw, counts = avro.rows(files, _INDEX, limits=limits)
-    schema = pa.schema([pa.field("kind", pa.int8(), nullable=False), *list(INDEX_ENTRIES)[:7]])
-    table = _picked(raw, _INDEX_PATHS, schema, files)
+    ranges = pa.field("_DELETIONS_VECTORS_RANGES", pa.list_(_RANGE))
+    raw, counts = avro.rows(files, _stored(_INDEXES, _INDEX_PATHS, ranges), limits=limits)
+    table = _picked(raw, _INDEX_PATHS, _INDEXES, files)
     if len(table) and pc.max(table.column("kind")).as_py() != ADD:
         raise refusal(features.REMOVED_INDEXES, path=files[0][0])
     check_names(table.column("file_name"), "an index manifest")
-    ranges = single_chunk(raw.column("_DELETIONS_VECTORS_RANGES"))
-    return _flat_ranges(table.drop_columns(["kind"]), ranges, counts)
+    return _flat_ranges(table.drop_columns(["kind"]), single_chunk(raw.column(ranges.name)), counts)
 
 
 def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tuple[pa.Table, list[int]]:
@@ -324,11 +183,9 @@ def _flat_ranges(table: pa.Table, ranges: pa.Array, counts: Sequence[int]) -> tu
     indices = np.full(len(parents), -1, np.int64)
     indices[vectors] = np.arange(len(vectors))
     chosen = pa.array(indices, mask=indices < 0)
-    items = ranges.flatten()
-    parts = dict(zip(_RANGE, items.flatten(), strict=True))
     flat = table.take(pa.array(parents))
-    for column, part in (("data_file", "f0"), ("offset", "f1"), ("length", "f2"), ("cardinality", "_CARDINALITY")):
-        flat = flat.append_column(INDEX_ENTRIES.field(column), parts[part].take(chosen))
+    for field, part in zip(_VECTORS, ranges.flatten().flatten(), strict=True):
+        flat = flat.append_column(field, part.take(chosen))
     bounds = np.cumsum([0, *counts])
     ends = np.concatenate([[0], np.cumsum(repeats)])
     return flat, np.diff(ends[bounds]).tolist()
