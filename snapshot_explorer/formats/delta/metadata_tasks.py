@@ -45,6 +45,7 @@ from snapshot_explorer.formats.metadata_tasks import (
     of_changes,
     of_state,
 )
+from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.storage import Storage
 
 _BYTES = 16 << 20
@@ -133,7 +134,7 @@ def statistics_of(
     for some, metadata in _by_metadata(adds, in_force):
         frame = files_frame(some, partitions=partition_texts(some, metadata), rows=values.rows_of(some))
         known = values.bounds_in(some, columns, schema, schema_of(metadata))
-        parts.append(values.with_bounds(frame.select(["path", "level", "deletion_vector"]), known))
+        parts.append(with_bounds(frame.select(["path", "level", "deletion_vector"]), known))
     return pa.concat_tables(parts)
 
 

@@ -25,6 +25,7 @@ from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arro
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, micros, partitions_of
+from snapshot_explorer.formats.statistics import bounds_from, table_of, with_bounds
 from snapshot_explorer.model import Bounds
 from snapshot_explorer.visible import logger_of
 
@@ -221,42 +222,30 @@ def with_statistics(frame: pa.Table, adds: pa.Table, metadata: Metadata) -> pa.T
     return with_bounds(frame, bounds_of(adds, metadata))
 
 
-def with_bounds(frame: pa.Table, known: Bounds) -> pa.Table:
-    """Return a table of files with `lower`, `upper` and `null_count`: structs with a field per column."""
-    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        is_empty = not values.num_columns or not len(frame)
-        whole = pa.array([{}] * len(frame), pa.struct(list(values.schema))) if is_empty else values.to_struct_array()
-        frame = frame.append_column(name, single_chunk(whole))
-    return frame
-
-
-def bounds_in(adds: pa.Table, columns: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
+def bounds_in(adds: pa.Table, names: Sequence[str], schema: DeltaSchema, written: DeltaSchema) -> Bounds:
     """Return bounds of columns of a schema in files that were added under another schema of the table.
 
     Bounds that a writer may have rounded are widened. Unknown are those of columns that had another type, and all
     where the table was partitioned otherwise.
     """
-    chosen = frozenset(columns)
+    chosen = frozenset(names)
     fields = [field for field in schema.fields if field.name in chosen and is_known(field.type)]
     rows = rows_of(adds)
     is_partitioned_alike = schema.partition_fields == written.partition_fields
     types = {field.stored: field.type.root for field in written.fields} if is_partitioned_alike else {}
     alike = [field for field in fields if _is_like(types.get(field.stored), field.type.root)]
-    nowhere = DeltaPartitions(of_rows=np.zeros(len(adds), np.int64), values=_table({}, pa.nulls(1)), texts=())
+    nowhere = DeltaPartitions(of_rows=np.zeros(len(adds), np.int64), values=table_of({}, 1), texts=())
     known = bounds(adds, alike, rows, partitions_of(adds, schema) if is_partitioned_alike else nowhere, careful=True)
-    names = {field.name for field in alike}
-    lower, upper, nulls = (
-        _table(
-            {
-                field.name: values.column(field.name) if field.name in names else pa.nulls(len(adds), dtype)
-                for field in fields
-                for dtype in (pa.int64() if counts else arrow_type(field.type),)
-            },
-            rows,
-        )
-        for values, counts in ((known.lower, False), (known.upper, False), (known.null_count, True))
-    )
-    return Bounds(lower=lower, upper=upper, null_count=nulls, rows=rows)
+    columns = {}
+    for field in fields:
+        if field in alike:
+            ends = (known.lower, known.upper, known.null_count)
+            lower, upper, nulls = (values.column(field.name) for values in ends)
+        else:
+            lower = upper = pa.nulls(len(adds), arrow_type(field.type))
+            nulls = pa.nulls(len(adds), pa.int64())
+        columns[field.name] = lower, upper, nulls
+    return bounds_from(columns, rows)
 
 
 def _is_like(written: str | None, read: str) -> bool:
@@ -292,19 +281,11 @@ def bounds(
     of_partitions = frozenset(partitions.values.column_names)
     in_files = [field for field in fields if field.name not in of_partitions]
     columns = _Columns(adds, in_files, rows, careful=careful)
-    lower, upper, nulls = {}, {}, {}
-    for field in fields:
-        if field.name in of_partitions:
-            values = partitions.values.column(field.name).take(pa.array(partitions.of_rows))
-            count = pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
-            lower[field.name], upper[field.name], nulls[field.name] = values, values, count
-        else:
-            lower[field.name], upper[field.name], nulls[field.name] = columns.of(field)
-    return Bounds(lower=_table(lower, rows), upper=_table(upper, rows), null_count=_table(nulls, rows), rows=rows)
-
-
-def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
-    return pa.table(dict(columns)) if columns else pa.table({"rows": rows}).select([])
+    known = {field.name: columns.of(field) for field in in_files}
+    for name in of_partitions.intersection(field.name for field in fields):
+        values = partitions.values.column(name).take(pa.array(partitions.of_rows))
+        known[name] = values, values, pc.if_else(pc.is_null(values), rows, pa.scalar(0, pa.int64()))
+    return bounds_from({field.name: known[field.name] for field in fields}, rows)
 
 
 class _Columns:

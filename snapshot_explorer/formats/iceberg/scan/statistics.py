@@ -3,7 +3,7 @@
 Source: iceberg specification, "Manifests"; `InclusiveMetricsEvaluator`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
+from snapshot_explorer.formats.statistics import bounds_from, with_bounds
 from snapshot_explorer.model import Bounds
 
 _UNORDERED = ("uuid", "variant", "unknown")
@@ -26,12 +27,7 @@ def bounds(files: pa.Table, fields: Sequence[IcebergField]) -> Bounds:
         files: LIVE with STATISTICS.
     """
     rows = single_chunk(files.column("record_count"))
-    lower, upper, nulls = {}, {}, {}
-    for field in fields:
-        if not is_read(field.type):
-            continue
-        lower[field.name], upper[field.name], nulls[field.name] = _of(files, field)
-    return Bounds(lower=_table(lower, rows), upper=_table(upper, rows), null_count=_table(nulls, rows), rows=rows)
+    return bounds_from({field.name: _of(files, field) for field in fields if is_read(field.type)}, rows)
 
 
 def _of(files: pa.Table, field: IcebergField) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -56,10 +52,6 @@ def _without_nan(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
-def _table(columns: Mapping[str, pa.Array], rows: pa.Array) -> pa.Table:
-    return pa.table(dict(columns)) if columns else pa.table({"rows": rows}).select([])
-
-
 def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[IcebergField]) -> pa.Table:
     """Return the FILES frame with `lower`, `upper` and `null_count`: structs with a field per column of the table.
 
@@ -67,13 +59,4 @@ def with_statistics(frame: pa.Table, files: pa.Table, fields: Sequence[IcebergFi
         frame: FILES.
         files: The same files in the same order, LIVE with STATISTICS.
     """
-    known = bounds(files, fields)
-    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        columns = [single_chunk(column) for column in values.columns]
-        whole = (
-            pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
-            if columns
-            else pa.array([{}] * len(files), pa.struct([]))
-        )
-        frame = frame.append_column(name, pa.chunked_array([whole]))
-    return frame
+    return with_bounds(frame, bounds(files, fields))

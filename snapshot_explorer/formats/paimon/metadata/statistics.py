@@ -11,6 +11,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_type
+from snapshot_explorer.formats.statistics import struct_of, table_of, with_bounds
 from snapshot_explorer.model import Bounds
 
 _PART_ENTRIES = 65_536
@@ -59,14 +60,7 @@ def _with_statistics(
     fields = [schema.field(name) for name in keys]
     for name in ("min_key", "max_key"):
         values = binary_row.decode(entries.column(name), fields, lenient=True)
-        files = files.append_column(name, pa.chunked_array([_whole(values)]))
-    return files
-
-
-def with_bounds(files: pa.Table, known: Bounds) -> pa.Table:
-    """Return a table of files with `lower`, `upper` and `null_count`: structs with a field per column."""
-    for name, values in (("lower", known.lower), ("upper", known.upper), ("null_count", known.null_count)):
-        files = files.append_column(name, pa.chunked_array([_whole(values)]))
+        files = files.append_column(name, pa.chunked_array([struct_of(values)]))
     return files
 
 
@@ -123,13 +117,6 @@ def _first_from(keys: pa.Table, others: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([keys.column(0), *others.columns[1:]], names=keys.column_names)
 
 
-def _whole(values: pa.Table) -> pa.StructArray:
-    if not values.num_columns:
-        return pa.array([{}] * len(values), pa.struct([]))
-    columns = [single_chunk(column) for column in values.columns]
-    return pa.StructArray.from_arrays(columns, fields=[pa.field(f.name, f.type) for f in values.schema])
-
-
 def _table(
     columns: Sequence[Sequence[ColumnPart]],
     names: Sequence[str],
@@ -150,7 +137,7 @@ def _table(
         joined = pa.concat_arrays([values for _, values in parts]) if parts else pa.nulls(0, dtype)
         arrays.append(joined.take(pa.array(indices, mask=indices < 0)))
     if not arrays:
-        return pa.table({"rows": pa.nulls(rows)}).select([])
+        return table_of({}, rows)
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
 
 
