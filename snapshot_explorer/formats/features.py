@@ -5,7 +5,6 @@ Each format declares its features in `FEATURES`; those that several formats shar
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from snapshot_explorer.errors import UnsupportedFeatureError
@@ -92,39 +91,49 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-_refused_data_files = partial(refused, area="data files")
-_refused_metadata = partial(refused, area="metadata")
-_refused_rows = partial(refused, area="rows")
-
-ENCRYPTED_FILES = _refused_data_files(
+ENCRYPTED_FILES = refused(
     "encrypted files",
     "a parquet or ORC file is encrypted",
-    message="The data file {path} is encrypted, which is not supported. The table's history and list of files are "
-    "available.",
+    area="data files",
+    message=(
+        "The data file {path} is encrypted, which is not supported. The table's history and list of files are "
+        "available."
+    ),
 )
-DISTANT_TIMES_IN_FILES = _refused_data_files(
+DISTANT_TIMES_IN_FILES = refused(
     "timestamps in ORC files outside the years 1677 to 2262",
     "a column of nanoseconds or a nested one contains such a timestamp, or the writer's clock was not in UTC",
-    message="The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
-    "{file_format}: {reason}. Leave the column out with columns=[...].",
+    area="data files",
+    message=(
+        "The data file {path} contains a timestamp outside the years 1677 to 2262, which cannot be read from "
+        "{file_format}: {reason}. Leave the column out with columns=[...]."
+    ),
 )
-UNKNOWN_ZONES_IN_FILES = _refused_data_files(
+UNKNOWN_ZONES_IN_FILES = refused(
     "ORC files whose writer's time zone is not in the system's database",
     "an ORC file with times was written in a zone that the database lacks, no offset such as GMT+08:00",
-    message="The data file {path} was written in a time zone that the system's database does not have: {reason} "
-    "Install the database (in many systems the package tzdata).",
+    area="data files",
+    message=(
+        "The data file {path} was written in a time zone that the system's database does not have: {reason} Install "
+        "the database (in many systems the package tzdata)."
+    ),
 )
-UNKNOWN_PARQUET_TYPES = _refused_data_files(
+UNKNOWN_PARQUET_TYPES = refused(
     "parquet types that the installed pyarrow does not support",
     "a parquet file has a column of a logical type newer than pyarrow",
-    message="The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade "
-    "pyarrow.",
+    area="data files",
+    message=(
+        "The data file {path} contains a type that the installed pyarrow does not support: {reason}. Upgrade pyarrow."
+    ),
 )
-OPTIONAL_MAP_KEYS = _refused_data_files(
+OPTIONAL_MAP_KEYS = refused(
     "parquet maps whose keys are optional",
     "the keys of a map are optional in a parquet file, as Paimon before 0.8 wrote them",
-    message="The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. "
-    "pyarrow does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon.",
+    area="data files",
+    message=(
+        "The data file {path} has a map whose keys are optional, as Paimon before 0.8 wrote maps to parquet. pyarrow "
+        "does not read such files. Read them with Paimon's own engines, or compact the table with a newer Paimon."
+    ),
 )
 OTHER_STORAGES = refused(
     "files on a storage other than the table's", "metadata names a file by a URL of another storage", area="storages"
@@ -140,34 +149,44 @@ SHARED: tuple[Feature, ...] = (
 )
 """The features of every format."""
 
-AVRO_CODECS = _refused_metadata(
+AVRO_CODECS = refused(
     "Avro codecs other than null, deflate, snappy, zstandard, bzip2 and xz",
     "the codec of an Avro manifest or data file",
-    message="A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
-    "zstandard, bzip2 and xz are.",
+    area="metadata",
+    message=(
+        "A file is compressed with the Avro codec {codec!r}, which is not supported; null, deflate, snappy, "
+        "zstandard, bzip2 and xz are."
+    ),
 )
-RECURSIVE_AVRO = _refused_metadata(
+RECURSIVE_AVRO = refused(
     "Avro schemas that refer to themselves",
     "a record of an Avro file contains itself",
+    area="metadata",
     message="An Avro schema refers to itself in {word!r}, which is not supported.",
 )
 
 AVRO: tuple[Feature, ...] = (AVRO_CODECS, RECURSIVE_AVRO)
 """The features of formats with metadata in Avro."""
 
-COLLATED_CONDITIONS = _refused_rows(
+COLLATED_CONDITIONS = refused(
     "conditions on columns with a collation",
     "a field of the schema has __COLLATIONS, and a condition reads its column",
-    message="The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts "
-    "by their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
-    "them then, or filter them with the format's own engines.",
+    area="rows",
+    message=(
+        "The condition reads the column {column!r}, which has the collation {collation}. Conditions compare texts by "
+        "their bytes, so they are not supported on it. Read the rows without a condition on this column, and filter "
+        "them then, or filter them with the format's own engines."
+    ),
 )
-COLLATED_QUERIES = _refused_rows(
+COLLATED_QUERIES = refused(
     "SQL that computes with columns with a collation",
     "a field of the schema has __COLLATIONS, and a query does more with its column than return it",
-    message="The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
-    "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands for "
-    "its bytes. Otherwise leave it out, or use the format's own engines.",
+    area="rows",
+    message=(
+        "The query reads the column {column!r} of {what}, which has the collation {collation}; DuckDB compares "
+        "texts by their bytes. SELECT from one table may return the column as it is; encode({column}) anywhere stands "
+        "for its bytes. Otherwise leave it out, or use the format's own engines."
+    ),
 )
 
 COLLATIONS: tuple[Feature, ...] = (COLLATED_CONDITIONS, COLLATED_QUERIES)

@@ -19,12 +19,6 @@ _refused_feature = partial(
     ),
 )
 
-_refused_rows = partial(refused, area="rows")
-_refused_types = partial(refused, area="types")
-_refused_data_files = partial(refused, area="data files")
-_refused_changes = partial(refused, area="changes")
-_refused_retention = partial(refused, area="retention")
-
 READER_VERSIONS = read("reader versions 1 to 3", "minReaderVersion of the protocol", area="versions")
 OTHER_READER_VERSIONS = refused(
     "newer reader versions",
@@ -68,9 +62,11 @@ STAGED_COMMITS = refused(
     "staged commits, which only the catalog or the coordinator can confirm",
     "the table has catalogManaged or coordinatedCommits, and staged commits after the newest published one",
     area="metadata",
-    message="{root} has the feature {feature}: its catalog or commit coordinator decides what was committed. {folder} "
-    "contains commits from version {staged} on that are not published, so the newest version is unknown without it. "
-    "Publish them with Delta's own engine, then open the table again.",
+    message=(
+        "{root} has the feature {feature}: its catalog or commit coordinator decides what was committed. {folder} "
+        "contains commits from version {staged} on that are not published, so the newest version is unknown without "
+        "it. Publish them with Delta's own engine, then open the table again."
+    ),
 )
 
 CLUSTERING = read("liquid clustering", "the writer feature clustering, which does not concern readers", area="rows")
@@ -78,70 +74,88 @@ ROW_TRACKING = read(
     "row tracking (`_row_id`, `_row_commit_version`)", "the table property delta.enableRowTracking", area="rows"
 )
 PATHS = read("escaped and absolute paths", "add actions with such paths", area="rows")
-COLUMN_MAPPING_MODES = _refused_rows(
+COLUMN_MAPPING_MODES = refused(
     "column mapping modes other than none, name and id",
     "the table property delta.columnMapping.mode has another value",
-    message="The table has the column mapping mode {mode!r} (delta.columnMapping.mode); none, name and id are "
-    "supported. Read it with a newer version of this package.",
+    area="rows",
+    message=(
+        "The table has the column mapping mode {mode!r} (delta.columnMapping.mode); none, name and id are "
+        "supported. Read it with a newer version of this package."
+    ),
 )
-OTHER_DELETION_VECTORS = _refused_rows(
+OTHER_DELETION_VECTORS = refused(
     "deletion vectors that are stored neither inline nor in a file",
     "an add action has a deletion vector whose storageType is not u, p or i",
-    message="The deletion vector of {path} has the unknown storage type {kind!r}. Read the rows with Delta's own "
-    "engines.",
+    area="rows",
+    message=(
+        "The deletion vector of {path} has the unknown storage type {kind!r}. Read the rows with Delta's own engines."
+    ),
 )
-LARGE_DELETION_VECTORS = _refused_rows(
+LARGE_DELETION_VECTORS = refused(
     "deletion vectors of more than 256 MiB",
     "the size of a deletion vector in an add action",
-    message="The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Delta's own "
-    "engines.",
+    area="rows",
+    message=(
+        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Delta's own "
+        "engines."
+    ),
 )
-OLD_CALENDARS = _refused_rows(
+OLD_CALENDARS = refused(
     "timestamps before 1900 in the hybrid calendar of old versions of Spark",
     "the footer of a parquet file says so, and its zone is not UTC",
-    message="it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
-    "which are not supported",
+    area="rows",
+    message=(
+        "it contains timestamps before 1900 in the hybrid calendar and local time of old versions of Spark{zone}, "
+        "which are not supported"
+    ),
 )
 
-UNKNOWN_TYPES = _refused_types(
+UNKNOWN_TYPES = refused(
     "column types that are not in the protocol",
     "the schema has such a column",
+    area="types",
     message="The column {column!r} has the type {type}, which is not supported. " + _ADVICE,
 )
-UNREAD_TYPES = _refused_types(
+UNREAD_TYPES = refused(
     "types without an Arrow equivalent",
     "the schema has such a column",
+    area="types",
     message="Columns of type {type} are not supported. The table's history, schema and files can still be read.",
 )
-TYPE_CHANGES = _refused_types(
+TYPE_CHANGES = refused(
     "type changes that Delta does not allow",
     "the field's delta.typeChanges",
+    area="types",
     message=(
         "The column {column!r} was changed from {before} to {after}; reading older files with this change is not "
         "supported. "
     )
     + _ADVICE,
 )
-PARTITION_TYPES = _refused_types(
+PARTITION_TYPES = refused(
     "partition columns of nested types",
     "a partition column is an array, a map, a struct or a variant",
+    area="types",
     message="Partition columns of type {type} are not supported.",
 )
 
 PARQUET = read("parquet", "the provider in the table's metadata", area="data files")
-OTHER_FILE_FORMATS = _refused_data_files(
+OTHER_FILE_FORMATS = refused(
     "data files that are not parquet",
     "the provider in the table's metadata",
+    area="data files",
     message="The table's data files have the format {provider!r}, not parquet. " + _ADVICE,
 )
-SHREDDED_FILES = _refused_data_files(
+SHREDDED_FILES = refused(
     "variants shredded into types that variants do not have",
     "the type of a typed_value in a parquet file",
+    area="data files",
     message="its variants are shredded into {found}, a type that variants do not have",
 )
-FILES_OF_OTHER_TYPES = _refused_data_files(
+FILES_OF_OTHER_TYPES = refused(
     "file columns with a type that cannot represent the table's type",
     "the type of a column in a parquet file's footer",
+    area="data files",
     message="its type in the file is {found}, which is not supported for {type}",
 )
 
@@ -153,30 +167,42 @@ CHANGES = read(
 CHANGE_DATA_FEED = read(
     '`mode="changelog"` as `readChangeFeed`', "the table property delta.enableChangeDataFeed", area="changes"
 )
-DIFFERENCE = _refused_changes(
+DIFFERENCE = refused(
     '`mode="diff"`',
     "every table, as Delta has no primary keys",
-    message="mode='diff' needs a primary key, and Delta tables have none. Use mode='auto' for the changes of each "
-    "commit, or compare to_arrow() of both versions.",
+    area="changes",
+    message=(
+        "mode='diff' needs a primary key, and Delta tables have none. Use mode='auto' for the changes of each "
+        "commit, or compare to_arrow() of both versions."
+    ),
 )
-CHANGES_ACROSS_SCHEMAS = _refused_changes(
+CHANGES_ACROSS_SCHEMAS = refused(
     "a range in which columns were dropped, renamed or changed their type",
     "the schemas of the range",
-    message="The changes from version {version} on cannot be read with the schema of version {reading} "
-    "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Start after that change; changelog() of a snapshot "
-    "reads one version with its own schema.",
+    area="changes",
+    message=(
+        "The changes from version {version} on cannot be read with the schema of version {reading} "
+        "(DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE): {what}. Start after that change; changelog() of a "
+        "snapshot reads one version with its own schema."
+    ),
 )
-CHANGES_ACROSS_PARTITIONS = _refused_changes(
+CHANGES_ACROSS_PARTITIONS = refused(
     "a range in which the partition columns were changed",
     "a file of the range has other partition values than the schema",
-    message="Version {version} changes the file {path}, which was written with other partition columns ({columns}). "
-    "Its rows cannot be read with the current ones. Leave the version out of the range.",
+    area="changes",
+    message=(
+        "Version {version} changes the file {path}, which was written with other partition columns ({columns}). "
+        "Its rows cannot be read with the current ones. Leave the version out of the range."
+    ),
 )
-TAKEN_CHANGE_COLUMNS = _refused_changes(
+TAKEN_CHANGE_COLUMNS = refused(
     "row changes of a table with a column `_change_type`",
     "the schema has a column `_change_type` or another one of change data",
-    message="The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
-    "changes are not supported. file_changes() returns the changed files.",
+    area="changes",
+    message=(
+        "The table has its own column {column!r}, which is also the column for the kind of a change, so its row "
+        "changes are not supported. file_changes() returns the changed files."
+    ),
 )
 
 TIME_TRAVEL = read(
@@ -185,17 +211,22 @@ TIME_TRAVEL = read(
     area="time travel",
 )
 VACUUM = read("the files that VACUUM would delete", "every table", area="retention")
-VACUUM_OF_CLEANED_LOGS = _refused_retention(
+VACUUM_OF_CLEANED_LOGS = refused(
     "VACUUM of a log that begins after the retention time",
     "commits of the requested time were cleaned up",
-    message="The effect of VACUUM is unknown: the log {begins}, not {age} ago or earlier, and older removes are in a "
-    "checkpoint. {advice}.",
+    area="retention",
+    message=(
+        "The effect of VACUUM is unknown: the log {begins}, not {age} ago or earlier, and older removes are in a "
+        "checkpoint. {advice}."
+    ),
 )
-VACUUM_WITHOUT_TIMES = _refused_retention(
+VACUUM_WITHOUT_TIMES = refused(
     "VACUUM on a storage without modification times",
     "the storage's listing",
-    message="The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with "
-    "DRY RUN.",
+    area="retention",
+    message=(
+        "The effect of VACUUM is unknown: the storage reports no modification time for {path}. Run VACUUM with DRY RUN."
+    ),
 )
 CLEANED_VERSIONS = refused(
     "versions whose log was cleaned up: they are in the history with `readable` false",

@@ -3,40 +3,42 @@
 Source: iceberg specification, "Format Versioning" and Appendix E.
 """
 
-from functools import partial
-
 from snapshot_explorer.formats.features import SHARED, declared, read, refused
 
 _ADVICE = "Its history, schema and files are available; read the rows with Iceberg's own readers."
-
-_refused_metadata = partial(refused, area="metadata")
-_refused_data_files = partial(refused, area="data files")
-_refused_rows = partial(refused, area="rows")
-_refused_row_changes = partial(refused, area="row changes")
 
 FORMAT_VERSIONS = read("format versions 1, 2 and 3", "format-version of the metadata file", area="versions")
 OTHER_FORMAT_VERSIONS = refused(
     "format version 4, which is not released, and all others",
     "format-version of the metadata file is not 1, 2 or 3",
     area="versions",
-    message="{path} has format version {version}, which is not supported; 1, 2 and 3 are. Read the table with the "
-    "engine that wrote it.",
+    message=(
+        "{path} has format version {version}, which is not supported; 1, 2 and 3 are. Read the table with the "
+        "engine that wrote it."
+    ),
 )
-LARGE_NUMBERS = _refused_metadata(
+LARGE_NUMBERS = refused(
     "ids with more than 64 bits",
     "a number of a metadata file is not a signed integer of 64 bits",
-    message="{path} has {value} as {field}, which is not a signed 64-bit integer. Iceberg cannot read it either. Ask "
-    "the writer of the table for a repaired copy.",
+    area="metadata",
+    message=(
+        "{path} has {value} as {field}, which is not a signed 64-bit integer. Iceberg cannot read it either. Ask "
+        "the writer of the table for a repaired copy."
+    ),
 )
-ENCRYPTED_METADATA = _refused_metadata(
+ENCRYPTED_METADATA = refused(
     "encrypted manifest lists and manifests",
     "a snapshot has a key-id, or a manifest key_metadata",
-    message="{path} is encrypted, which is not supported: the keys are not in the table. The history is available; "
-    "read the rows with an engine that has the keys.",
+    area="metadata",
+    message=(
+        "{path} is encrypted, which is not supported: the keys are not in the table. The history is available; "
+        "read the rows with an engine that has the keys."
+    ),
 )
-OTHER_MANIFEST_FORMATS = _refused_metadata(
+OTHER_MANIFEST_FORMATS = refused(
     "manifests that are not Avro",
     "a manifest list or a manifest is parquet, as in drafts of format version 4",
+    area="metadata",
     message="{path} is a manifest in parquet, as in drafts of format version 4. Only Avro is supported.",
 )
 
@@ -55,61 +57,78 @@ UNREAD_TYPES = refused(
     area="types",
     message="The table has a column of type {type}, which is not supported. " + _ADVICE,
 )
-SHREDDED_VARIANTS = _refused_data_files(
+SHREDDED_VARIANTS = refused(
     "variants shredded into types that variants do not have",
     "the type of a typed_value in a parquet file",
+    area="data files",
     message="its variants are shredded into {found}, a type that variants do not have",
 )
-FILES_OF_OTHER_TYPES = _refused_data_files(
+FILES_OF_OTHER_TYPES = refused(
     "file columns with a type that cannot represent the table's type",
     "the type of a column in a data file's footer",
+    area="data files",
     message="its type in the file is {found}, which is not supported for {type}",
 )
-FILES_WITHOUT_IDS = _refused_data_files(
+FILES_WITHOUT_IDS = refused(
     "files without field ids, if the schema was changed and there is no name mapping",
     "no column of a data file has a field id, and the table has no schema.name-mapping.default",
+    area="data files",
     message="The data file {path} has no field ids, the schema of the table was changed, and the table has no name "
     "mapping (schema.name-mapping.default) to match columns by. " + _ADVICE,
 )
-OTHER_FILE_FORMATS = _refused_data_files(
+OTHER_FILE_FORMATS = refused(
     "data files that are not parquet, ORC or Avro",
     "the file_format of an entry",
+    area="data files",
     message="The file {path} has the format {file_format}, which is not supported; parquet, ORC and Avro are. "
     + _ADVICE,
 )
-ENCRYPTED_DATA = _refused_data_files(
+ENCRYPTED_DATA = refused(
     "encrypted data files and delete files",
     "the key_metadata of an entry",
-    message="The file {path} has key_metadata: it is encrypted, which is not supported, since the keys are not in the "
-    "table. The history and the list of files are available; read the rows with an engine that has the keys.",
+    area="data files",
+    message=(
+        "The file {path} has key_metadata: it is encrypted, which is not supported, since the keys are not in the "
+        "table. The history and the list of files are available; read the rows with an engine that has the keys."
+    ),
 )
-EQUALITY_TYPES = _refused_rows(
+EQUALITY_TYPES = refused(
     "equality deletes by a variant",
     "the equality_ids of an equality delete file",
+    area="rows",
     message="An equality delete file compares the column {column!r} of type {type}, which is not supported. " + _ADVICE,
 )
-LARGE_DELETION_VECTORS = _refused_rows(
+LARGE_DELETION_VECTORS = refused(
     "deletion vectors of more than 256 MiB",
     "content_size_in_bytes of an entry",
-    message="The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Iceberg's "
-    "own readers.",
+    area="rows",
+    message=(
+        "The deletion vector of {path} has {size:,} bytes; the limit is {most:,}. Read the rows with Iceberg's "
+        "own readers."
+    ),
 )
 
 CHANGES = read(
     "rows that commits changed, from data files and deletes", "mode='auto' or mode='delta'", area="row changes"
 )
 DIFFERENCE = read("differences between the rows of two versions", "mode='diff'", area="row changes")
-CHANGES_ACROSS_EXPIRY = _refused_row_changes(
+CHANGES_ACROSS_EXPIRY = refused(
     "row changes of a commit whose parent has expired",
     "the parent snapshot of a version in the range has expired",
-    message="The parent snapshot of version {version} has expired, so the changes of the version are unknown. Choose "
-    "a range that begins with it, or compare two versions with mode='diff'.",
+    area="row changes",
+    message=(
+        "The parent snapshot of version {version} has expired, so the changes of the version are unknown. Choose "
+        "a range that begins with it, or compare two versions with mode='diff'."
+    ),
 )
-TAKEN_CHANGE_COLUMNS = _refused_row_changes(
+TAKEN_CHANGE_COLUMNS = refused(
     "row changes of tables that have a column with the name of a change column",
     "a column is called rowkind or _change_type, or has the name of another change column",
-    message="The table has its own column {column!r}, which is also a column of row changes, so its row changes are "
-    "not supported. Compare the rows of both versions with SQL.",
+    area="row changes",
+    message=(
+        "The table has its own column {column!r}, which is also a column of row changes, so its row changes are "
+        "not supported. Compare the rows of both versions with SQL."
+    ),
 )
 
 EXPIRY = read(
@@ -119,8 +138,10 @@ EXPIRY_WITHOUT_GC = refused(
     "expiry of tables with gc.enabled=false",
     "the property gc.enabled is false",
     area="retention",
-    message="The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need "
-    "its files. Set gc.enabled=true first if no other table does.",
+    message=(
+        "The table has gc.enabled=false: Iceberg refuses to expire its snapshots, because other tables may need "
+        "its files. Set gc.enabled=true first if no other table does."
+    ),
 )
 
 FEATURES = (*declared(globals()), *SHARED)
