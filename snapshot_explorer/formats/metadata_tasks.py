@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.model import Listing
 
 RECORDS = pa.schema(
@@ -57,6 +59,12 @@ class StateTasks:
     keeps_last_add: bool
     """Whether the last of several adds of one file is valid where their ranks are equal."""
 
+
+_COMMITS = 100
+_TASKS = 32
+"""The fewest tasks to create, unless tasks would have a single commit."""
+_TASK_BYTES = 4 << 20
+"""The target size of the manifests of a task."""
 
 Prefetch = Callable[[Sequence[MetadataTask]], pa.Table]
 """Reads the PREFETCHED of tasks and returns all rows, in any order."""
@@ -110,3 +118,15 @@ def _records(files: pa.Table, more: dict[str, pa.Array]) -> pa.Table:
 def contiguous_runs(versions: Sequence[int]) -> list[Sequence[int]]:
     """Return runs of consecutive versions, ascending."""
     return Listing(versions=tuple(versions), identity=()).runs(versions)
+
+
+def commit_batches(versions: Sequence[int]) -> list[Sequence[int]]:
+    """Return runs of consecutive versions, ascending: each has the commits of a task, whose sizes are unknown."""
+    each = min(_COMMITS, max(2, len(versions) // _TASKS))
+    return [run[begin : begin + each] for run in contiguous_runs(versions) for begin in range(0, len(run), each)]
+
+
+def manifest_batches(sizes: pa.ChunkedArray) -> list[list[int]]:
+    """Return the indices of consecutive manifests: each has those of a task. A size may be null."""
+    known = pc.fill_null(sizes, _TASK_BYTES).to_pylist()
+    return list(pack(range(len(known)), known.__getitem__, target=_TASK_BYTES))

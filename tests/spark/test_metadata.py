@@ -23,6 +23,7 @@ from snapshot_explorer.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
+from snapshot_explorer.formats import metadata_tasks as units
 from snapshot_explorer.formats.delta import metadata_tasks as delta_units
 from snapshot_explorer.formats.metadata_tasks import PREFETCHED, RECORDS
 from snapshot_explorer.formats.paimon import metadata_tasks as paimon_units
@@ -288,9 +289,9 @@ def test_changes_are_reported_from_the_first_commit_that_is_there(spark, partly_
 
 def small_units(patch):
     """Make each commit a unit, and each manifest, and look for settings where units are read."""
-    for module in (delta_units, paimon_units):
+    for module, size_bytes in ((delta_units, "_BYTES"), (units, "_TASK_BYTES")):
         patch.setattr(module, "_COMMITS", 2)
-        patch.setattr(module, "_BYTES", 1)
+        patch.setattr(module, size_bytes, 1)
     patch.setattr(delta_units, "_HERE", 0)
     patch.setattr(delta_units, "_CHECKPOINT_BYTES", 1_000)
 

@@ -8,21 +8,21 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_files, live_of, manifests_of
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.manifests import needed
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, SnapshotLog, Snapshots
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, of_changes, of_state
-
-_COMMITS = 100
-_UNITS = 32
-"""The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
-_BYTES = 4 << 20
-"""The target size of the manifests of a task."""
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
+from snapshot_explorer.formats.metadata_tasks import (
+    MetadataTask,
+    Reader,
+    commit_batches,
+    manifest_batches,
+    of_changes,
+    of_state,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,46 +53,29 @@ def state_tasks(source: Source, snapshot: IcebergSnapshot, version: int, *, dele
     of_data = pc.equal(manifests.column("content"), DATA)
     data = manifests.filter(of_data)
     rest = manifests.filter(pc.invert(of_data)) if deletes else manifests.slice(0, 0)
-    sizes = pc.fill_null(data.column("length"), _BYTES).to_pylist()
     return [
         IcebergManifestsTask(version=version, data=data.slice(indices[0], len(indices)), deletes=rest)
-        for indices in pack(range(len(data)), sizes.__getitem__, target=_BYTES)
+        for indices in manifest_batches(data.column("length"))
     ]
 
 
-def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTask]:
+def change_tasks(history: IcebergHistory, versions: Sequence[int], *, lifetimes: bool) -> Sequence[MetadataTask]:
     """Return the tasks that read the changes of commits. Reads nothing.
 
     Args:
         versions: Ascending. A task has versions that follow each other in the history.
     """
-    each = min(_COMMITS, max(2, len(versions) // _UNITS))
     indices = {version: index for index, version in enumerate(history.versions)}
-    tasks: list[MetadataTask] = []
-    run: list[int] = []
-    for version in versions:
-        if run and (len(run) == each or indices[version] != indices[run[-1]] + 1):
-            tasks.append(_commits(history, run, lifetimes=lifetimes))
-            run = []
-        run.append(version)
-    return [*tasks, *([_commits(history, run, lifetimes=lifetimes)] if run else [])]
-
-
-def _commits(history: IcebergHistory, run: Sequence[int], *, lifetimes: bool) -> IcebergCommitsTask:
-    snapshots = tuple((version, history.snapshots[version]) for version in run)
-    return IcebergCommitsTask(version=run[0], snapshots=snapshots, for_lifetimes=lifetimes)
+    tasks = []
+    for run in commit_batches([indices[version] for version in versions]):
+        snapshots = tuple((history.versions[index], history.snapshots[history.versions[index]]) for index in run)
+        tasks.append(IcebergCommitsTask(version=snapshots[0][0], snapshots=snapshots, for_lifetimes=lifetimes))
+    return tasks
 
 
 def task_reader(source: Source, history: IcebergHistory) -> Reader:
     """Return the reader of tasks. It carries the table's schemas and specs, not its snapshots."""
-    metadata = replace(
-        source.metadata,
-        snapshots=Snapshots.of(()),
-        refs={},
-        snapshot_log=SnapshotLog(),
-        metadata_log=(),
-        current_snapshot_id=None,
-    )
+    metadata = source.metadata.without_history()
     bare = replace(history, metadata=metadata, versions=(), ids={}, snapshots={}, numbers={}, commitless=())
     return partial(_read, replace(source, metadata=metadata), bare)
 

@@ -27,7 +27,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
 from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
 from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema, table_schema
-from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, SnapshotLog, Snapshots
+from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.metadata.types import field_ids, walk
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
@@ -60,15 +60,7 @@ class IcebergVersion(TableVersion):
         self._number = number
 
     def __reduce__(self) -> tuple[type["IcebergVersion"], tuple[Source, IcebergSnapshot | None, int | None]]:
-        kept = Snapshots.of(() if self._snapshot is None else (self._snapshot,))
-        metadata = replace(
-            self._source.metadata,
-            snapshots=kept,
-            refs={},
-            snapshot_log=SnapshotLog(),
-            metadata_log=(),
-            current_snapshot_id=None,
-        )
+        metadata = self._source.metadata.without_history(() if self._snapshot is None else (self._snapshot,))
         return IcebergVersion, (replace(self._source, metadata=metadata, manifests={}), self._snapshot, self._number)
 
     @property

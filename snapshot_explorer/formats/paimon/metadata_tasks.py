@@ -9,9 +9,15 @@ import pyarrow as pa
 
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.bin_packing import pack
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.metadata_tasks import MetadataTask, Reader, contiguous_runs, of_changes, of_state
+from snapshot_explorer.formats.metadata_tasks import (
+    MetadataTask,
+    Reader,
+    commit_batches,
+    manifest_batches,
+    of_changes,
+    of_state,
+)
 from snapshot_explorer.formats.paimon.frames.files import files_frame
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, index_of, read_listed, state_lists
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
@@ -22,12 +28,6 @@ from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, paths_of, vectors_in
 from snapshot_explorer.storage import Storage
-
-_COMMITS = 100
-_UNITS = 32
-"""The fewest tasks to create, unless tasks would have a single commit: the size of commits is unknown."""
-_BYTES = 4 << 20
-"""The target size of the manifests of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,8 @@ def state_tasks(storage: Storage, snapshot: PaimonSnapshot) -> list[MetadataTask
     lists = state_lists(storage, snapshot)
     listed = lists.manifests
     own = len(listed) - lists.counts[0]
-    sizes = pc.fill_null(listed.column("size_bytes"), _BYTES).to_pylist()
     tasks: list[MetadataTask] = []
-    for indices in pack(range(len(listed)), sizes.__getitem__, target=_BYTES):
+    for indices in manifest_batches(listed.column("size_bytes")):
         some = listed.slice(indices[0], len(indices))
         ours = max(0, min(len(some), indices[-1] + 1 - (len(listed) - own)))
         tasks.append(
@@ -73,11 +72,8 @@ def change_tasks(versions: Sequence[int], *, lifetimes: bool) -> list[MetadataTa
     Args:
         versions: Ascending, with or without gaps.
     """
-    each = min(_COMMITS, max(2, len(versions) // _UNITS))
     return [
-        PaimonCommitsTask(version=run[begin], last=run[min(begin + each, len(run)) - 1], for_lifetimes=lifetimes)
-        for run in contiguous_runs(versions)
-        for begin in range(0, len(run), each)
+        PaimonCommitsTask(version=run[0], last=run[-1], for_lifetimes=lifetimes) for run in commit_batches(versions)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -189,6 +189,17 @@ class TableMetadata:
                 "among its schemas. Compare it with a copy of the table, or choose another version."
             )
         return self.schemas[snapshot.schema_id]
+
+    def without_history(self, kept: Iterable[IcebergSnapshot] = ()) -> "TableMetadata":
+        """Return the metadata with only these snapshots, for another process: there may be a million of others."""
+        return replace(
+            self,
+            snapshots=Snapshots.of(kept),
+            refs={},
+            snapshot_log=SnapshotLog(),
+            metadata_log=(),
+            current_snapshot_id=None,
+        )
 
 
 def parse_table_metadata(content: bytes, path: str, limits: Limits) -> TableMetadata:
