@@ -114,9 +114,6 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
 def fallback_link(here: BranchReader, existing: int = 0) -> FallbackLink | None:
     """Return the other branch of a combined read, None if there is none. A fallback precedes a primary branch.
 
-    Args:
-        existing: As for `Schemas.newest`.
-
     Source: paimon FileStoreTableFactory.create.
     """
     options = here.schemas.newest(existing).options
@@ -212,12 +209,7 @@ def _key(values: Mapping[str, object]) -> str:
 
 
 def joined(first: ReadPlan, second: ReadPlan, claimed: ClaimedPartitions, version: int, link: FallbackLink) -> ReadPlan:
-    """Return the combined plan: all of the first, and the partitions of the second that the first lacks.
-
-    Args:
-        first: The plan of the first branch.
-        claimed: The partitions of the first.
-    """
+    """Return the combined plan: all of the first, and the partitions of the second that the first lacks."""
     keys = [_of_split(split) for split in second.splits]
     if not claimed.hidden.isdisjoint(keys):
         raise refusal(features.HIDDEN_BRANCH_PARTITIONS, version=version, option=link.option)

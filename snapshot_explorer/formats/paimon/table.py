@@ -78,11 +78,7 @@ class Paimon(TableFormat):
     merges_manifests: ClassVar[bool] = True
 
     def __init__(self, storage: Storage, *, branch: str | None = None, listed: Sequence[str] = (MAIN,)) -> None:
-        """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing.
-
-        Args:
-            branch: The branch; None for the main one.
-        """
+        """Bind to a table and a branch. One listing for a branch that is not listed, otherwise reads nothing."""
         self._storage = storage
         if branch is not None and branch not in listed and branch not in branch_names(storage):
             existing = ", ".join([MAIN, *branch_names(storage)])

@@ -42,10 +42,6 @@ def check_absent(
     - its statistics count only nulls in the table's columns, or
     - columns are mapped, and each of the file's columns could have been dropped since: it has no id, or an id that a
       former column of the table had.
-
-    Args:
-        origin: The file, and how to find columns in it.
-        lacks_all: Whether none of the requested columns was found.
     """
     known = {field.name for field in expected.schema.fields}
     absent = [field for field in absent if field.name in known and field.type.root != "void"]

@@ -64,11 +64,7 @@ class DeltaOpenFile:
 def opened(
     storage: Storage, file: DeltaDataFile, mode: Mode, columns: "DeltaColumns", removals: Removals | None = None
 ) -> Iterator[DeltaOpenFile]:
-    """Open a data file, and name it in errors until it is closed.
-
-    Args:
-        removals: Called if the file does not exist.
-    """
+    """Open a data file, and name it in errors until it is closed."""
     missing = partial(missing_file_error, f"the data file {file.path}", file.path, removals)
     with (
         named_in_errors(file.path, "parquet", missing),

@@ -195,11 +195,7 @@ class Times:
         return listed.times(versions, self._infos([listed.paths[version] for version in readable], readable))
 
     def commit_times(self, versions: Sequence[int], infos: Infos) -> list[datetime | None]:
-        """Return when each version was committed, None where it is unknown or the commit file is missing.
-
-        Args:
-            infos: Their commitInfo.
-        """
+        """Return when each version was committed, None where it is unknown or the commit file is missing."""
         listed = self._listed(versions)
         return [listed.time(version, infos) for version in versions]
 

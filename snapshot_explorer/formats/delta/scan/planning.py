@@ -56,11 +56,7 @@ def plan(storage: Storage, state: DeltaState, predicate: Predicate | None = None
 
 
 def plan_pair(storage: Storage, states: Sequence[DeltaState], predicates: Sequence[Predicate | None]) -> PlannedPair:
-    """Return the splits of two versions, without the files that both read in the same way; see `plan`.
-
-    Args:
-        predicates: The rows of each to read.
-    """
+    """Return the splits of two versions, without the files that both read in the same way; see `plan`."""
     first, last = (_scanned(state, predicate) for state, predicate in zip(states, predicates, strict=True))
     if (first.schema, row_tracking(first.state.metadata)) != (last.schema, row_tracking(last.state.metadata)):
         shared = np.zeros(len(first.is_read), np.bool_), np.zeros(len(last.is_read), np.bool_)

@@ -17,9 +17,6 @@ def removed_in(storage: Storage, log: DeltaLog, path: str) -> int | None:
     """Return a version that no longer needs a file; None if the newest one needs it, or if it is unknown.
 
     Lists the log and reads the newest 1,000 commits. If none of them removes the file, reads the newest state.
-
-    Args:
-        path: A data file, a file of change data or one with deletion vectors, for `Storage.open`.
     """
     try:
         log.refresh()

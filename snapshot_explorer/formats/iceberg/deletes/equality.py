@@ -65,12 +65,7 @@ def leaf(values: pa.Array, path: tuple[IcebergField, ...]) -> pa.Array:
 def read_equality_deletes(
     storage: Storage, file: File, columns: Sequence[EqualityColumn], rules: IdRules
 ) -> list[pa.ChunkedArray]:
-    """Return the deleted rows of a file: the comparable values of each column.
-
-    Args:
-        columns: The columns by which it deletes.
-        rules: How its columns get ids where it stores none.
-    """
+    """Return the deleted rows of a file: the comparable values of each column."""
     fields = [column.column for column in columns]
     columns_parts: list[list[pa.Array]] = [[] for _ in columns]
     with opened(storage, file, rules) as source:

@@ -148,11 +148,7 @@ class DeleteIndex:
         )
 
     def of(self, path: str, spec_id: int, partition: int, sequence_number: int) -> Deletes:
-        """Return the deletes that apply to a data file.
-
-        Args:
-            partition: Its partition among those of the spec.
-        """
+        """Return the deletes that apply to a data file."""
         if self._is_empty:
             return NO_DELETES
         key = (spec_id, partition)

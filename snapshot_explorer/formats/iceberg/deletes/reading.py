@@ -40,11 +40,7 @@ class DeleteReader:
         self._lock = Lock()
 
     def positions(self, deletes: Deletes, path: str, rows: int) -> Positions:
-        """Return the deleted positions of a data file, ascending, each once, without those of equality deletes.
-
-        Args:
-            deletes: The deletes that apply to the file.
-        """
+        """Return the deleted positions of a data file, ascending, each once, without those of equality deletes."""
         if deletes.vector is not None:
             return vectors.deleted(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
@@ -61,12 +57,7 @@ class DeleteReader:
         return self._kept(f"positions {file.location}", lambda: read_position_deletes(self._storage, file))
 
     def deleted_rows(self, equality_set: EqualitySet, columns: Sequence[EqualityColumn], rules: IdRules) -> DeletedRows:
-        """Return the deleted rows of a set of equality delete files, to be looked up.
-
-        Args:
-            columns: The columns by which it deletes, in the order of its ids.
-            rules: How columns get ids in files without any.
-        """
+        """Return the deleted rows of a set of equality delete files, to be looked up."""
 
         def made() -> DeletedRows:
             contents = self._storage.together(

@@ -318,9 +318,6 @@ def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versi
     """Return which data files, delete files, manifest lists and manifests of versions exist.
 
     Reads the manifest lists, and each manifest of delete files. A listing for each folder.
-
-    Args:
-        lifetimes: LIFETIMES of the history.
     """
     paths = lifetimes.column("path")
     checked = checked_files(source.storage, single_chunk(paths), single_chunk(lifetimes.column("size_bytes")))

@@ -77,12 +77,7 @@ def entries_of(
 def live_files(
     source: Source, snapshot: IcebergSnapshot | None, *, statistics: bool, deletes: bool = True
 ) -> IcebergLiveFiles:
-    """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests.
-
-    Args:
-        statistics: Whether to decode the statistics of data files.
-        deletes: Whether to read the manifests of delete files.
-    """
+    """Return the live files of a snapshot; none for None. Reads its manifest list, then its manifests."""
     manifests = manifests_of(source, [snapshot] if snapshot is not None else [])
     manifests = needed(manifests, "added_files", "existing_files")
     of_data = pc.equal(manifests.column("content"), DATA)
@@ -150,10 +145,6 @@ def changed_files(
     """Return what snapshots added and deleted: entries of the manifests that each of them wrote.
 
     Reads their manifest lists, then the manifests that they wrote, each kind concurrently.
-
-    Args:
-        deletes: Whether to read manifests of delete files too.
-        statistics: Whether to decode the statistics of data files.
 
     Source: iceberg BaseSnapshot.cacheDataFileChanges.
     """

@@ -19,11 +19,7 @@ class PartitionTuples:
         self._fields: dict[int, dict[str, pa.DataType]] = {}
 
     def numbered(self, spec_ids: pa.Array, tuples: pa.StructArray, schema: Any) -> pa.Array:
-        """Return the number of each tuple within its spec.
-
-        Args:
-            tuples: The tuples, whose fields are named by their ids.
-        """
+        """Return the number of each tuple within its spec."""
         numbers = np.zeros(len(tuples), np.int32)
         for spec_id in pc.unique(spec_ids).to_pylist():
             where = np.flatnonzero(pc.equal(spec_ids, spec_id).to_numpy(zero_copy_only=False))

@@ -92,11 +92,7 @@ def _decoded(value: bytes | None) -> str | None:
 
 
 def _scattered(values: pa.Array, width: int, decode: Callable[[Bytes], pa.Array], target: pa.DataType) -> pa.Array:
-    """Return decoded values of one width; others are null.
-
-    Args:
-        decode: Decodes rows of bytes.
-    """
+    """Return decoded values of one width; others are null."""
     sizes = pc.fill_null(pc.binary_length(values), -1).to_numpy(zero_copy_only=False)
     is_valid = sizes == width
     count = int(is_valid.sum())
@@ -125,11 +121,7 @@ def _fixed(cells: Bytes, width: int) -> pa.Array:
 
 
 def uuid_texts(cells: Bytes) -> pa.Array:
-    """Return uuids as text.
-
-    Args:
-        cells: Rows of 16 bytes.
-    """
+    """Return uuids as text."""
     digits = _HEX[cells].reshape(len(cells), 2 * _UUID_BYTES)
     text = np.insert(digits, _DASHES, ord("-"), axis=1)
     width = text.shape[1]
@@ -205,9 +197,6 @@ def stored_values(values: pa.Array, data_type: IcebergDataType) -> pa.Array:
 
 def default_value(field: IcebergField, text: str) -> pa.Scalar:
     """Return a default of a field as an Arrow scalar.
-
-    Args:
-        text: The default, JSON.
 
     Source: iceberg specification, "JSON single-value serialization".
     """

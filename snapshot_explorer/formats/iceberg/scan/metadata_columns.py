@@ -25,12 +25,7 @@ METADATA_COLUMNS = (FILE, POSITION, SPEC_ID, *LINEAGE)
 
 
 def metadata_fields(names: Sequence[str], *, has_row_ids: bool) -> list[IcebergField]:
-    """Return the metadata columns among the names.
-
-    Args:
-        names: Names that are not columns of the table.
-        has_row_ids: Whether the table's format has row ids.
-    """
+    """Return the metadata columns among the names."""
     result = [field for field in METADATA_COLUMNS if field.name in names]
     lineage = next((field for field in result if field in LINEAGE), None)
     if lineage is not None and not has_row_ids:

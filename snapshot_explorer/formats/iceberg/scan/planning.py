@@ -87,9 +87,6 @@ def plan(metadata: VersionMetadata, predicate: Predicate | None = None) -> ReadP
 
     A split is a data file with its deletes. Files are skipped by partition and by bounds, all from manifests: no data
     file and no delete file is opened.
-
-    Args:
-        predicate: Which rows are wanted; all for None.
     """
     schema = parse_schema(metadata.schema)
     arrow_schema(schema)  # refuses types that are not read

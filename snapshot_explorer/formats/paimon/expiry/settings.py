@@ -72,9 +72,6 @@ _FLAGS = {
 def features_in_use(schema: PaimonSchema) -> list[str]:
     """Return how a table stores its rows: file format, merge engine, changelog producer, buckets and features.
 
-    Args:
-        schema: The newest schema: its options apply to every version.
-
     Source: paimon docs, "Configurations", "Data Distribution"; paimon CoreOptions.
     """
     options = {name: value.strip().lower() for name, value in schema.options.items()}

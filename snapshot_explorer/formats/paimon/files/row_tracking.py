@@ -19,9 +19,6 @@ HIDDEN = (ROW_ID, SEQUENCE_NUMBER)
 def metadata_fields(names: Sequence[str], *, tracked: bool) -> list[PaimonField]:
     """Return the hidden columns among the names.
 
-    Args:
-        tracked: Whether the table has row tracking.
-
     Source: paimon docs, "Row Tracking".
     """
     result = [field for field in HIDDEN if field.name in names]

@@ -49,9 +49,6 @@ def partition_paths(partitions: PaimonPartitions, options: Mapping[str, str]) ->
 def key_texts(keys: pa.ChunkedArray, schema: PaimonSchema) -> list[str | None]:
     """Return a column of minimum or maximum keys as `[a, 2026-11-01T00:00]`, as Java prints their internal values.
 
-    Args:
-        schema: The schema that the files were written with.
-
     Source: paimon FilesTable; java.util.Arrays.toString.
     """
     fields = [schema.field(name) for name in schema.trimmed_primary_keys]

@@ -216,9 +216,6 @@ def partitions(state: PaimonState, written: pa.Table, parts: PaimonPartitions, o
     catalog service (created_at, created_by, updated_by, options) are null, and `done` is false.
     `deleted_record_count` is null if a deletion vector has no recorded count.
 
-    Args:
-        options: The newest options.
-
     Source: paimon PartitionsTable, PartitionEntry.
     """
     texts = partition_paths(parts, options)

@@ -46,10 +46,6 @@ _EXTREMES = ("max", "min", "bool_and", "bool_or")
 def fold_column(values: pa.ChunkedArray, key_groups: KeyGroups, steps: ColumnSteps) -> pa.Array:
     """Return the value of each key.
 
-    Args:
-        values: The column's values, in the order of the key groups.
-        steps: The actions of the rows on the column.
-
     Raises:
         CorruptBytesError: A null in a column without nulls, a number out of range, or a retract that the function does
             not support. Paimon also fails on these.

@@ -36,10 +36,6 @@ _ALIASES = {"first_not_null_value": "first_non_null_value"}
 def merge_rules(schema: PaimonSchema, options: Mapping[str, str], version: int) -> Rules:
     """Return the merge rules of a table.
 
-    Args:
-        schema: The version's schema, with a primary key.
-        options: The newest options.
-
     Source: paimon docs, "Merge Engine"; paimon PartialUpdateMergeFunction, AggregateMergeFunction.
     """
     fields = _sequence_fields(schema, options, version)

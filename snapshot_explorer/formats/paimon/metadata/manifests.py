@@ -106,10 +106,6 @@ def _records(columns: Mapping[str, pa.DataType]) -> list[pa.Field]:
 def read_lists(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
     """Return the LIST rows of manifest lists in order, and the number of rows of each.
 
-    Args:
-        files: Path, for messages, and content of each manifest list.
-        limits: Limits on the size of a file.
-
     Source: paimon docs, "Manifest".
     """
     raw, counts = avro.rows(files, _stored(LIST, _LIST_PATHS), limits=limits)
@@ -158,10 +154,6 @@ def _entries(
 
 def read_indexes(files: Sequence[tuple[str, bytes]], *, limits: Limits = DEFAULT) -> tuple[pa.Table, list[int]]:
     """Return the INDEX_ENTRIES rows of index manifests in order, and the number of rows of each.
-
-    Args:
-        files: Path, for messages, and content of each index manifest.
-        limits: Limits on the size of a file.
 
     Source: paimon docs, "Table Index"; paimon IndexManifestEntry.
     """

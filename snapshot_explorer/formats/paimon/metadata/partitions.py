@@ -62,9 +62,6 @@ def folders_of(
 ) -> pa.Array:
     """Return the folder of each entry's partition and bucket.
 
-    Args:
-        options: The newest options, which define the names of folders.
-
     Source: paimon docs, "File Layouts".
     """
     legacy = options.get("partition.legacy-name", "true").strip().lower() == "true"

@@ -101,9 +101,6 @@ def has_plain_columns(file: PaimonDataFile, schema: PaimonSchema, file_schema: P
     """Return whether a file contains the version's columns, under the version's names and in its types.
 
     The result is the same for all files with the same schema, format and written columns.
-
-    Args:
-        file_schema: The schema that the file was written with.
     """
     if file.write_columns is not None and not {field.name for field in schema.fields} <= set(file.write_columns):
         return False

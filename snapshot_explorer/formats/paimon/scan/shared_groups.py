@@ -16,11 +16,6 @@ def shared_groups(first: Files, first_indexes: pa.Table, last: Files, last_index
     """Return for each file of two versions whether all of its partition and bucket is equal in both.
 
     None is if the versions' schemas differ, because the same files then return other rows.
-
-    Args:
-        first_indexes: Its INDEX_ENTRIES, which contain the deletion vectors.
-        last: The files of another version of the branch.
-        last_indexes: Its INDEX_ENTRIES.
     """
     entries = first.entries.select(PLAN_COLUMNS), last.entries.select(PLAN_COLUMNS)
     if first.schema != last.schema or first.options != last.options:

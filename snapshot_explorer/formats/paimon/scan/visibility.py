@@ -30,10 +30,6 @@ def visible(entries: pa.Table, schema: PaimonSchema, options: Mapping[str, str],
     older rows. So does a first-row table, whose compaction determines the first rows. Files of postponed buckets are
     included once a compaction moves them to a real bucket.
 
-    Args:
-        schema: The version's schema, with its own options.
-        options: The newest options.
-
     Source: paimon docs, "Deletion Vectors", "First Row", "Postpone Bucket"; paimon DataTableBatchScan.
     """
     everything = pa.array([True] * len(entries), pa.bool_())
@@ -67,9 +63,6 @@ def applied_vectors(
 
     Paimon applies them only if the newest options turn them on. Otherwise a primary-key table is merged, which has the
     same result, and an append table would return deleted rows, which raises.
-
-    Args:
-        options: The newest options.
 
     Source: paimon docs, "Deletion Vectors"; paimon SnapshotReaderImpl.
     """
