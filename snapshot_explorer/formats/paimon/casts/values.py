@@ -58,44 +58,38 @@ _PER_UNIT = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _DAY_MS = 86_400_000
 
 
-def integer_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def integer_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return seconds since the epoch as timestamps. Milliseconds overflow as a Java long."""
-    del source
     with np.errstate(over="ignore"):
         millis = numbers(values).astype(np.int64) * np.int64(1000)
     return _from_millis(millis, np.zeros_like(millis), values, target)
 
 
-def date_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def date_to_text(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return days as text such as 2024-01-02."""
-    del source, target
     return each(values.view(pa.int32()), pa.string(), _checked(date_text))
 
 
-def date_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def date_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the midnight at the start of each day."""
-    del source
     millis = numbers(values).astype(np.int64) * _DAY_MS
     return _from_millis(millis, np.zeros_like(millis), values, target)
 
 
-def time_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def time_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return times as text such as 03:04:05.12."""
-    del target
     precision = source.precision or 0
     return each(values.view(pa.int32()), pa.string(), _checked(lambda value: time_text(value, precision)))
 
 
-def time_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def time_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return times on the first day of the epoch. The precision of the target is not applied."""
-    del source
     millis = numbers(values).astype(np.int64)
     return _encode(millis, np.zeros_like(millis), values, target)
 
 
-def timestamp_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def timestamp_to_text(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return timestamps as text such as 2024-01-02 03:04:05.120, with as many fraction digits as their precision."""
-    del target
     precision = source.precision if source.precision is not None else 6
     per_second = 1_000 * _PER_UNIT[values.type.unit]
     text = _checked(lambda value: timestamp_text(value, per_second, precision))
@@ -116,18 +110,16 @@ def _checked(function: Callable[[int], str | None]) -> Callable[[object], object
     return convert
 
 
-def timestamp_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def timestamp_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return whole seconds, truncated towards zero. INT overflows."""
-    del source
     millis, _ = _millis(values)
     return with_nulls(
         (_cut(millis, 1000) // 1000).astype(np.int32 if target.root == "INT" else np.int64), values, arrow_type(target)
     )
 
 
-def timestamp_to_date(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def timestamp_to_date(values: pa.Array, source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return the day: truncated towards 1970 for a TIMESTAMP, like Java's division, rounded down for TIMESTAMP_LTZ."""
-    del target
     millis, _ = _millis(values)
     whole = millis if source.root == "TIMESTAMP_LTZ" else _cut(millis, _DAY_MS)
     return with_nulls((whole // _DAY_MS).astype(np.int32), values, pa.date32())
@@ -141,9 +133,8 @@ def timestamp_to_time(values: pa.Array, source: PaimonDataType, target: PaimonDa
     return with_nulls((millis % _DAY_MS).astype(np.int32), values, arrow_type(target))
 
 
-def timestamp_to_timestamp(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def timestamp_to_timestamp(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return timestamps in another precision, or with or without the zone UTC."""
-    del source
     millis, nanos = _millis(values)
     return _from_millis(millis, nanos, values, target)
 
@@ -237,39 +228,32 @@ def _integer(numbers: np.ndarray, target: PaimonDataType) -> np.ndarray:
     return numbers.astype(f"int{_INTEGERS[target.root]}")
 
 
-def _boolean_to_number(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _boolean_to_number(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return values.cast(pa.int8()).cast(arrow_type(target))
 
 
-def _boolean_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _boolean_to_decimal(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return _fit(values.cast(pa.int8()).cast(pa.decimal256(_WIDE, target.scale or 0)), target)
 
 
-def _boolean_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _boolean_to_text(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return _shape_text(pc.if_else(values, "true", "false"), target)
 
 
-def _integer_to_boolean(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source, target
+def _integer_to_boolean(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     return pc.not_equal(values, 0)
 
 
-def _integer_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _integer_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return with_nulls(_integer(numbers(values), target), values, arrow_type(target))
 
 
-def _integer_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _integer_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     dtype = np.float32 if target.root == "FLOAT" else np.float64
     return with_nulls(numbers(values).astype(dtype), values, arrow_type(target))
 
 
-def _integer_to_decimal(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _integer_to_decimal(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return _fit(values.cast(pa.decimal256(_WIDE, target.scale or 0)), target)
 
 
@@ -282,9 +266,8 @@ def _number_to_text(values: pa.Array, source: PaimonDataType, target: PaimonData
     return _shape_text(values.cast(pa.string()), target)
 
 
-def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def _float_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return floats truncated towards zero and clipped to INT or BIGINT. Narrower types then overflow."""
-    del source
     floats = np.nan_to_num(numbers(values).astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
     dtype = np.int64 if target.root == "BIGINT" else np.int32
     minimum, maximum = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -293,8 +276,7 @@ def _float_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDa
     return with_nulls(_integer(held.astype(dtype), target), values, arrow_type(target))
 
 
-def _float_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _float_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     with np.errstate(over="ignore"):
         floats = numbers(values).astype(np.float32 if target.root == "FLOAT" else np.float64)
     return with_nulls(floats, values, arrow_type(target))
@@ -319,17 +301,15 @@ def _decimal_to_decimal(values: pa.Array, source: PaimonDataType, target: Paimon
     return _fit(values.cast(pa.decimal256(_WIDE, scale)), target)
 
 
-def _decimal_to_integer(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def _decimal_to_integer(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     """Return the lowest bits of the integer part, like Java's BigDecimal.longValue and intValue."""
-    del source
     whole = pc.trunc(values).cast(pa.decimal128(38, 0))
     words = np.frombuffer(whole.buffers()[1], np.int64, 2 * (len(whole) + whole.offset))
     low = np.where(values.is_valid().to_numpy(zero_copy_only=False), words[2 * whole.offset :: 2], 0)
     return with_nulls(_integer(low, target), values, arrow_type(target))
 
 
-def _decimal_to_float(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _decimal_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     convert = nearest_float32 if target.root == "FLOAT" else float
     return each(values, arrow_type(target), lambda value: None if value is None else convert(value))  # type: ignore[arg-type] # the dictionary holds decimals
 
@@ -343,8 +323,7 @@ def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
     return pc.utf8_rpad(cut, length, " ") if target.root == "CHAR" else cut
 
 
-def _text_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _text_to_text(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return _shape_text(values, target)
 
 
@@ -359,14 +338,12 @@ def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     return each(cut, pa.binary(), lambda value: value if value is None else bytes(value).ljust(length, b"\0"))  # type: ignore[call-overload] # the dictionary holds bytes
 
 
-def _to_bytes(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
-    del source
+def _to_bytes(values: pa.Array, _source: PaimonDataType, target: PaimonDataType) -> pa.Array:
     return _shape_bytes(values.cast(pa.binary()), target)
 
 
-def _bytes_to_text(values: pa.Array, source: PaimonDataType, target: PaimonDataType) -> pa.Array:
+def _bytes_to_text(values: pa.Array, _source: PaimonDataType, _target: PaimonDataType) -> pa.Array:
     """Return bytes as text, without truncation or padding, as in Paimon. Raise if they are not UTF-8."""
-    del source, target
     return values.cast(pa.string())
 
 
