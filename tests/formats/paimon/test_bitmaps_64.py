@@ -30,7 +30,7 @@ NUMBERS = st.sets(
 def single(number):
     key, low = (number >> 16).to_bytes(6, "big"), np.array([number & 0xFFFF], np.int64)
     return Bitmap64(
-        tree=Leaf(key=key, slot=0), places={key: 0}, slots=[BitmapContainer(numbers=low, is_run=False)], last=0
+        tree=Leaf(key=key, slot=0), slot_by_key={key: 0}, slots=[BitmapContainer(numbers=low, is_run=False)], last=0
     )
 
 
@@ -44,7 +44,7 @@ def bitmap(numbers):
 def numbers_of(made):
     return {
         int.from_bytes(key, "big") << 16 | low
-        for key, slot in made.places.items()
+        for key, slot in made.slot_by_key.items()
         for low in made.slots[slot].numbers.tolist()
     }
 

@@ -227,10 +227,10 @@ def test_descriptors_load_no_values_and_have_no_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(blobs, "LIMIT_BYTES", 30)
     monkeypatch.setattr(blobs, "parse", None)
 
-    places = blobs.read_places(Storage(str(tmp_path)), data_file("b.blob", 2))
+    ranges = blobs.read_ranges(Storage(str(tmp_path)), data_file("b.blob", 2))
 
-    assert described(places.value(0))[1:] == (4, 5)
-    assert places.value(1) is None
+    assert described(ranges.value(0))[1:] == (4, 5)
+    assert ranges.value(1) is None
 
 
 @pytest.mark.parametrize("cut", [0, 3, 20])
@@ -239,9 +239,9 @@ def test_an_index_that_is_cut_short_is_refused_with_the_name_of_its_file(tmp_pat
     storage = Storage(str(tmp_path))
 
     with pytest.raises(CorruptTableError, match="The blob file b.blob cannot be read"):
-        blobs.read_places(storage, data_file("b.blob", 2))
+        blobs.read_ranges(storage, data_file("b.blob", 2))
     with pytest.raises(CorruptTableError, match="The blob file c.blob does not exist"):
-        blobs.read_places(storage, data_file("c.blob", 2))
+        blobs.read_ranges(storage, data_file("c.blob", 2))
 
 
 def test_rows_without_a_blob_file_have_neither_values_nor_descriptors():

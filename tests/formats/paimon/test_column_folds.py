@@ -41,7 +41,7 @@ def folded(keys, function, kind):
     rows = [row for _, group in keys for row in group]
     groups = np.repeat(np.arange(len(keys)), [len(group) for _, group in keys]).astype(np.int64)
     values = pa.chunked_array([pa.array([value for value, _ in rows], kind)], kind)
-    crowd = KeyGroups(places=np.arange(len(rows)), groups=groups, kinds=np.zeros(len(rows), np.int8))
+    crowd = KeyGroups(row_numbers=np.arange(len(rows)), groups=groups, kinds=np.zeros(len(rows), np.int8))
     steps = ColumnSteps(
         actions=np.array([action for _, action in rows], np.int8),
         function=function,

@@ -144,7 +144,7 @@ class Readability:
     def _present(self, files: pa.Table) -> dict[str, bool | None]:
         """Return by key whether each file and its deletion vector exist; None where unknown."""
         every = {
-            key: (self._place(path), self._vector_place(vector, path))
+            key: (self._storage_path(path), self._vector_path(vector, path))
             for key, path, vector in zip(
                 keys(files).to_pylist(),
                 files["path"].to_pylist(),
@@ -153,7 +153,7 @@ class Readability:
             )
         }
         unique_addresses = dict.fromkeys(address for addresses in every.values() for address in addresses if address)
-        existing = self._there(list(unique_addresses))
+        existing = self._existing(list(unique_addresses))
         return {
             key: _all(
                 None if address is None else existing.get(address) for address in addresses if address != _NOWHERE
@@ -161,14 +161,14 @@ class Readability:
             for key, addresses in every.items()
         }
 
-    def _place(self, path: str) -> str | None:
+    def _storage_path(self, path: str) -> str | None:
         """Return the path for the storage; None of a file on another storage, which is not followed."""
         try:
             return self._storage.resolve_external(path) if is_absolute(path) else path
         except (UnsupportedFeatureError, CorruptTableError):
             return None
 
-    def _vector_place(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
+    def _vector_path(self, descriptor: Mapping[str, Any] | None, path: str) -> str | None:
         """Return the path of a deletion vector's file, empty where there is none; None where it is unknown."""
         try:
             vector = vector_of(descriptor, self._storage, path)
@@ -176,7 +176,7 @@ class Readability:
             return None
         return _NOWHERE if vector is None or vector.path is None else vector.path
 
-    def _there(self, paths: Sequence[str]) -> Mapping[str, bool]:
+    def _existing(self, paths: Sequence[str]) -> Mapping[str, bool]:
         """Return for each path whether the file exists; unknown paths are left out."""
         if len(paths) <= _ASKED:
             return dict(zip(paths, self._storage.exists_many(paths), strict=True))

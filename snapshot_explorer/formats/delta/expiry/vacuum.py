@@ -202,15 +202,15 @@ class Vacuum:
             strict=True,
         )
         return [
-            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._places(path, vector))
+            _RemovedFiles(version=version, deleted_at=deleted_at or 0, paths=self._paths_below(path, vector))
             for version, deleted_at, path, vector in rows
         ]
 
     def _live(self, state: DeltaState) -> frozenset[str]:
         rows = zip(state.adds.column("path").to_pylist(), state.adds.column("deletion_vector").to_pylist(), strict=True)
-        return frozenset(address for path, vector in rows for address in self._places(path, vector))
+        return frozenset(address for path, vector in rows for address in self._paths_below(path, vector))
 
-    def _places(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
+    def _paths_below(self, path: str, vector: Mapping[str, object] | None) -> tuple[str, ...]:
         """Return the paths below the root of a data file and its deletion vector; VACUUM ignores others."""
         paths = [self._below(path)]
         if vector is not None and vector["storage_type"] == "u":

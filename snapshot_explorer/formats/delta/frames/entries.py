@@ -71,8 +71,8 @@ def _of_lines(storage: Storage, path: str, size_bytes: int | None) -> Iterator[l
     ]
     adds = np.array([kind == "add" for kind in kinds], np.bool_)
     yield [
-        FileActions(kind="add", places=np.flatnonzero(adds), files=actions.adds),
-        FileActions(kind="remove", places=np.flatnonzero(~adds), files=actions.removes),
+        FileActions(kind="add", row_numbers=np.flatnonzero(adds), files=actions.adds),
+        FileActions(kind="remove", row_numbers=np.flatnonzero(~adds), files=actions.removes),
     ]
 
 
@@ -86,5 +86,5 @@ def _in_order(actions: Sequence[FileActions], metadata: Metadata) -> pa.Table:
     together = pa.concat_tables([frames.ENTRIES.empty_table(), *entries])
     if len(actions) <= 1:
         return together
-    order = np.argsort(np.concatenate([action.places for action in actions]), kind="stable")
+    order = np.argsort(np.concatenate([action.row_numbers for action in actions]), kind="stable")
     return together.take(pa.array(order))

@@ -68,7 +68,7 @@ class FileActions:
     """The actions of one kind in a row group of a checkpoint."""
 
     kind: FileKind
-    places: npt.NDArray[np.int64]
+    row_numbers: npt.NDArray[np.int64]
     """The row of each action in the row group."""
     files: pa.Table
     """The actions as ADDS, maybe with `stats_parsed`; missing values are null."""
@@ -100,14 +100,14 @@ def file_actions(storage: Storage, path: str, size_bytes: int | None) -> Iterato
     for _, content in _contents(storage, [(path, size_bytes)]):
         with _damage_of(path):
             file = parquet_pages.opened(content)
-            names_by_kind = {kind: names for kind in _FILE_KINDS if (names := _wanted(file, kind))}
+            names_by_kind = {kind: names for kind in _FILE_KINDS if (names := _requested_columns(file, kind))}
             leaves = [f"{kind}.{name}" for kind, names in names_by_kind.items() for name in names]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             for group in range(file.num_row_groups):
                 actions = [(kind, *_actions(file, group, kind, names)) for kind, names in names_by_kind.items()]
                 yield [
-                    FileActions(kind=kind, places=places, files=adds_of(rows, set(names_by_kind[kind])))
-                    for kind, places, rows in actions
+                    FileActions(kind=kind, row_numbers=numbers, files=adds_of(rows, set(names_by_kind[kind])))
+                    for kind, numbers, rows in actions
                     if len(rows)
                 ]
 
@@ -128,7 +128,7 @@ def read_adds(
             continue
         with _damage_of(path):
             file = parquet_pages.opened(content)
-            leaves = [f"add.{name}" for name in _wanted(file, "add")]
+            leaves = [f"add.{name}" for name in _requested_columns(file, "add")]
             parquet_pages.check(file, content, path, columns=leaves, limits=storage.limits)
             yield from _adds(file, part=part, parts=parts)
 
@@ -151,7 +151,7 @@ class _CheckpointParts:
             file = parquet_pages.opened(content)
             if sidecar and not any(kind in file.schema_arrow.names for kind in _FILE_KINDS):
                 raise CorruptBytesError("it holds neither add nor remove actions")
-            leaves = [f"add.{name}" for name in _wanted(file, "add")] if self.wants_adds else []
+            leaves = [f"add.{name}" for name in _requested_columns(file, "add")] if self.wants_adds else []
             leaves += [] if sidecar else _NON_FILE_ACTIONS
             parquet_pages.check(file, content, path, columns=leaves, limits=self.limits)
             if not sidecar:
@@ -236,7 +236,7 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
     held = 0
     for path, size in files:
         if size is not None and size > _WHOLE:
-            yield path, storage.open(_place(storage, path))
+            yield path, storage.open(_storage_path(storage, path))
             continue
         waiting.append(path)
         held += _WHOLE if size is None else size
@@ -247,12 +247,12 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
 
 
 def _read(storage: Storage, paths: Sequence[str]) -> Iterator[tuple[str, pa.NativeFile]]:
-    contents = storage.read_many([_place(storage, path) for path in paths])
+    contents = storage.read_many([_storage_path(storage, path) for path in paths])
     for path, content in zip(paths, contents, strict=True):
         yield path, pa.BufferReader(content)
 
 
-def _place(storage: Storage, path: str) -> str:
+def _storage_path(storage: Storage, path: str) -> str:
     return storage.resolve_external(path) if is_absolute(path) else path
 
 
@@ -269,14 +269,14 @@ def _rows(file: pq.ParquetFile, kind: str) -> Iterator[Mapping[str, Any]]:
 
 def _adds(file: pq.ParquetFile, *, part: int = 0, parts: int = 1) -> Iterator[pa.Table]:
     """Yield the add actions of each row group; for one of `parts`, of every n-th row group."""
-    columns = _wanted(file, "add")
+    columns = _requested_columns(file, "add")
     for group in range(part, file.num_row_groups if columns else 0, parts):
         _, rows = _actions(file, group, "add", columns)
         if len(rows):
             yield adds_of(rows, set(columns))
 
 
-def _wanted(file: pq.ParquetFile, kind: FileKind) -> list[str]:
+def _requested_columns(file: pq.ParquetFile, kind: FileKind) -> list[str]:
     """Return the fields to read of a kind of file action; none where the file has no column of it."""
     if kind not in file.schema_arrow.names:
         return []
@@ -304,9 +304,9 @@ def _has_all_stats(file: pq.ParquetFile, kind: FileKind) -> bool:
     names = [file.schema.column(index).path for index in range(len(file.schema))]
     if f"{kind}.stats" not in names or f"{kind}.path" not in names:
         return False
-    places = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
+    indices = names.index(f"{kind}.stats"), names.index(f"{kind}.path")
     for group in range(file.num_row_groups):
-        reported = [file.metadata.row_group(group).column(column_index).statistics for column_index in places]
+        reported = [file.metadata.row_group(group).column(column_index).statistics for column_index in indices]
         nulls = [item.null_count if item is not None and item.has_null_count else None for item in reported]
         if nulls[0] is None or nulls[0] != nulls[1]:
             return False

@@ -79,7 +79,7 @@ class ActionColumns:
 
     def __init__(self, names: frozenset[str], maps: frozenset[str] = frozenset()) -> None:
         """Start empty; other names than the requested ones are skipped. `maps` are the names whose values are maps."""
-        self._wanted = names
+        self._requested = names
         self._maps = maps
         self._columns: dict[str, list[Any] | Maps] = {}
         self._rows = 0
@@ -93,7 +93,7 @@ class ActionColumns:
             values = _alike(objects)
         except (AttributeError, LookupError, TypeError):
             values = self._unlike(objects)
-        for name in self._wanted & values.keys() - self._columns.keys():
+        for name in self._requested & values.keys() - self._columns.keys():
             column = self._columns[name] = Maps(name) if name in self._maps else []
             column.extend([None] * self._rows)
         for name, column in self._columns.items():
@@ -104,7 +104,7 @@ class ActionColumns:
         for row, element in enumerate(objects, self._rows):
             if not isinstance(element, dict):
                 raise RowError(row, f"{shown(element)} in place of an object")
-        names = self._wanted.intersection(chain.from_iterable(objects))
+        names = self._requested.intersection(chain.from_iterable(objects))
         return {name: [item.get(name) for item in objects] for name in names}
 
     def values(self, name: str) -> list[Any] | None:

@@ -34,7 +34,7 @@ log = logger_of(__name__)
 _FIRST = r'^\{\s*"numRecords"\s*:\s*(?P<rows>\d{1,18})\s*[,}]'
 _LONGEST = 1 << 63
 _CUT = "\ufffd"
-_GREATEST = "\U0010ffff"
+_MAX_CHARACTER = "\U0010ffff"
 _FLOAT_DIGITS = 15
 """Decimals with up to this many digits survive a writer that converts them to floating point numbers."""
 _DIGITS = 76
@@ -127,7 +127,7 @@ def _text(value: object, end: End) -> str | None:
     if not isinstance(value, str):
         return None
     if end.is_upper and value.endswith(_CUT):
-        value = value.rstrip(_CUT + "?") + _GREATEST
+        value = value.rstrip(_CUT + "?") + _MAX_CHARACTER
     value.encode()
     return value
 

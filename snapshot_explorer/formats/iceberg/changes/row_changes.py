@@ -46,7 +46,7 @@ def splits_between(
     """
     if mode == "changelog":
         raise no_changelog()
-    range_read = _wanted(source, predicate)
+    range_read = _range_read(source, predicate)
     if mode == "diff":
         before, after = (_state(source, history.snapshots.get(version), range_read) for version in (first, last))
         return list(_difference(before, after, _commit(history, last, 0)))
@@ -88,7 +88,7 @@ class _RangeRead:
     """The part of the condition that reads columns of the table; None for all rows."""
 
 
-def _wanted(source: Source, predicate: Predicate | None) -> _RangeRead:
+def _range_read(source: Source, predicate: Predicate | None) -> _RangeRead:
     raw = source.metadata.current_schema
     schema = parse_schema(raw)
     names = frozenset(field.name for field in schema.fields)

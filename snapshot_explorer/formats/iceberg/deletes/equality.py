@@ -155,15 +155,15 @@ class DeletedRows:
         joined = self._lookups[0].codes(columns[0].take(pa.array(indices)))
         for lookup, column, pairs in zip(self._lookups[1:], columns[1:], self._pairs, strict=True):
             codes = lookup.codes(column.take(pa.array(indices)))
-            joined, is_there = _places(pairs, np.where(codes < 0, -1, joined * lookup.size + codes))
-            indices, joined = indices[is_there], joined[is_there]
+            joined, is_contained = _search(pairs, np.where(codes < 0, -1, joined * lookup.size + codes))
+            indices, joined = indices[is_contained], joined[is_contained]
         result[:] = False
         result[indices] = self._newest[joined] > sequence_number
         return result
 
 
-def _places(keys: Codes, values: Codes) -> tuple[Codes, Mask]:
-    """Return the place of each value among ascending keys, and whether it is one of them."""
+def _search(keys: Codes, values: Codes) -> tuple[Codes, Mask]:
+    """Return the index of each value among ascending keys, and whether it is one of them."""
     if not len(keys):
         return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
     indices = np.searchsorted(keys, values)
@@ -222,7 +222,7 @@ class _IntegerRange:
 
     def codes(self, values: pa.Array) -> Codes:
         numbers, is_null = _numbers(values)
-        indices, is_contained = _places(self._keys, numbers)
+        indices, is_contained = _search(self._keys, numbers)
         return np.where(is_null, self.size - 1 if self._has_null else -1, np.where(is_contained, indices, -1))
 
     def contains(self, values: pa.Array) -> Mask:

@@ -45,7 +45,7 @@ _Bounds = tuple[bytes, bytes, int, int]
 class PositionDeletes:
     """The content of a position delete file."""
 
-    places: Mapping[str, tuple[int, int]]
+    ranges: Mapping[str, tuple[int, int]]
     """For each data file, by its recorded path, where its positions begin and end."""
     positions: Positions
     """Positions of all data files, ascending in each."""
@@ -53,11 +53,11 @@ class PositionDeletes:
     @property
     def size_bytes(self) -> int:
         """The memory that it takes."""
-        return int(self.positions.nbytes) + sum(len(path) for path in self.places)
+        return int(self.positions.nbytes) + sum(len(path) for path in self.ranges)
 
     def of(self, path: str) -> Positions:
         """Return the positions of a data file, ascending; a position may be there several times."""
-        begin, end = self.places.get(path, (0, 0))
+        begin, end = self.ranges.get(path, (0, 0))
         return self.positions[begin:end]
 
 
@@ -86,7 +86,7 @@ def read_position_deletes(storage: Storage, file: File) -> PositionDeletes:
         codes, positions = codes[order], positions[order]
     starts = np.searchsorted(codes, np.arange(len(paths.dictionary) + 1)).tolist()
     indices = {name: (starts[code], starts[code + 1]) for code, name in enumerate(paths.dictionary.to_pylist())}
-    return PositionDeletes(places=indices, positions=positions)
+    return PositionDeletes(ranges=indices, positions=positions)
 
 
 def _bounds(paths: pa.DictionaryArray, positions: Positions) -> _Bounds | None:

@@ -210,12 +210,12 @@ class _ReachableFiles:
         self._bounds = np.searchsorted(owners[self._order], np.arange(len(self.snapshots) + 1))
         self._codes = codes[self._order]
         self._manifests = len(manifests)
-        self._places = index
+        self._indices = index
 
     def files(self, snapshot_ids: Sequence[int]) -> Mask:
         is_reached = np.zeros(self._manifests, np.bool_)
         for snapshot_id in snapshot_ids:
-            index = self._places[snapshot_id]
+            index = self._indices[snapshot_id]
             is_reached[self._codes[self._bounds[index] : self._bounds[index + 1]]] = True
         result = np.zeros(len(self.paths), np.bool_)
         result[self._file_codes[is_reached[self._file_manifests]]] = True

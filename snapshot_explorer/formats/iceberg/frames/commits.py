@@ -32,7 +32,7 @@ _DELETE_FILES = ("added-delete-files", "removed-delete-files")
 _TOTALS = ("total-records", "total-position-deletes")
 _USER, _TRINO_USER = "user", "trino_user"
 _MAX_DIGITS = 19
-_GREATEST = 2**63 - 1
+_MAX = 2**63 - 1
 
 
 def commits_frame(
@@ -51,7 +51,7 @@ def commits_frame(
     names = ("timestamp_ms", "parent_id", "summary", "schema_id", "raw")
     times, parents, summaries, schema_ids, raws = history.metadata.snapshots.columns(names, ids)
     summary_keys = frozenset[str]().union(*summaries)
-    recorded = _given(summaries, summary_keys)
+    recorded = _recorded_counts(summaries, summary_keys)
 
     def column(name: str) -> pa.Array:
         return pa.array(
@@ -133,14 +133,14 @@ def _counts(
     return result | {"total_rows": pc.if_else(has_old_positions, None, recorded[_TOTALS[0]])}
 
 
-def _given(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
+def _recorded_counts(summaries: Sequence[Mapping[str, str]], summary_keys: frozenset[str]) -> dict[str, pa.Array]:
     """Return the counters of summaries, which have these keys; null where one is absent, or is not a count."""
     every = (*_COUNTS.values(), *_POSITIONS, *_DELETE_FILES, *_TOTALS)
     names, count = [name for name in every if name in summary_keys], len(summaries)
     texts = pa.array([summary.get(name) for name in names for summary in summaries], pa.string())
     is_count = pc.and_(pc.ascii_is_decimal(texts), pc.less_equal(pc.binary_length(texts), _MAX_DIGITS))
     numbers = pc.if_else(is_count, texts, None).cast(pa.uint64())
-    counts = pc.if_else(pc.less_equal(numbers, _GREATEST), numbers, None).cast(pa.int64())
+    counts = pc.if_else(pc.less_equal(numbers, _MAX), numbers, None).cast(pa.int64())
     by_name = {name: counts.slice(index * count, count) for index, name in enumerate(names)}
     return dict.fromkeys(every, pa.nulls(count, pa.int64())) | by_name
 

@@ -9,7 +9,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.storage.location import shortened
 
-_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_MIN, _MAX = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class JsonObject:
 
     raw: Mapping[str, Any]
     path: str
-    place: str = ""
-    """The place in the file, such as `snapshots[3]`; empty for the whole document."""
+    json_path: str = ""
+    """The path in the file, such as `snapshots[3]`; empty for the whole document."""
 
     def named(self, name: str) -> str:
         """Return the name of a field, for messages."""
-        return f"{self.place}.{name}" if self.place else name
+        return f"{self.json_path}.{name}" if self.json_path else name
 
     def optional_integer(self, name: str) -> int | None:
         """Return an integer of 64 bits; None if absent."""
@@ -98,10 +98,10 @@ class JsonObject:
 def integer(value: Any, path: str, field: str) -> int:
     """Return a value of a metadata file that must be an integer."""
     if type(value) is int:
-        if not _LEAST <= value <= _GREATEST:
+        if not _MIN <= value <= _MAX:
             raise refusal(features.LARGE_NUMBERS, path=path, value=value, field=field)
         return value
-    if isinstance(value, float) and abs(value) >= _GREATEST:
+    if isinstance(value, float) and abs(value) >= _MAX:
         raise refusal(features.LARGE_NUMBERS, path=path, value=value, field=field)
     raise wrong(path, field, "an integer", value)
 

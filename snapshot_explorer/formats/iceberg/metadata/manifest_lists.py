@@ -87,8 +87,8 @@ def read_manifest_lists(storage: Storage, locations: Locations, snapshots: Seque
             raise encrypted(snapshot.manifest_list or f"The manifest list of snapshot {snapshot.id}")
     listed = [snapshot for snapshot in snapshots if snapshot.manifest_list is not None]
     paths = [item.manifest_list for item in listed if item.manifest_list is not None]
-    places = locations.many(array(paths, pa.string())).to_pylist()
-    contents = storage.read_many(places)
+    addresses = locations.many(array(paths, pa.string())).to_pylist()
+    contents = storage.read_many(addresses)
     decoded = read_avro(list(zip(paths, contents, strict=True)), _STORED, storage.limits)
     for part in decoded:
         for index, header in zip(part.files, part.headers, strict=True):

@@ -162,13 +162,13 @@ def _entries(
 class _Manifests:
     def __init__(self, manifests: pa.Table, indices: npt.NDArray[np.int64]) -> None:
         self._manifests = manifests
-        self.places = indices
+        self.of_entries = indices
 
     def column(self, name: str) -> pa.Array:
-        return single_chunk(self._manifests.column(name)).take(pa.array(self.places))
+        return single_chunk(self._manifests.column(name)).take(pa.array(self.of_entries))
 
     def broken(self, at: pa.Array, problem: str) -> CorruptTableError:
-        index = int(self.places[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
+        index = int(self.of_entries[int(np.argmax(pc.fill_null(at, fill_value=False).to_numpy(zero_copy_only=False)))])
         return broken(self._manifests.column("path")[index].as_py(), problem)
 
 
@@ -224,7 +224,7 @@ def _first_row_ids(stored: pa.Array, status: pa.Array, records: pa.Array, of: _M
     takes = pc.and_(stored.is_null(), pc.not_equal(status, DELETED)).to_numpy(zero_copy_only=False)
     rows = np.where(takes, records.to_numpy(zero_copy_only=False), 0)
     before = np.cumsum(rows) - rows
-    begins = np.flatnonzero(np.diff(of.places, prepend=-1))
+    begins = np.flatnonzero(np.diff(of.of_entries, prepend=-1))
     before -= np.repeat(before[begins], np.diff([*begins, len(rows)]))
     taken = pc.if_else(pa.array(takes), pc.add(first, pa.array(before)), None)
     return pc.if_else(first.is_null(), None, pc.coalesce(stored, taken))

@@ -78,7 +78,7 @@ class MetadataFiles:
         """
         for left in reversed(range(_TRIES)):
             try:
-                result = self._found()
+                result = self._read_current()
             except MissingFileError as error:
                 # A writer removes old metadata files while it adds new ones.
                 if not left:
@@ -100,7 +100,7 @@ class MetadataFiles:
             time.sleep(PAUSE_SECONDS)
         raise AssertionError
 
-    def _found(self) -> CurrentMetadata:
+    def _read_current(self) -> CurrentMetadata:
         if self.file is not None:
             return CurrentMetadata(metadata=self._parsed(self.file, self._storage.read(self.file)), notes=())
         last = self._last_number

@@ -57,7 +57,7 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self._columns = columns
-        self._places = {item: index for index, item in enumerate(columns["id"])}
+        self._indices = {item: index for index, item in enumerate(columns["id"])}
 
     @classmethod
     def of(cls, snapshots: Iterable[IcebergSnapshot]) -> "Snapshots":
@@ -89,21 +89,21 @@ class Snapshots(Mapping[int, IcebergSnapshot]):
         for step in (1, -1):
             if requested == recorded[::step]:  # mostly all of them, newest first
                 return [list(self._columns[name][::step]) for name in names]
-        indices = list(map(self._places.__getitem__, requested))
+        indices = list(map(self._indices.__getitem__, requested))
         return [list(map(self._columns[name].__getitem__, indices)) for name in names]
 
     def __getitem__(self, snapshot_id: int) -> IcebergSnapshot:
-        index = self._places[snapshot_id]
+        index = self._indices[snapshot_id]
         return IcebergSnapshot(**{name: column[index] for name, column in self._columns.items()})
 
     def __contains__(self, snapshot_id: object) -> bool:
-        return snapshot_id in self._places
+        return snapshot_id in self._indices
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._places)
+        return iter(self._indices)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
 
 _FIELDS = tuple(one.name for one in fields(IcebergSnapshot))

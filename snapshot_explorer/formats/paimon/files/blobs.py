@@ -65,7 +65,7 @@ class BlobFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlobPlaces:
+class BlobRanges:
     """The locations of the values in a blob file."""
 
     uri: str
@@ -133,7 +133,7 @@ def parse(content: bytes, rows: int) -> BlobFile:
     Source: paimon docs, "Blob Storage"; paimon BlobFileMeta, BlobFormatWriter.
     """
     begin = len(content) - _TAIL - _index_bytes(content[-_TAIL:], len(content))
-    lengths, starts = _places(content[begin:-_TAIL], rows, begin)
+    lengths, starts = _ranges(content[begin:-_TAIL], rows, begin)
     return BlobFile(content=content, lengths=lengths, starts=starts)
 
 
@@ -146,7 +146,7 @@ def _index_bytes(tail: bytes, size: int) -> int:
     return result
 
 
-def _places(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _ranges(index: bytes, rows: int, begin: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     lengths = _deltas(index, rows)
     sizes = np.where(lengths > 0, lengths, 0)
     if np.any((lengths < _FRAME) & (lengths != _NULL) & (lengths != _PLACEHOLDER)) or int(sizes.sum()) != begin:
@@ -182,7 +182,7 @@ def read(storage: Storage, file: PaimonDataFile) -> BlobFile:
         return parse(content, file.rows)
 
 
-def read_places(storage: Storage, file: PaimonDataFile) -> BlobPlaces:
+def read_ranges(storage: Storage, file: PaimonDataFile) -> BlobRanges:
     """Return the locations of the values in a blob file. Reads only its index, in two ranges."""
     with _translated(file), opened(storage, file) as source:
         end = source.size()
@@ -190,9 +190,9 @@ def read_places(storage: Storage, file: PaimonDataFile) -> BlobPlaces:
         size = _index_bytes(source.read(_TAIL), end)
         begin = end - _TAIL - size
         source.seek(begin)
-        lengths, starts = _places(source.read(size), file.rows, begin)
+        lengths, starts = _ranges(source.read(size), file.rows, begin)
     path = file.path if "://" in file.path else f"{storage.root}/{file.path}"
-    return BlobPlaces(uri=f"file:{path}" if path.startswith("/") else path, lengths=lengths, starts=starts)
+    return BlobRanges(uri=f"file:{path}" if path.startswith("/") else path, lengths=lengths, starts=starts)
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def column(
     values: list[bytes | None] = [None] * rows
     missing = np.ones(rows, bool)
     for file in files:
-        blobs: BlobFile | BlobPlaces = read_places(storage, file) if described else read(storage, file)
+        blobs: BlobFile | BlobRanges = read_ranges(storage, file) if described else read(storage, file)
         start = (file.first_row_id or 0) - first_row_id
         here = missing[start : start + file.rows] & (blobs.lengths != _PLACEHOLDER)
         try:

@@ -54,13 +54,13 @@ class RowCounts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Vectors:
     files: Codes
-    places: Codes
+    locations: Codes
     """A number for the location of the vector: equal numbers are the same vector."""
     rows: Codes
     """The number of rows it deletes; _UNKNOWN where not recorded."""
 
 
-_NONE = _Vectors(files=np.zeros(0, np.int64), places=np.zeros(0, np.int64), rows=np.zeros(0, np.int64))
+_NONE = _Vectors(files=np.zeros(0, np.int64), locations=np.zeros(0, np.int64), rows=np.zeros(0, np.int64))
 
 
 def read_index_states(
@@ -162,7 +162,7 @@ def _numbered(states: IndexStates, entries: pa.Table) -> tuple[dict[int, _Vector
     result, begin = {}, 0
     for name, table in tables.items():
         part = slice(begin, begin + len(table))
-        result[name] = _Vectors(files=files[part], places=indices[part], rows=rows[part])
+        result[name] = _Vectors(files=files[part], locations=indices[part], rows=rows[part])
         begin += len(table)
     of_entries = pc.fill_null(pc.index_in(_keys(entries, "file_name"), value_set=known), _UNKNOWN)
     return result, of_entries.to_numpy().astype(np.int64)
@@ -214,7 +214,7 @@ def _grown(old: _Vectors | None, new: _Vectors | None, touched: Codes) -> tuple[
 def _replaced(vectors: _Vectors, others: _Vectors, touched: Codes) -> dict[int, int]:
     """Return the rows of vectors that are not among the others, by the file's number, without touched files."""
     # A complex number is a pair that numpy compares.
-    stored, known = (item.files + 1j * item.places for item in (vectors, others))
+    stored, known = (item.files + 1j * item.locations for item in (vectors, others))
     chosen = ~np.isin(vectors.files, touched) & ~np.isin(stored, known)
     return dict(zip(vectors.files[chosen].tolist(), vectors.rows[chosen].tolist(), strict=True))
 

@@ -203,7 +203,7 @@ class Bitmap64:
 
     tree: Tree | None = None
     """None without numbers."""
-    places: Mapping[bytes, int]
+    slot_by_key: Mapping[bytes, int]
     """Slots by key, from the tree."""
     slots: Sequence[BitmapContainer | None]
     """Containers in the order of allocation, with gaps."""
@@ -220,7 +220,7 @@ def parse(content: bytes) -> Bitmap64:
     Source: RoaringBitmap 1.2, HighLowContainer.deserialize, Containers.deserialize.
     """
     if content[:1] == b"\x00":
-        return Bitmap64(places={}, slots=())
+        return Bitmap64(slot_by_key={}, slots=())
     try:
         tag, keys = _HEAD.unpack_from(content)
         tree, indices, index = read_tree(content, _HEAD.size)
@@ -232,7 +232,7 @@ def parse(content: bytes) -> Bitmap64:
         raise CorruptBytesError(
             f"a bitmap {tag} of {keys} keys with {len(indices)} leaves and {len(filled)} containers"
         )
-    return Bitmap64(tree=tree, places=indices, slots=slots, last=last)
+    return Bitmap64(tree=tree, slot_by_key=indices, slots=slots, last=last)
 
 
 def _slots(content: bytes, index: int) -> tuple[list[BitmapContainer | None], int]:
@@ -282,9 +282,9 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
 
     Source: RoaringBitmap 1.2, Roaring64Bitmap.or, Roaring64Bitmap.runOptimize, Containers.addContainer.
     """
-    tree, indices, slots, last = left.tree, dict(left.places), list(left.slots), left.last
-    for key in sorted(right.places):
-        newer = right.slots[right.places[key]]
+    tree, indices, slots, last = left.tree, dict(left.slot_by_key), list(left.slots), left.last
+    for key in sorted(right.slot_by_key):
+        newer = right.slots[right.slot_by_key[key]]
         if (slot := indices.get(key)) is None:
             last = indices[key] = last + 1
             if last == len(slots):
@@ -296,7 +296,7 @@ def union(left: Bitmap64, right: Bitmap64) -> Bitmap64:
     check_total(sum(len(held.numbers) for held in slots if held is not None))
     # Unlike the 32-bit bitmap, Java discards the optimized form of a run container unless it is a run container
     best = [held if held is None or held.is_run else optimised(held) for held in slots]
-    return Bitmap64(tree=tree, places=indices, slots=best, last=last)
+    return Bitmap64(tree=tree, slot_by_key=indices, slots=best, last=last)
 
 
 def serialised(bitmap: Bitmap64) -> bytes:
@@ -306,7 +306,7 @@ def serialised(bitmap: Bitmap64) -> bytes:
     """
     if bitmap.tree is None:
         return b"\x00"
-    count = len(bitmap.places)
+    count = len(bitmap.slot_by_key)
     slots = (b"\x00" if held is None else _written(held) for held in bitmap.slots)
     start = [_HEAD.pack(1, count), written(bitmap.tree), _SLOTS.pack(1, _NOT_TRIMMED, len(bitmap.slots))]
     return b"".join([*start, *slots, _END.pack(count, 0, bitmap.last)])

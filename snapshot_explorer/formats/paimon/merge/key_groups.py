@@ -74,7 +74,7 @@ class MergedRows:
     rows: pa.Table
     kinds: npt.NDArray[np.int8]
     """The kind of each: that of its row, or +I or -D if it was merged from several rows."""
-    places: Codes
+    input_rows: Codes
     """The input row that defines the position of each: the newest of its key, or (first-row) the oldest."""
 
 
@@ -175,16 +175,16 @@ def merge_all(
         case Deduplicate() | FirstRow():
             indices = np.sort(np.concatenate([unique_rows, _chosen(key_groups, rules)]))
             return MergedRows(
-                rows=rows.select(list(names)).take(pa.array(indices)), kinds=kinds[indices], places=indices
+                rows=rows.select(list(names)).take(pa.array(indices)), kinds=kinds[indices], input_rows=indices
             )
         case PartialUpdate() | Aggregation() as engine:
             steps = _steps(engine, rows, key_groups, names, rules)
             made, order = _folded(
                 rows.select(list(names)), unique_rows, key_groups, steps, np.ones(len(steps.left), bool)
             )
-            indices = np.concatenate([unique_rows, key_groups.places[key_groups.ends]])[order]
+            indices = np.concatenate([unique_rows, key_groups.row_numbers[key_groups.ends]])[order]
             ends = np.where(steps.left, np.int8(0), np.int8(DELETE))
-            return MergedRows(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], places=indices)
+            return MergedRows(rows=made, kinds=np.concatenate([kinds[unique_rows], ends])[order], input_rows=indices)
 
 
 def _steps(
@@ -202,13 +202,13 @@ def _folded(
 
     Also returns the index of each result among all these rows, unique rows first.
     """
-    newest = key_groups.places[key_groups.ends][left]
+    newest = key_groups.row_numbers[key_groups.ends][left]
     order = np.argsort(np.concatenate([unique_rows, newest]), kind="stable")
     columns = []
     for name in rows.column_names:
         column = rows.column(name)
         try:
-            made = fold_column(column.take(pa.array(key_groups.places)), key_groups, steps.columns[name])
+            made = fold_column(column.take(pa.array(key_groups.row_numbers)), key_groups, steps.columns[name])
         except CorruptBytesError as error:
             raise CorruptBytesError(f"column {name!r}: {error}") from error
         made = made.filter(pa.array(left))
@@ -278,7 +278,7 @@ def _grouped(
         for name in rules.sequence_fields
     ]
     indices = indices[_by_age(groups, fields, sequence[indices], adds[indices])]
-    return unique_rows, KeyGroups(places=indices, groups=groups, kinds=kinds[indices])
+    return unique_rows, KeyGroups(row_numbers=indices, groups=groups, kinds=kinds[indices])
 
 
 def _by_age(groups: Codes, fields: Sequence[Codes], sequence: Codes, adds: npt.NDArray[np.bool_]) -> Codes:
@@ -317,7 +317,7 @@ def _newest(key_groups: KeyGroups, rules: Rules) -> Codes:
     Source: paimon DeduplicateMergeFunction.
     """
     counted = key_groups.adds | (not rules.ignore_delete)
-    indices, groups = key_groups.places[counted], key_groups.groups[counted]
+    indices, groups = key_groups.row_numbers[counted], key_groups.groups[counted]
     last = np.append(groups[1:] != groups[:-1], np.ones(min(len(groups), 1), bool))
     result: Codes = indices[last]
     return result
@@ -332,5 +332,5 @@ def _oldest(key_groups: KeyGroups, rules: Rules) -> Codes:
         raise CorruptBytesError(
             "a table with merge-engine=first-row contains rows of kind -U or -D, and its option ignore-delete is off"
         )
-    indices, groups = key_groups.places[key_groups.adds], key_groups.groups[key_groups.adds]
+    indices, groups = key_groups.row_numbers[key_groups.adds], key_groups.groups[key_groups.adds]
     return indices[group_starts(groups)]

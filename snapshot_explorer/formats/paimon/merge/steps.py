@@ -33,7 +33,7 @@ def are_adds(kinds: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
 class KeyGroups:
     """The rows whose keys are not unique, by key, oldest first within a key."""
 
-    places: Codes
+    row_numbers: Codes
     groups: Codes
     """The key code of each row, ascending from 0 without gaps."""
     kinds: npt.NDArray[np.int8]
@@ -160,7 +160,7 @@ def _actions(
     obeyed: _Flags,
     removed: _Flags,
 ) -> Actions:
-    actions = np.zeros(len(key_groups.places), np.int8)
+    actions = np.zeros(len(key_groups.row_numbers), np.int8)
     for group, age in zip(engine.groups, ages, strict=True):
         if name in group.order:
             actions[(key_groups.adds | obeyed) & (age == _NEWER)] = SET
@@ -173,7 +173,7 @@ def _actions(
             actions[obeyed & (age == _OLDER)] = RETRACT if folded else SKIP
             break
     else:
-        valid = np.asarray(rows.column(name).is_valid()).astype(bool)[key_groups.places]
+        valid = np.asarray(rows.column(name).is_valid()).astype(bool)[key_groups.row_numbers]
         actions[key_groups.adds & valid] = SET
     actions[removed] = SET
     return actions
@@ -181,13 +181,13 @@ def _actions(
 
 def _ages(engine: PartialUpdate, rows: pa.Table, key_groups: KeyGroups, obeyed: _Flags) -> tuple[list[Actions], _Flags]:
     """Return per group the comparison of each row with the current state, and the rows that remove their record."""
-    removed = np.zeros(len(key_groups.places), bool)
+    removed = np.zeros(len(key_groups.row_numbers), bool)
     ages: list[Actions] = []
     ranks: list[Codes] = []
     for group in engine.groups:
         if not set(group.order) <= set(rows.column_names):  # none of its columns is requested
-            ages.append(np.zeros(len(key_groups.places), np.int8))
-            ranks.append(np.full(len(key_groups.places), -1, np.int64))
+            ages.append(np.zeros(len(key_groups.row_numbers), np.int8))
+            ranks.append(np.full(len(key_groups.row_numbers), -1, np.int64))
             continue
         rank = _ranks(group, rows, key_groups)
         ranks.append(rank)
@@ -201,7 +201,7 @@ def _ages(engine: PartialUpdate, rows: pa.Table, key_groups: KeyGroups, obeyed: 
 
 def _ranks(group: SequenceGroup, rows: pa.Table, key_groups: KeyGroups) -> Codes:
     """Return a code per row, in the order of its sequence fields; -1 where all are null."""
-    columns = [rows.column(name).take(pa.array(key_groups.places)) for name in group.order]
+    columns = [rows.column(name).take(pa.array(key_groups.row_numbers)) for name in group.order]
     codes = [order_codes(column) for column in columns]
     order = np.lexsort(codes[::-1])
     steps = np.any([code[order][1:] != code[order][:-1] for code in codes], axis=0)

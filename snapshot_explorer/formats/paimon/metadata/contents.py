@@ -227,12 +227,12 @@ def read_changes(
         _check_readable(snapshots[index])
     paths = [manifest_path(name, snapshots[index].path) for index, name, _ in chosen]
     is_kept = [kind in _KEPT[snapshots[index].file_kind] for index, _, _ in chosen]
-    unread = [place for place, path in enumerate(paths) if path not in lists]
-    rest = _read_present(storage, [paths[place] for place in unread], [is_kept[place] for place in unread])
+    unread = [position for position, path in enumerate(paths) if path not in lists]
+    rest = _read_present(storage, [paths[position] for position in unread], [is_kept[position] for position in unread])
     contents = dict(zip(unread, rest, strict=True))
     files: list[tuple[int, str, bytes]] = []
-    for place, ((index, _, size), path) in enumerate(zip(chosen, paths, strict=True)):
-        content = contents[place] if place in contents else lists[path]
+    for position, ((index, _, size), path) in enumerate(zip(chosen, paths, strict=True)):
+        content = contents[position] if position in contents else lists[path]
         if content is None:
             known[index] = False
             continue

@@ -82,7 +82,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    places: Numbers
+    file_numbers: Numbers
     values: pa.Table | None
     partition: Mapping[str, str | None]
     bucket: int
@@ -141,7 +141,7 @@ def splits(  # noqa: PLR0913 - the parts of a version, all named
     columns = _columns(entries, table, paths)
     if table.rules is None and not table.evolving:
         groups = _groups(entries, table.schema, partitions, order=columns.sequences)
-        return list(_packed([(group, group.places) for group in groups], columns, table))
+        return list(_packed([(group, group.file_numbers) for group in groups], columns, table))
     result: list[Split] = []
     for group in _groups(entries, table.schema, partitions):
         if table.rules is None:
@@ -181,7 +181,7 @@ def unmerged_splits(  # noqa: PLR0913 - as `splits`
     )
     columns = _columns(entries, table, paths)
     return [
-        _split(group, DataFiles(columns.fields, group.places), table, None)
+        _split(group, DataFiles(columns.fields, group.file_numbers), table, None)
         for group in _groups(entries, table.schema, partitions)
     ]
 
@@ -213,7 +213,7 @@ def _groups(
     for index, group in enumerate(np.argsort(firsts).tolist()):
         first = int(firsts[group])
         yield _Group(
-            places=members[group],
+            file_numbers=members[group],
             values=None if values is None else values.slice(index, 1),
             partition=partitions[first],
             bucket=int(buckets[first]),
@@ -353,7 +353,7 @@ def _check_file(file: PaimonDataFile, name: str, table: _Table) -> None:
 
 def _merge_splits(group: _Group, columns: _Columns, table: _Table, rules: Rules) -> Iterator[Split]:
     """Yield the splits of a primary-key bucket: files without overlap are packed, overlapping files merged."""
-    indices, levels = group.places, columns.levels[group.places]
+    indices, levels = group.file_numbers, columns.levels[group.file_numbers]
     disjoint = table.has_vectors or isinstance(rules.engine, FirstRow) or bool((levels == levels[0]).all())
     if disjoint and levels.all() and not columns.has_retracts[indices].any():
         yield from _packed([(group, indices)], columns, table)
@@ -419,8 +419,8 @@ def _has_plain_columns(file: PaimonDataFile, table: _Table) -> bool:
 
 def _evolving_splits(group: _Group, columns: _Columns, table: _Table) -> Iterator[Split]:
     """Yield the splits of a bucket whose rows can span several files. Files with whole rows get splits of their own."""
-    files = tuple(DataFiles(columns.fields, group.places))
-    indices = {id(file): index for file, index in zip(files, group.places.tolist(), strict=True)}
+    files = tuple(DataFiles(columns.fields, group.file_numbers))
+    indices = {id(file): index for file, index in zip(files, group.file_numbers.tolist(), strict=True)}
     groups = column_groups(files)
     whole = [indices[id(group.files[0])] for group in groups if len(group.everything) == 1]
     yield from _packed([(group, np.array(whole, np.int64))], columns, table)

@@ -114,17 +114,17 @@ class _Target:
         self.hidden = frozenset(field.name for field in fields if field in row_tracking.HIDDEN)
         self.stored = [field for field in fields if field.name not in self.constants and field.name not in self.hidden]
         self._system = system
-        self._found: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
+        self._known_sources: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
 
     def sources(self, file: PaimonDataFile) -> "_Sources":
         key = file.schema_id, file.write_columns
-        result = self._found.get(key)
+        result = self._known_sources.get(key)
         if result is None:
             how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
             physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
             is_exact = evolution.is_exact(how)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
-            result = self._found[key] = _Sources(
+            result = self._known_sources[key] = _Sources(
                 how=how,
                 unchanged=evolution.unchanged(how),
                 columns=data_files.PaimonColumns(physical, self.schema if are_requested else None),
@@ -323,7 +323,7 @@ def last_events(
     sequence = rows.sequence
     with _naming_files(plan):
         merged = merge_all(rows.table, names, rules, sequence=sequence, kinds=rows.kinds, levels=rows.levels)
-    return merged, sequence[merged.places]
+    return merged, sequence[merged.input_rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ def sections(
         file_schemas: The schemas that the files were written with, by id.
 
     Returns:
-        The places of the files, section by section, and where in them each section ends.
+        The indices of the files, section by section, and where in them each section ends.
 
     Source: paimon IntervalPartition.
     """
