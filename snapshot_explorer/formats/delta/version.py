@@ -188,7 +188,6 @@ class DeltaVersion(TableVersion):
         return split_by_file(split)
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return the files of a split for other readers; None if columns are found by id."""
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:

@@ -296,12 +296,10 @@ class Iceberg(TableFormat):
         ]
 
     def branch_names(self) -> Sequence[str]:
-        """Return the names of all branches, main included, sorted. Reads the current metadata file."""
         _, history, _ = self._read()
         return sorted({MAIN, *(name for name, ref in history.metadata.refs.items() if ref.is_branch)})
 
     def on_branch(self, name: str) -> "Iceberg":
-        """Return the same table, bound to another branch. Reads nothing more than the metadata file."""
         result = copy(self)
         result._branch = None if name == MAIN else name  # noqa: SLF001 - a copy of this object
         result._lock, result._numbers, result._known = threading.Lock(), {}, None  # noqa: SLF001 - likewise
@@ -312,7 +310,6 @@ class Iceberg(TableFormat):
         return {number: others.numbers[item] for number, item in own.ids.items() if item in others.numbers}
 
     def inspect(self, name: str) -> pa.Table:
-        """Return one of Iceberg's metadata tables of the whole table, from the metadata file."""
         source, history, _ = self._read()
         return inspect_table(source, history, name)
 
@@ -328,7 +325,6 @@ class Iceberg(TableFormat):
         )
 
     def expiry(self, rule: RetentionRule, lifetimes: pa.Table, newest: int | None) -> Expiry:  # noqa: ARG002 - all of one file
-        """Return what `expire_snapshots` with a rule would remove; see `retention.expiry`."""
         source, history, _ = self._read()
         return expiry(source, history, rule, lifetimes)
 
@@ -346,11 +342,9 @@ class Iceberg(TableFormat):
         return clean_up(source, files, now)
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
-        """Return the tasks that read the live files of a version. Reads its manifest list."""
         return self._state_tasks(version, deletes=True)
 
     def lifetime_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - as above
-        """Return the tasks that read the live files of a version without deletions. Reads its manifest list."""
         return self._state_tasks(version, deletes=False)
 
     def _state_tasks(self, version: int, *, deletes: bool) -> StateTasks:

@@ -69,7 +69,6 @@ class IcebergVersion(TableVersion):
 
     @property
     def number(self) -> int | None:
-        """Return the version; None for a table without snapshots."""
         return self._number
 
     @cached_property
@@ -128,7 +127,6 @@ class IcebergVersion(TableVersion):
         return {}
 
     def validate(self) -> Validation:
-        """Return the table's id. Reads the manifest list."""
         if self._snapshot is not None:
             manifests_of(self._source, [self._snapshot])
         return Validation(table_id=self._source.metadata.table_uuid, notes=())

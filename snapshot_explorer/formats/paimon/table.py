@@ -194,7 +194,6 @@ class Paimon(TableFormat):
         return [by_number[number] for number in numbers]
 
     def row_modifiers(self) -> frozenset[RowModifier]:
-        """Return why the rows of versions are not those of their files, by the newest options. Reads that schema."""
         schemas = self._schemas.pinned()
         options = schemas.newest().options
         here = fallback.BranchReader(branch=self._layout.branch, history=self._history, schemas=schemas)
@@ -312,7 +311,6 @@ class Paimon(TableFormat):
         )
 
     def state_tasks(self, version: int, prefetch: Prefetch) -> StateTasks:  # noqa: ARG002 - manifest lists need no prefetch
-        """Return the tasks that read the live files of a version. Reads its base and delta lists."""
         tasks = metadata_tasks.state_tasks(self._storage, self._history.snapshots([version])[0])
         return StateTasks(tasks=tasks, keeps_last_add=False)
 

@@ -331,11 +331,9 @@ class PaimonVersion(TableVersion):
         return rows.read(self._storage, split, columns, predicate)
 
     def split_by_file(self, split: Split) -> Sequence[Split]:
-        """Return a split per file of a split; the split itself if its files are merged or contain parts of rows."""
         return split_by_file(split)
 
     def native_files(self, split: Split) -> NativeRows | None:
-        """Return files for other readers of a split's rows; None if rows are merged, dropped or cast."""
         return native_files(self._storage, split)
 
     def deleted_positions(self, parts: Sequence[Split], rows: Sequence[int]) -> Sequence[Positions]:
