@@ -45,3 +45,8 @@ def test_hudi_rs_reads_the_same_rows_of_the_newest_version(written, name):
 @pytest.mark.parametrize("name", KINDS)
 def test_retention_predicts_what_hudis_cleaner_deletes(written, name, tmp_path):
     answers.assert_cleaned(written(name), name, tmp_path / name)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_retention_predicts_what_hudis_archiver_moves(written, name, tmp_path):
+    answers.assert_archived(written(name), name, tmp_path / name)

@@ -79,6 +79,22 @@ def assert_cleaned(folder, name, copy):
         assert f"clean_policy => '{name}'" in retention.commands[0][1]
 
 
+def assert_archived(folder, name, copy):
+    """Assert that retention predicts which versions Hudi's archiver moves.
+
+    `copy` is a folder into which the table may be copied.
+    """
+    cleaned = Path(folder) / "cleaned" / name
+    shutil.copytree(cleaned / "before", copy)
+    ((numbers, moved),) = json.loads((cleaned / "archived.json").read_text()).items()
+    names = ("hoodie.keep.min.commits", "hoodie.keep.max.commits", "hoodie.clean.commits.retained")
+    options = "".join(f"{option}={number}\n" for option, number in zip(names, numbers.split(), strict=True))
+    with (copy / ".hoodie" / "hoodie.properties").open("a") as properties:
+        properties.write(f"\nhoodie.clean.policy=KEEP_LATEST_COMMITS\n{options}")
+    versions = open_table(copy).retention(keep_last=50).versions.to_arrow().to_pylist()
+    assert sorted(row["version"] for row in versions if "archival would move it" in row["because"]) == moved, numbers
+
+
 def assert_newest(folder, name):
     """Assert that the newest version has the rows that hudi-rs reads, unless it refuses the table."""
     second = json.loads((Path(folder) / "hudi-rs" / f"{name}.json").read_text())
