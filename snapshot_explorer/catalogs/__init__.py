@@ -14,6 +14,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
+from snapshot_explorer.catalogs import paimon_rest
 from snapshot_explorer.catalogs.unity import UnityCatalog, check_options, is_unity
 from snapshot_explorer.errors import (
     InvalidArgumentError,
@@ -44,7 +45,6 @@ _PUBLIC = frozenset({"metastore", "token.provider", "type", "uri"})
 _NOT_KEYS = frozenset({"client.region", "s3.force-virtual-addressing", "s3.path-style-access", "s3.region"})
 """Properties of S3 that are no credentials."""
 _CATALOG = "catalog must be the URI of an Iceberg REST catalog, or the name of a catalog in pyiceberg's configuration."
-_PAIMON_CATALOG = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
 _SEPARATORS = re.compile(r"[:\s]+")
 """The separator of an id and its secret, and of `Bearer` and its token."""
 _ABSENT = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIdentifierError"})
@@ -66,15 +66,6 @@ _UNITY_SCHEME = re.compile(r"(uc|unity):")
 _ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
 _MAX_SECONDS = 60
 """The time in which a catalog must answer."""
-_RETURNED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\S{32,}')
-"""What may be a secret that a server returned, in an error of pypaimon-rust: text in quotes, and long words."""
-_SYSTEM_REASON = re.compile(r'Os \{.*?message: "([^"]*)"')
-"""Why a connection failed, in the text of an error of pypaimon-rust."""
-
-_NO_PAIMON_CLIENT = (
-    "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
-    "'snapshot-explorer[paimon-catalogs]'."
-)
 _WILDCARD = re.compile(r"[*?\[]")
 _PLAIN = re.compile(r"[\w-]+")
 
@@ -157,7 +148,7 @@ def locate(
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
     if not isinstance(catalog, str):
         raise InvalidArgumentError(
-            f"{_PAIMON_CATALOG if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
+            f"{paimon_rest.EXPECTED_URI if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
         )
     check_limits(limits)
     if table_format == "paimon":
@@ -201,7 +192,7 @@ def table_names(
     """
     if not isinstance(catalog, str):
         raise InvalidArgumentError(
-            f"{_PAIMON_CATALOG if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
+            f"{paimon_rest.EXPECTED_URI if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
         )
     check_limits(limits)
     namespace, glob = split_pattern(pattern)
@@ -214,9 +205,9 @@ def table_names(
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         mask = _mask(settings, secrets)
         if is_paimon and not isinstance(error, ImportError):
-            failure = _paimon_failure(error, settings.shown, glob, mask)
+            failure = paimon_rest.failure(error, settings.shown, glob, mask)
         elif is_paimon:
-            failure = MissingDependencyError(_NO_PAIMON_CLIENT)
+            failure = MissingDependencyError(paimon_rest.NO_CLIENT)
         else:
             failure = _failure(error, settings.shown, glob, mask)
     else:
@@ -237,7 +228,7 @@ def _listed(
 ) -> list[tuple[str, ...]]:
     """Return the names of the tables in a namespace; None for all."""
     if is_paimon:
-        return _paimon_tables(settings.properties, namespace)
+        return paimon_rest.table_names(settings.properties, namespace)
     if is_unity(settings.shown):
         parts = name_parts(namespace, "Give a catalog and a schema, such as main.shop.") if namespace else ()
         return UnityCatalog(settings.shown, settings.properties, secret, limits.value_bytes).table_names(parts)
@@ -269,14 +260,6 @@ def split_pattern(pattern: str) -> tuple[str | None, str]:
 def quoted_name(parts: Sequence[str]) -> str:
     """Return a name that `name_parts` accepts, with backticks around odd parts."""
     return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
-
-
-def _paimon_tables(properties: Mapping[str, str], database: str | None) -> list[tuple[str, ...]]:
-    from pypaimon_rust.datafusion import PaimonCatalog
-
-    catalog = PaimonCatalog(dict(properties))
-    databases = catalog.list_databases() if database is None else [database]
-    return [(name, table) for name in databases for table in catalog.list_tables(name)]
 
 
 def _loaded(
@@ -508,13 +491,13 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
     mask = _mask(settings)
     failure: SnapshotExplorerError
     try:
-        path, properties = _within_limit(lambda: _paimon_table(settings.properties, parts))
+        path, properties = _within_limit(lambda: paimon_rest.table(settings.properties, parts))
     except ImportError:
-        failure = MissingDependencyError(_NO_PAIMON_CLIENT)
+        failure = MissingDependencyError(paimon_rest.NO_CLIENT)
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
-        failure = _paimon_failure(error, settings.shown, name, mask)
+        failure = paimon_rest.failure(error, settings.shown, name, mask)
     else:
-        _check_paimon(name, properties)
+        paimon_rest.check_table(name, properties)
         return CatalogTable(path=path, format="paimon")
     raise failure  # not above, as in locate
 
@@ -566,7 +549,7 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
     match = _REST.fullmatch(catalog)
     if match is None or match[2]:
         raise InvalidArgumentError(
-            f"{_PAIMON_CATALOG} Leave out user, password and query: everything else goes into catalog_options."
+            f"{paimon_rest.EXPECTED_URI} Leave out user, password and query: everything else goes into catalog_options."
         )
     provider = {"token.provider": "bear"} if "token" in options else {}
     properties = {**provider, **{key: str(value) for key, value in options.items()}}
@@ -576,46 +559,6 @@ def _paimon_rest(catalog: str, options: Mapping[str, Any]) -> _Settings:
         properties={**properties, "metastore": "rest", "uri": catalog.rstrip("/")},
         secrets=(),
     )
-
-
-def _paimon_table(properties: Mapping[str, str], parts: tuple[str, ...]) -> tuple[str, Mapping[str, str]]:
-    from pypaimon_rust.datafusion import PaimonCatalog
-
-    table = PaimonCatalog(dict(properties)).get_table((parts[0], parts[1]))
-    return table.location(), table.schema().options()
-
-
-def _check_paimon(name: str, properties: Mapping[str, str]) -> None:
-    """Raise if the catalog defines more about the table than its files contain."""
-    table_type = properties.get("type", "table")
-    if table_type != "table":
-        raise UnsupportedFeatureError(
-            f"{name} has the type {shortened(repr(table_type))} in its catalog, so it has no snapshots. "
-            "Tables are read."
-        )
-    if properties.get("query-auth.enabled", "false").lower() != "false":
-        raise UnsupportedFeatureError(
-            f"{name} has the option query-auth.enabled: the catalog decides which rows and columns a user may read, "
-            "which is not asked here. If you may read all of it, open it by its path."
-        )
-
-
-def _paimon_failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
-    text = str(error)
-    match = _SYSTEM_REASON.search(text)
-    system = match[1] if match else error.strerror if isinstance(error, TimeoutError) else None
-    # The client does not return what the server sent.
-    reason = shortened(mask(system or _RETURNED.sub("***", text))).rstrip(". ")
-    # The client raises ValueError for everything.
-    if text.startswith("Table ") and text.endswith(" does not exist."):
-        return TableNotFoundError(
-            f"The catalog {shown} has no table {name}: {reason}. Check the database and the name."
-        )
-    unsupported = "Paimon hitting unsupported error "
-    if text.startswith(unsupported):
-        return UnsupportedFeatureError(f"The catalog {shown} has {name}, but {reason.removeprefix(unsupported)}.")
-    advice = "Check the URI and the network, then try again." if system else "Check the URI, warehouse and token."
-    return StorageError(f"The catalog {shown} did not return the location of {name}: {reason}. {advice}")
 
 
 def _reason(error: Exception, mask: Mask) -> str:
