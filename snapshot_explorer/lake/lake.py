@@ -317,7 +317,7 @@ def open_lake(  # noqa: PLR0913 - options, which are combined freely
     *,
     pattern: str | Sequence[str] | None = None,
     depth: int = 3,
-    max_listings: int = 10_000,
+    max_listings: int = 20_000,
     storage_options: Mapping[str, Any] | None = None,
     spark: SparkSession | None = None,
     catalog: str | None = None,

@@ -56,7 +56,8 @@ def _read(request: OverviewRequest, task: _Task) -> Iterator[pa.RecordBatch]:
     """Yield the row of each table of a task as JSON. Runs on an executor."""
     for name, storage, table_format in task:
         try:
-            row = overview_row(open_found(storage, table_format), request)
+            with storage.reading_once():
+                row = overview_row(open_found(storage, table_format), request)
         except SnapshotExplorerError as error:
             row = {"format": table_format, "path": storage.root, **failed_row(error)}
         yield pa.record_batch([pa.array([orjson.dumps({**row, "name": name}).decode()])], names=["row"])
