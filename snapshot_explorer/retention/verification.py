@@ -23,7 +23,7 @@ from snapshot_explorer.formats import TableFormat
 from snapshot_explorer.formats.expiry import Presence, ranges
 from snapshot_explorer.frames import Frame
 from snapshot_explorer.lifetimes import FileLifetimes, despite_expiry
-from snapshot_explorer.model import Listing, capitalized
+from snapshot_explorer.model import Listing, capitalized, runs_of, runs_text
 from snapshot_explorer.progress import step
 from snapshot_explorer.render import Drawable, Drawing, Line, Pairs, Part
 from snapshot_explorer.render.cells import counted, moment, size
@@ -172,8 +172,12 @@ def _presence(table_format: TableFormat, lifetimes: FileLifetimes, listing: List
     rows = lifetimes.to_arrow().filter(pa.array(first < removed))
     presence = table_format.presence(rows, versions)
     is_flawed = presence.without or (presence.gone | presence.resized).any()
-    if is_flawed and not frozenset(versions).issubset(table_format.listing(0).reachable):
-        raise SnapshotNotFoundError("Versions expired while their files were looked for. Try again.")
+    expired = frozenset(versions).difference(table_format.listing(0).reachable) if is_flawed else ()
+    if expired:
+        gone = capitalized(runs_text(runs_of(sorted(expired))))
+        raise SnapshotNotFoundError(
+            f"{gone} expired while files were looked for. Try again when the table changes less."
+        )
     return rows, presence
 
 
