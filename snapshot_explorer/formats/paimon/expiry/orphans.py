@@ -80,7 +80,11 @@ class _Names:
             return
         self.unread += map(str, stored.damaged_tags)
         self.unread += [stored.newest_note] if stored.newest_note else []
-        gaps = Listing(versions=stored.snapshots, identity=()).gaps(stored.snapshots)
+        read = [number for number in stored.snapshots if number in present]
+        gaps = Listing(versions=stored.snapshots, identity=()).gaps(read)
+        # Expiry removes the oldest; the newest one that vanished is a fault.
+        if read[-1:] != list(stored.snapshots[-1:]):
+            self.unread.append(f"Snapshot {stored.snapshots[-1]} of branch {branch} was listed, but does not exist.")
         self.unread += gaps_note(gaps, f"files that only they name in branch {branch} are unknown")
         for snapshot in {item.path: item for item in (*present.values(), *stored.tags.values())}.values():
             self._add_snapshot(snapshot)
