@@ -54,12 +54,12 @@ class SharedRows(Generic[T]):
 
     values: T
     """The table or array."""
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     """The rows, by their index."""
 
     def taken(self) -> T:
         """Return the rows."""
-        return self.values.take(pa.array(self.places, pa.int64()))
+        return self.values.take(pa.array(self.indices, pa.int64()))
 
     def __reduce__(self) -> tuple[type["SharedRows[T]"], tuple[T, tuple[int, ...]]]:
-        return SharedRows, (self.taken(), tuple(range(len(self.places))))
+        return SharedRows, (self.taken(), tuple(range(len(self.indices))))

@@ -115,14 +115,14 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class _OpenIntervals:
-    places: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int64]
     """Their row numbers."""
     rows: pa.Table
     identity: pa.Table
 
     @property
     def count(self) -> int:
-        return len(self.places)
+        return len(self.indices)
 
 
 def _open_intervals(intervals: Intervals) -> _OpenIntervals:
@@ -177,7 +177,7 @@ def _apply_events(intervals: Intervals, events: Sequence[_Events]) -> Intervals:
     begun = order[opens]
     is_old = begun < known.count
     last = intervals.rows.column("last").to_numpy().copy()
-    last[known.places[begun[is_old]]] = ends[is_old]
+    last[known.indices[begun[is_old]]] = ends[is_old]
     lasting = ~is_old & (ends > when[begun])
     chosen = np.flatnonzero(lasting)[np.argsort(begun[lasting], kind="stable")]
     # If there are only adds, they all begin an interval, in order.

@@ -92,7 +92,7 @@ class _Reader:
         begin = int(np.searchsorted(np.asarray(known, np.int64), versions[0]))
         if begin == len(known):
             raise self._source.vanished()
-        indices = sorted({begin, *(index for index in touched.places if index > begin)})
+        indices = sorted({begin, *(index for index in touched.indices if index > begin)})
         starts = [start for start, _ in touched.schemas]
         self._own_names = column_names(self._source.format, starts, self._reference, self._needed)
         self._widen(starts, known[begin], known[indices[-1]])

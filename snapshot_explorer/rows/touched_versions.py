@@ -27,7 +27,7 @@ class AffectedVersions:
     """The statistics of the condition's columns, a row per row of `lifetimes.intervals.rows`; null is unknown."""
     schemas: tuple[tuple[int, TableSchema], ...]
     """The versions at which schemas come into force, ascending, each with its schema."""
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     """The positions of these versions among those of `lifetimes`, ascending; the first version is always one."""
     files: int
     """All data files of all versions."""
@@ -76,7 +76,7 @@ def touched_versions(
         lifetimes=lifetimes,
         bounds=known.bounds,
         schemas=known.schemas,
-        places=tuple(indices[indices < count].tolist()),
+        indices=tuple(indices[indices < count].tolist()),
         files=_paths(rows),
         admitted=_paths(rows.filter(pa.array(admits))),
         begins_with_first=_added_by_first(lifetimes, admits),

@@ -95,14 +95,14 @@ def _traced(source: Source, where: str) -> TracedHistory:
     intervals = touched.lifetimes.intervals.rows
     with_deletes = intervals.filter(intervals.column("deletion_vector").is_valid()).column("first").to_numpy()
     # The statistics of a file with deletes may be those of its live rows alone.
-    places = frozenset(touched.places) | frozenset(with_deletes.tolist())
+    indices = frozenset(touched.indices) | frozenset(with_deletes.tolist())
     result = TracedHistory(begins_with_first=touched.begins_with_first)
     reader = _Reader(reference, predicate, result.files)
     state: TracedVersion | None = None
     by_number: dict[int, TracedVersion] = {}
-    with step("Reading versions", total=len(places)) as reading:
+    with step("Reading versions", total=len(indices)) as reading:
         for index, number in enumerate(known):
-            if state is None or index in places or state.number in reader.unplanned:
+            if state is None or index in indices or state.number in reader.unplanned:
                 state = reader.traced(source.format, number)
                 reading.advance()
             by_number[number] = TracedVersion(

@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.arrays import from_numpy
 
-Places = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Nothing:
 class Numbers:
     """Integers, a value per row."""
 
-    values: Places
+    values: Offsets
     valid: npt.NDArray[np.bool_] | None
 
 
@@ -39,8 +39,8 @@ class Reals:
 class Slices:
     """Bytes or text: their offsets and lengths, per row."""
 
-    starts: Places
-    sizes: Places
+    starts: Offsets
+    sizes: Offsets
     valid: npt.NDArray[np.bool_] | None
 
 
@@ -48,7 +48,7 @@ class Slices:
 class Lists:
     """Lists: the number of items per row, and the items of all rows one after another."""
 
-    sizes: Places
+    sizes: Offsets
     items: "Column"
     valid: npt.NDArray[np.bool_] | None
 
@@ -90,7 +90,7 @@ def chosen(column: Column, kept: npt.NDArray[np.bool_]) -> Column:
             return Records({name: chosen(part, kept) for name, part in fields.items()}, of(valid), int(kept.sum()))
 
 
-def _in_order(starts: Places, valid: npt.NDArray[np.bool_] | None) -> Places:
+def _in_order(starts: Offsets, valid: npt.NDArray[np.bool_] | None) -> Offsets:
     """Return the offsets of slices in order: the empty slice of a null row starts no later than the next slice."""
     if valid is None or valid.all():
         return starts

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Places, chosen, to_arrow
+from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Column, Offsets, chosen, to_arrow
 from snapshot_explorer.formats.avro.container import Shape, TruncatedError
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 from snapshot_explorer.formats.avro.row_starts import chain, guesses, proven
@@ -45,7 +45,7 @@ def decode(blocks: Sequence[tuple[int, bytes]], shape: Shape, target: pa.StructT
 
 
 def decode_between(
-    content: bytes, starts: Places, ends: Places, shape: Shape, target: pa.StructType
+    content: bytes, starts: Offsets, ends: Offsets, shape: Shape, target: pa.StructType
 ) -> pa.StructArray | None:
     """Return the rows at recorded positions as a struct array, None if they are not rows of the shape that end there.
 
@@ -66,7 +66,7 @@ def decode_between(
 
 
 def _decoded(
-    padded: npt.NDArray[np.uint8], size: int, starts: Places, shape: Shape, target: pa.DataType
-) -> tuple[Column, Places]:
+    padded: npt.NDArray[np.uint8], size: int, starts: Offsets, shape: Shape, target: pa.DataType
+) -> tuple[Column, Offsets]:
     lanes = Lanes(padded, size, starts.copy())
     return read_column(shape, lanes, target), lanes.at

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.avro.arrow_values import (
     Lists,
     Nothing,
     Numbers,
-    Places,
+    Offsets,
     Reals,
     Records,
     Slices,
@@ -42,16 +42,16 @@ class Lanes:
     A position past the end remains there: the row start was wrong, or the row is cut short.
     """
 
-    def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Places) -> None:
+    def __init__(self, content: npt.NDArray[np.uint8], size: int, at: Offsets) -> None:
         self.content = content
         self.size = size
         self.at = at
 
-    def some(self, where: Places) -> "Lanes":
+    def some(self, where: Offsets) -> "Lanes":
         """Return lanes for some of the rows, in order: new lanes, or these lanes for all rows."""
         return self if len(where) == len(self.at) else Lanes(self.content, self.size, self.at[where])
 
-    def follow(self, where: Places, some: "Lanes") -> None:
+    def follow(self, where: Offsets, some: "Lanes") -> None:
         """Advance some of the rows to the positions of lanes from `some`."""
         if some is not self:
             self.at[where] = some.at
@@ -61,7 +61,7 @@ class Lanes:
         if where.any():
             self.at[where] = self.size + 1
 
-    def varint(self) -> Places:
+    def varint(self) -> Offsets:
         """Read a zigzag number in every row.
 
         The next byte is read in all rows, even where the number has ended: this is faster than selecting rows.
@@ -86,7 +86,7 @@ class Lanes:
             shift += 7
         return (number >> np.uint64(1)).astype(np.int64) ^ -(number & np.uint64(1)).astype(np.int64)
 
-    def bytes(self, size: int) -> Places:
+    def bytes(self, size: int) -> Offsets:
         """Read a fixed number of bytes in every row. Return their offsets."""
         starts = np.minimum(self.at, self.size + 1)
         self.at = starts + size
@@ -94,7 +94,7 @@ class Lanes:
         starts[self.at > self.size] = 0
         return starts
 
-    def slice(self) -> tuple[Places, Places]:
+    def slice(self) -> tuple[Offsets, Offsets]:
         """Read length-prefixed bytes in every row. Return their offsets and lengths."""
         sizes = self.varint()
         impossible = (sizes < 0) | (sizes > self.size)
@@ -172,10 +172,10 @@ def _union(branches: Sequence[Shape], lanes: Lanes, target: pa.DataType | None) 
     return _spread(column, where, valid) if target is not None else Nothing(len(valid))
 
 
-def _spread(column: Column, where: Places, valid: npt.NDArray[np.bool_]) -> Column:
+def _spread(column: Column, where: Offsets, valid: npt.NDArray[np.bool_]) -> Column:
     """Return a column of some of the rows as a column of all rows, null elsewhere."""
 
-    def spread(values: Places) -> Places:
+    def spread(values: Offsets) -> Offsets:
         full = np.zeros(len(valid), np.int64)
         full[where] = values
         return full
@@ -206,7 +206,7 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
         raise CannotVectorizeError
     requested = None if target is None else pair_type(target) if pa.types.is_map(target) else target.value_type
     sizes = np.zeros(len(lanes.at), np.int64)
-    steps: list[tuple[Places, Places, Column]] = []
+    steps: list[tuple[Offsets, Offsets, Column]] = []
     going = np.arange(len(sizes))
     for _ in range(_MAX_BLOCKS):
         if not len(going):
@@ -227,7 +227,7 @@ def _items(item: Shape, lanes: Lanes, target: pa.DataType | None) -> Column:
     return Nothing(len(sizes)) if requested is None else Lists(sizes, _transposed(steps, sizes, requested), None)
 
 
-def _passed(item: Shape, lanes: Lanes, rows: Places, counts: Places) -> npt.NDArray[np.bool_]:
+def _passed(item: Shape, lanes: Lanes, rows: Offsets, counts: Offsets) -> npt.NDArray[np.bool_]:
     """Skip lists of small numbers of the most frequent length at once. Return a mask of the rows that were skipped.
 
     Null counts in statistics are an example: each takes two bytes, the branch of the union and the number.
@@ -261,7 +261,7 @@ def _is_plain(item: Shape) -> bool:
     return isinstance(item, Atom)
 
 
-def _announced(lanes: Lanes, rows: Places) -> Places:
+def _announced(lanes: Lanes, rows: Offsets) -> Offsets:
     """Read the number of items that follow in these rows; 0 where it is impossible."""
     some = lanes.some(rows)
     counts = some.varint()
@@ -277,7 +277,7 @@ def _announced(lanes: Lanes, rows: Places) -> Places:
     return counts
 
 
-def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, item_type: pa.DataType) -> Column:
+def _transposed(steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, item_type: pa.DataType) -> Column:
     """Return the items of all rows, row by row, from steps of rows, positions and items."""
     if pa.types.is_struct(item_type):
         return _transposed_records(steps, sizes, item_type)
@@ -306,7 +306,7 @@ def _transposed(steps: Sequence[tuple[Places, Places, Column]], sizes: Places, i
 
 
 def _transposed_records(
-    steps: Sequence[tuple[Places, Places, Column]], sizes: Places, target: pa.StructType
+    steps: Sequence[tuple[Offsets, Offsets, Column]], sizes: Offsets, target: pa.StructType
 ) -> Records:
     """Return the records of all rows, row by row, field by field."""
     fields: dict[str, Column] = {}

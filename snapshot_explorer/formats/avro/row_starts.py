@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Places
+from snapshot_explorer.formats.avro.arrow_values import CannotVectorizeError, Offsets
 from snapshot_explorer.formats.avro.container import Atom, Record, Shape, Union, varint
 from snapshot_explorer.formats.avro.lanes import PADDING, Lanes, read_column
 
@@ -27,7 +27,7 @@ _PIECE = 2**20
 _LARGEST_SMALL = 3
 
 
-def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shape: Shape) -> Iterator[Offsets]:
     """Yield candidates for row starts, the likeliest first."""
     try:
         result = _guess(content, padded, firsts, shape)
@@ -37,7 +37,7 @@ def guesses(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape
         yield result
 
 
-def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Iterator[Places]:
+def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shape: Shape) -> Iterator[Offsets]:
     """Yield candidates for row starts: positions from which the fields before the first text end at such a text.
 
     The first text of every row must begin with the same bytes as that of the first row. In Iceberg's metadata that is a
@@ -69,7 +69,7 @@ def _guesses_by_text(content: bytes, padded: npt.NDArray[np.uint8], firsts: Plac
     yield _distinct([firsts, *(_leading_to(texts, lead, before, padded, size)[0] for lead in leads)], size)
 
 
-def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Places:
+def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Offsets:
     """Return where a part of at most eight bytes occurs."""
     words: npt.NDArray[np.uint64] = np.ndarray((len(padded) - PADDING,), "<u8", padded, strides=(1,))
     pattern = np.uint64(int.from_bytes(part, "little"))
@@ -78,7 +78,7 @@ def _occurrences(padded: npt.NDArray[np.uint8], part: bytes) -> Places:
     return np.flatnonzero(words == pattern)
 
 
-def _distinct(indices: Sequence[Places], size: int) -> Places:
+def _distinct(indices: Sequence[Offsets], size: int) -> Offsets:
     """Return the distinct positions among these, ascending. Each of the sequences is nearly sorted."""
     together = np.sort(np.concatenate(indices), kind="stable")
     is_new = (together >= 0) & (together <= size)
@@ -106,8 +106,8 @@ def _before_text(shape: Shape) -> list[Shape]:
 
 
 def _likely_starts(
-    texts: Places, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
-) -> Iterator[Places]:
+    texts: Offsets, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> Iterator[Offsets]:
     """Yield the positions from which the fields before a text end at one of these texts.
 
     Only those numbers of bytes are tried that occur before some of the texts, then before some of those that are left.
@@ -130,8 +130,8 @@ def _likely_starts(
 
 
 def _leading_to(
-    texts: Places, leads: Places | int, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
-) -> tuple[Places, Places]:
+    texts: Offsets, leads: Offsets | int, before: Sequence[Shape], padded: npt.NDArray[np.uint8], size: int
+) -> tuple[Offsets, Offsets]:
     """Return the positions this many bytes before texts from which the fields before a text end at it.
 
     Returns the texts, too.
@@ -149,7 +149,7 @@ def _leading_to(
     return starts[is_there], texts[is_there]
 
 
-def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape: Shape) -> Places:
+def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Offsets, shape: Shape) -> Offsets:
     """Return candidates for row starts: positions whose bytes match the first row's, up to its first bytes or text.
 
     The first number of a row must be equal, the others before the first bytes or text small, and the first four
@@ -182,7 +182,7 @@ def _guess(content: bytes, padded: npt.NDArray[np.uint8], firsts: Places, shape:
     return likeliest if is_likely.all() else np.sort(np.concatenate([likeliest, firsts[~is_likely]]))
 
 
-def _among(these: Places, those: Places) -> npt.NDArray[np.bool_]:
+def _among(these: Offsets, those: Offsets) -> npt.NDArray[np.bool_]:
     if not len(those):
         return np.zeros(len(these), np.bool_)
     nearest = np.minimum(np.searchsorted(those, these), len(those) - 1)
@@ -214,7 +214,7 @@ def _lead(content: bytes, at: int, shape: Shape) -> int:
     raise CannotVectorizeError
 
 
-def chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
+def chain(starts: Offsets, ends: Offsets, size: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the starts on the chain from the first row: each row starts where the previous one ends.
 
     None is on it if the chain does not begin with the bytes and end with them.
@@ -234,7 +234,7 @@ def chain(starts: Places, ends: Places, size: int) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def proven(starts: Places, ends: Places, bounds: Places, counts: Places) -> bool:
+def proven(starts: Offsets, ends: Offsets, bounds: Offsets, counts: Offsets) -> bool:
     """Return whether the rows fill the blocks without a gap, and each block has its recorded number of rows."""
     if not len(starts):
         return int(bounds[-1]) == 0

@@ -50,9 +50,9 @@ class DeltaPlan:
 
     def stats_of(self, index: int) -> str | None:
         """Return the statistics of a file, JSON; None without any."""
-        return None if self.stats is None else self.stats.values[self.stats.places[index]].as_py()
+        return None if self.stats is None else self.stats.values[self.stats.indices[index]].as_py()
 
     def for_file(self, index: int) -> "DeltaPlan":
         """Return the plan of one of the files."""
-        stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.places[index],))
+        stats = None if self.stats is None else SharedRows(self.stats.values, (self.stats.indices[index],))
         return replace(self, files=(self.files[index],), stats=stats)

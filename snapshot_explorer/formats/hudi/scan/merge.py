@@ -23,7 +23,7 @@ from snapshot_explorer.formats.hudi.scan.record_keys import RecordKeys, check_de
 _UPDATE_BEFORE, _DELETED = "-U", "D"
 _JAVA_TYPES = {"int": "int", "long": "long", "float": "float", "double": "double", "boolean": "boolean"}
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Sources = list[int]
 """For each column the log record that its value is taken from; -1 where the record does not have the column."""
@@ -54,11 +54,11 @@ class _Entries:
     """Entries as columns: at first one for each record and each delete of the log files, then one for each key."""
 
     keys: pa.Array
-    rows: Places
+    rows: Indices
     orderings: list[object]
     java_types: list[str]
     is_delete: Mask
-    sources: Places
+    sources: Indices
     """A row for each entry and a column for each of the table's, if these are merged one by one; otherwise empty."""
 
     def entry(self, index: int) -> _Entry:
@@ -74,7 +74,7 @@ class _Entries:
         self.rows[index], self.is_delete[index], self.sources[index] = entry.row, entry.is_delete, entry.sources
         self.orderings[index], self.java_types[index] = entry.ordering, entry.java_type
 
-    def at(self, indices: Places, keys: pa.Array) -> "_Entries":
+    def at(self, indices: Indices, keys: pa.Array) -> "_Entries":
         """Return some of the entries, which have these keys."""
         some = indices.tolist()
         return _Entries(
@@ -275,7 +275,7 @@ class SliceMerge:
         if len(inserted):
             yield self._taken(inserted, entries.sources[inserted], None)
 
-    def _updated(self, batch: pa.RecordBatch, hits: Places, matched: Places) -> Iterator[pa.RecordBatch]:
+    def _updated(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch of the base file, some of which meet an entry."""
         wins = self._wins(batch, hits, matched)
         is_delete = self._entries.is_delete[matched]
@@ -296,7 +296,7 @@ class SliceMerge:
         else:
             yield self._taken(chosen, self._entries.sources[chosen], None)
 
-    def _wins(self, batch: pa.RecordBatch, hits: Places, matched: Places) -> Mask:
+    def _wins(self, batch: pa.RecordBatch, hits: Indices, matched: Indices) -> Mask:
         """Return whether entries win against the rows of the base file that they meet."""
         ordering_fields = [name for name in self.rules.ordering_fields if name in batch.schema.names]
         if self._is_by_time or not ordering_fields:
@@ -310,7 +310,7 @@ class SliceMerge:
         ]
         return np.array(wins, np.bool_)
 
-    def _sources(self, entries: Places, base: pa.RecordBatch, wins: Mask) -> Places:
+    def _sources(self, entries: Indices, base: pa.RecordBatch, wins: Mask) -> Indices:
         """Return where the values of columns are: in the log records, or in the rows of the base file after these."""
         own = self._rows.num_rows + np.arange(len(entries))
         sources = self._entries.sources[entries]
@@ -325,7 +325,7 @@ class SliceMerge:
             )
         return sources
 
-    def _taken(self, entries: Places, sources: Places, base: pa.RecordBatch | None) -> pa.RecordBatch:
+    def _taken(self, entries: Indices, sources: Indices, base: pa.RecordBatch | None) -> pa.RecordBatch:
         """Return rows whose values are those of log records, or of rows of the base file, which count on from them."""
         if not self._by_column:
             rows = self._rows.select(self.names).take(pa.array(self._entries.rows[entries]))

@@ -30,7 +30,7 @@ _WHOLE: Mapping[str, np.dtype[Any]] = {
 _SLICED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
 
 Bytes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -41,18 +41,18 @@ class _Rows:
     content: Bytes
     """The bytes of all rows, one after another."""
     buffer: pa.Buffer
-    starts: Places
+    starts: Offsets
     """The start of each row, after its arity."""
-    ends: Places
+    ends: Offsets
     slots: int
     """The offset of slot 0 from the start of a row."""
 
-    def gather(self, at: Places, width: int) -> Bytes:
+    def gather(self, at: Offsets, width: int) -> Bytes:
         if not len(self.content):
             return np.zeros((len(at), width), np.uint8)
         return np.asarray(self.content[at[:, None] + np.arange(width)])
 
-    def slot(self, index: int) -> Places:
+    def slot(self, index: int) -> Offsets:
         return self.starts + self.slots + 8 * index
 
 
@@ -151,7 +151,7 @@ def _checked(column: pa.Array) -> pa.Array:
     return column
 
 
-def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Places, Places]:
+def _pointed(rows: _Rows, at: Offsets, nulls: Mask, size: int | None) -> tuple[Offsets, Offsets]:
     """Return the offset of a field's variable part and the low word of its slot, which is usually its length.
 
     The variable part must have `size` bytes, or as many as the low word if `size` is None.
@@ -165,7 +165,7 @@ def _pointed(rows: _Rows, at: Places, nulls: Mask, size: int | None) -> tuple[Pl
     return rows.starts + high, low
 
 
-def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
+def _slices(rows: _Rows, at: Offsets, nulls: Mask) -> pa.Array:
     """Return byte strings, which are stored in the slot itself when they have at most seven bytes.
 
     Each value is stored in its own row, so the values are in order: their starts and ends are the offsets of an array
@@ -186,7 +186,7 @@ def _slices(rows: _Rows, at: Places, nulls: Mask) -> pa.Array:
     return pieces.take(pa.array(np.arange(0, 2 * len(at), 2), mask=nulls))
 
 
-def _decimals(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType) -> pa.Array:
+def _decimals(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType) -> pa.Array:
     wide = np.zeros((len(at), 2), "<i8")
     if (data_type.precision or 0) <= _COMPACT_DECIMAL:
         wide[:, 0] = rows.gather(at, 8).copy().view("<i8")[:, 0]
@@ -201,7 +201,7 @@ def _decimals(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType) -
     return _checked(pa.Array.from_buffers(arrow_type(data_type), len(at), [validity, pa.py_buffer(wide)]))
 
 
-def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64]:
+def _widened(rows: _Rows, begins: Offsets, sizes: Offsets) -> npt.NDArray[np.int64]:
     """Return big-endian numbers of up to 16 bytes as little-endian ones of 16."""
     # Byte j from the right is at begin + size - 1 - j; beyond the number, the sign is extended.
     behind = sizes[:, None] - 1 - np.arange(16)
@@ -213,7 +213,7 @@ def _widened(rows: _Rows, begins: Places, sizes: Places) -> npt.NDArray[np.int64
     return np.ascontiguousarray(little).view("<i8")
 
 
-def _timestamps(rows: _Rows, at: Places, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
+def _timestamps(rows: _Rows, at: Offsets, nulls: Mask, data_type: PaimonDataType, *, lenient: bool) -> pa.Array:
     dtype = arrow_type(data_type)
     precision = data_type.precision or 0
     if precision <= _MILLIS:

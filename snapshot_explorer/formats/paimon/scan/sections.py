@@ -12,12 +12,12 @@ from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 
 def sections(
     entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
-) -> tuple[Places, Places]:
+) -> tuple[Indices, Indices]:
     """Return files in sections: all keys of a section are less than those of the next.
 
     Files whose schemas have other key types are one section: larger sections have the same rows.
@@ -42,7 +42,7 @@ def sections(
 
 def _bounds(
     entries: pa.Table, schema: PaimonSchema, file_schemas: Mapping[int, PaimonSchema]
-) -> tuple[Places, Places] | None:
+) -> tuple[Indices, Indices] | None:
     """Return each file's minimum and maximum key as numbers in the order of the keys."""
     keys = [schema.field(name) for name in schema.trimmed_primary_keys]
     for number in pc.unique(entries.column("schema_id")).to_pylist():
