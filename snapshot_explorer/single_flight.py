@@ -4,7 +4,6 @@ Until Python 3.12, `functools.cached_property` holds one lock for all objects of
 that reads storage then lets tables wait for each other, and threads that take turns wait without end.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,7 +13,7 @@ from snapshot_explorer.errors import SnapshotExplorerError
 
 T = TypeVar("T")
 
-if TYPE_CHECKING or sys.version_info >= (3, 12):
+if TYPE_CHECKING:
     from functools import cached_property as cached_property  # noqa: PLC0414 - for other modules
 else:
 

@@ -437,6 +437,7 @@ def test_a_storage_has_no_way_to_write():
         *listing,
         *reading,
         "is_local",
+        "is_portable",
         "local_address",
         "outside",
         "resolve_external",
