@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -32,7 +31,7 @@ from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -64,25 +63,12 @@ class LakeServer(Server):
 
     async def serve(self, address: Path) -> None:
         """Serve until the process ends. Writes the URL to a file once connections are accepted."""
-        server = await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=1024)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(self), "127.0.0.1", 0, backlog=1024)
         partial = address.with_suffix(".new")
         partial.write_text(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         partial.rename(address)
         await server.serve_forever()
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                target = head.split(" ", 2)[1]
-                await asyncio.sleep(self.delay)
-                wanted = re.search(r"(?mi)^range: *(\S+)", head)
-                status, headers, body = self.answer(target, wanted and wanted[1])
-                headers["Content-Length"] = str(len(body))
-                lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-                writer.write(f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + body * (not head.startswith("HEAD")))
-                await writer.drain()
-        writer.close()
 
     def _listing(self, query: dict[str, list[str]]) -> bytes:
         prefix = query.get("prefix", [""])[0]
@@ -109,6 +95,32 @@ class LakeServer(Server):
             f"<Name>lake</Name><Prefix>{prefix}</Prefix><KeyCount>{len(parts)}</KeyCount><MaxKeys>1000</MaxKeys>"
             f"<IsTruncated>false</IsTruncated>{''.join(parts)}</ListBucketResult>"
         ).encode()
+
+
+class Connection(asyncio.Protocol):
+    """A connection of a client, which sends a request after the answer to the one before."""
+
+    def __init__(self, server: LakeServer) -> None:
+        """Answer from a server."""
+        self.server, self.received = server, b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep where answers go."""
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer a request after the delay, once its head is there; it has no body."""
+        self.received += data
+        if self.received.endswith(b"\r\n\r\n"):
+            head, self.received = self.received.decode("latin-1"), b""
+            asyncio.get_running_loop().call_later(self.server.delay, self._answer, head)
+
+    def _answer(self, head: str) -> None:
+        wanted = re.search(r"(?mi)^range: *(\S+)", head)
+        status, headers, body = self.server.answer(head.split(" ", 2)[1], wanted and wanted[1])
+        headers["Content-Length"] = str(len(body))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self.transport.write(f"HTTP/1.1 {status} x\r\n{lines}\r\n".encode() + body * (not head.startswith("HEAD")))
 
 
 def write_templates(folder: Path, pythons: Mapping[str, str]) -> None:
@@ -236,7 +248,9 @@ def main() -> int:
             return measure(url, peer)
         finally:
             os.kill(served, 9)
-            os.waitpid(served, 0)
+            usage = os.wait4(served, 0)[2]
+            used = usage.ru_utime + usage.ru_stime
+            print(f"  the store itself used {used:.1f} s of processor, of the same {os.cpu_count()} processors")
 
 
 def serve(folder: Path, delay: int) -> None:
