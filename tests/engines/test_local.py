@@ -231,7 +231,7 @@ def test_each_large_or_remote_file_of_a_split_is_read_by_a_thread_of_its_own():
     assert parts(Files(), partition={"id": "0"}) == together
     assert parts(Files(), size=2**19) == together
     assert parts(Files(is_local=False), size=2**10) == apart
-    assert parts(Files(is_local=False), limit=31) == apart
+    assert set(apart[:4]) <= set(parts(Files(is_local=False), limit=31)) <= set(apart)
     assert parts(Files(), limit=31) == together
     assert local.count(Files(), of_files(2**20), scan_of(SCHEMA, [], "id % 2 = 0")) == 30
 
