@@ -70,7 +70,7 @@ def _version(name: str) -> str | None:
 
 
 def _java() -> str | None:
-    """Return the version of the Java that Spark would use; None if there is none or it does not answer."""
+    """Return the version of the Java that Spark would use; None if Java is missing or does not answer."""
     home = os.environ.get("JAVA_HOME")
     command = shutil.which(os.path.join(home, "bin", "java") if home else "java")  # noqa: PTH118 - for `which`
     if command is None:

@@ -409,7 +409,7 @@ class Listing:
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Tolerated problems, such as a hint to a missing version; a sentence each."""
     newest_note: str | None = field(default=None, compare=False)
-    """A sentence about a newer version that the table names and lacks; None if there is none."""
+    """A sentence about a newer version that the table names and lacks, or None."""
     location_note: str | None = field(default=None, compare=False)
     """A sentence about the location that the metadata records, if the table was opened elsewhere."""
     earliest: int | None = field(default=None, compare=False)
@@ -476,7 +476,7 @@ class Listing:
         return self.gaps((a, *self.between(a, b - 1), *([b] if a < b else [])))
 
     def first_missing(self, a: int, b: int) -> int | None:
-        """Return the first version after `a` up to `b` that was lost or has expired; None if there is none."""
+        """Return the first version after `a` up to `b` that was lost or has expired, or None."""
         missing = [run for gap in self.gaps_between(a, b) for run in gap.missing]
         if missing:
             return missing[0][0]

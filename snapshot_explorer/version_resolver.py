@@ -1,4 +1,4 @@
-"""Refs and ranges of refs: which table of which branch has them, and which versions they are (`VersionResolver`)."""
+"""Resolve refs and ranges of refs to versions, each in the branch that it names (`VersionResolver`)."""
 
 import difflib
 from bisect import bisect_right

@@ -83,7 +83,7 @@ class Condition:
     """The operands of the top-level AND."""
 
     def on(self, columns: frozenset[str]) -> Condition | None:
-        """Return the part of the condition that reads only these columns; None if there is none.
+        """Return the part of the condition that reads only these columns, or None.
 
         Parts that read no column at all are left out.
         """

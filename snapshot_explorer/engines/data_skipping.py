@@ -410,7 +410,7 @@ _ROWS = "__snapshot_bounds__"
 def ruled_out(
     cursor: duckdb.DuckDBPyConnection, parts: Sequence[tuple[Form, frozenset[str]]], bounds: Bounds
 ) -> pa.StringArray:
-    """Return for each file the columns of the first part that none of its rows can match; null if there is none.
+    """Return for each file the columns of the first part that none of its rows can match, or null.
 
     Args:
         parts: The conditions joined by AND, each with the columns that it reads.

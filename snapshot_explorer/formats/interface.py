@@ -305,7 +305,7 @@ class TableFormat(ABC):
         Args:
             rule: What to keep.
             lifetimes: LIFETIMES of the table.
-            newest: The newest version in the lifetimes; None if there is none. Later ones are ignored.
+            newest: The newest version in the lifetimes, or None. Later ones are ignored.
 
         Raises:
             UnsupportedFeatureError: The result cannot be computed exactly. The message contains the reason.

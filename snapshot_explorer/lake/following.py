@@ -32,7 +32,9 @@ class LakeFollower:
 
     def __init__(self, overview: LakeOverview, tables: tuple[LakeTable, ...], *, requests_per_minute: int) -> None:
         if type(requests_per_minute) is not int or requests_per_minute < 1:
-            raise InvalidArgumentError(f"requests_per_minute must be 1 or more, got {requests_per_minute!r}.")
+            raise InvalidArgumentError(
+                f"requests_per_minute must be a whole number, 1 or more, got {requests_per_minute!r}."
+            )
         self.requests_per_minute = requests_per_minute
         """The most requests a minute."""
         self.on_change: Callable[[LakeFollower], object] | None = None

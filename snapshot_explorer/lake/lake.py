@@ -74,7 +74,8 @@ class Lake:
             TableNotFoundError: No table matches; the message has the nearest names.
         """
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-            raise InvalidArgumentError(f"A pattern must be text such as shop.*, got {brief_repr(patterns)}.")
+            got = ", ".join(brief_repr(pattern) for pattern in patterns) or "none"
+            raise InvalidArgumentError(f"A pattern must be text such as shop.*, got {got}.")
         tables = [table for table in self.tables if any(matches(table.name, pattern) for pattern in patterns)]
         if not tables:
             hint = nearest(patterns[0], [table.name for table in self.tables])
@@ -289,7 +290,7 @@ class Lake:
 
     @property
     def known_overview(self) -> LakeOverview | None:
-        """Return the overview that was read last; None if there is none."""
+        """Return the overview that was read last, or None."""
         return self._overview
 
     @property

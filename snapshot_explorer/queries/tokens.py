@@ -138,7 +138,7 @@ def is_clause(following: Sequence[Token]) -> bool:
 
 
 def clause(query: str, following: Sequence[Token], now: datetime) -> Clause | None:
-    """Return the clause at the start of the tokens after a table name; None if there is none."""
+    """Return the clause at the start of the tokens after a table name, or None."""
     if not is_clause(following):
         return None
     skipped = 4 if following[0].keyword == "FOR" else 3
@@ -189,7 +189,7 @@ def _version(value: Token, now: datetime) -> Ref:
 
 
 def at_sign(query: str, name: Token, now: datetime) -> tuple[Ref, int] | None:
-    """Return the ref of `orders@17`, written without spaces after a name, and its end; None if there is none."""
+    """Return the ref of `orders@17`, written without spaces after a name, and its end, or None."""
     if query[name.end : name.end + 1] != "@":
         return None
     match = _AT.match(query, name.end + 1)

@@ -81,7 +81,7 @@ def resolve(ref: Ref, history: History) -> int:
 
 
 def _tag_of_the_same_name(ref: Ref, history: History) -> Tag | None:
-    """Return the tag that the text of a short form names; None if there is none. Reads the tags of short forms only."""
+    """Return the tag that the text of a short form names, or None. Reads the tags of short forms only."""
     match ref:
         case Version(written=written) | Latest(written=written) | AsOf(written=written) if written:
             tags, back = history.tags(), ref.back

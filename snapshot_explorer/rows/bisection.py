@@ -80,7 +80,7 @@ class Bisection(FrameResult):
     evaluated versions, or already at the one that was given as good."""
     commit: Commit | None
     last_good: int | None
-    """The last evaluated version before it, where the condition does not hold; None if there is none."""
+    """The last evaluated version before it, where the condition does not hold, or None."""
     good: int | None
     """The version that the caller gave as good."""
     gap: Gap | None

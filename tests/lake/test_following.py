@@ -85,7 +85,7 @@ def test_what_cannot_be_followed_is_refused(tables):
 
     with pytest.raises(errors.InvalidArgumentError, match="nothing follows"):
         open_lake(root, at="1h").follow()
-    with pytest.raises(errors.InvalidArgumentError, match="requests_per_minute must be 1 or more"):
+    with pytest.raises(errors.InvalidArgumentError, match="requests_per_minute must be a whole number, 1 or more"):
         open_lake(root).follow(requests_per_minute=0)
 
 

@@ -190,7 +190,7 @@ def pushed_condition(filters: Iterable[object], schema: pa.Schema, where: Condit
 
 
 def sql(pushed_filter: object, schema: pa.Schema) -> str | None:
-    """Return a filter as a condition that is true and false for the same rows; None if there is none."""
+    """Return a filter as a condition that is true and false for the same rows, or None."""
     filter_name = type(pushed_filter).__name__
     if filter_name == "Not":
         child = sql(getattr(pushed_filter, "child"), schema)  # noqa: B009 - known by its name: PySpark 4.0 has no filters

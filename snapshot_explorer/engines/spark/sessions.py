@@ -81,7 +81,7 @@ def foreign_python(master: str | None, executable: str) -> str | None:
 
 
 def active() -> SparkSession | None:
-    """Return the active session; None if there is none."""
+    """Return the active session, or None."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:

@@ -112,7 +112,7 @@ def check_empty(storage: Storage, here: BranchReader) -> None:
 
 
 def fallback_link(here: BranchReader, existing: int = 0) -> FallbackLink | None:
-    """Return the other branch of a combined read, None if there is none. A fallback precedes a primary branch.
+    """Return the other branch of a combined read, or None. A fallback precedes a primary branch.
 
     Source: paimon FileStoreTableFactory.create.
     """

@@ -251,7 +251,7 @@ class ExplorerState(HasTraits):
 
     @staticmethod
     def _beside(version: int | None, by: int, ascending: Sequence[int]) -> int | None:
-        """Return the next smaller or larger one; None if there is none."""
+        """Return the next smaller or larger one, or None."""
         if version is None:
             return None
         at = bisect_left(ascending, version) - 1 if by < 0 else bisect_right(ascending, version)

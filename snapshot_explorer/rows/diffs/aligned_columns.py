@@ -150,7 +150,7 @@ def wider(
     *,
     across_tables: bool = False,
 ) -> pa.DataType | None:
-    """Return a type that has every value of two types; None if there is none, or their values do not compare.
+    """Return a type that has every value of two types. None: no type has, or their values do not compare.
 
     A struct gets the fields of `other`, matched with those of `left` by id, or by name where there are no ids.
 
@@ -176,7 +176,7 @@ def wider(
 
 
 def _has(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Return a type of the kind of `left` that has every value of `right`; None if there is none."""
+    """Return a type of the kind of `left` that has every value of `right`, or None."""
     small = right in _INTEGERS[:3]
     if pa.types.is_float64(left):
         return left if small or pa.types.is_float32(right) else None

@@ -171,7 +171,7 @@ class RowDiff(Drawable):
 
     @property
     def suggested_key(self) -> str | None:
-        """A column that may identify rows, where they were compared without a key; None if there is none.
+        """A column that may identify rows, where they were compared without a key, or None.
 
         It is the column of whole numbers or texts with the most values on both sides, if these are unique and not null
         among the first changed rows of each side.

@@ -207,7 +207,7 @@ def for_version(
 
 
 def earliest(listing: LogListing) -> int | None:
-    """Return the earliest version that the log can still reconstruct, None if there is none.
+    """Return the earliest version that the log can still reconstruct, or None.
 
     Source: delta DeltaHistoryManager.scala, getEarliestRecreatableCommit.
     """

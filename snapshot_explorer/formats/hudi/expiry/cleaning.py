@@ -94,7 +94,7 @@ def expiry(
 
     Args:
         lifetimes: LIFETIMES of the table.
-        newest: The newest version in them; None if there is none.
+        newest: The newest version in them, or None.
         gone: Which of these files do not exist.
         savepoints: The versions with savepoints.
     """

@@ -130,5 +130,5 @@ def moment(text: str) -> datetime:
 
 
 def newest_at_or_before(versions: Collection[int], time: int) -> int | None:
-    """Return the newest of some versions at or before a time; None if there is none."""
+    """Return the newest of some versions at or before a time, or None."""
     return max((version for version in versions if version <= time), default=None)

@@ -53,7 +53,7 @@ class IcebergHistory:
         return (_COUNTED,)
 
     def version_of(self, number: int) -> int | None:
-        """Return the version that a number names: a version, or the id of a snapshot; None if there is none."""
+        """Return the version that a number names: a version, or the id of a snapshot, or None."""
         return number if number in self.snapshots else self.numbers.get(number)
 
     def time_of(self, version: int) -> datetime:
