@@ -172,9 +172,9 @@ class Presence:
     """For each whether its file exists with another size than the recorded one."""
     unknown: Mask
     """For each whether it is on another storage, where nothing was looked for."""
-    without: Mapping[int, str]
+    without: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack a file of metadata, which one."""
-    through: Mapping[int, str]
+    through: Mapping[int, str] = field(default_factory=dict)
     """For versions that can be loaded in one way only, which: through a tag."""
     lacking: Mapping[int, str] = field(default_factory=dict)
     """For versions that lack files of deleted rows, but no data file, how many."""
@@ -207,6 +207,37 @@ def checked_files(storage: Storage, paths: pa.Array, sizes: pa.Array | None = No
     check_gone(storage, _by_folder([addresses[path] for path in gone]))
     resized = [path for path, address in addresses.items() if _differs(existing.get(address), recorded[path])]
     return CheckedFiles(gone=_texts(gone), resized=_texts(resized), unknown=_texts(unknown))
+
+
+def presence_from(
+    checked: CheckedFiles,
+    files: Sequence[pa.Array],
+    *,
+    without: Mapping[int, str] = MappingProxyType({}),
+    through: Mapping[int, str] = MappingProxyType({}),
+    lacking: Mapping[int, str] = MappingProxyType({}),
+    unchecked: Mapping[int, str] = MappingProxyType({}),
+) -> Presence:
+    """Return the presence of the files of LIFETIMES.
+
+    Args:
+        checked: The result of `checked_files`.
+        files: For each of the LIFETIMES the path of its data file; in another array that of its deletion vector.
+    """
+
+    def mask(some: pa.Array) -> Mask:
+        result: Mask = np.any([pc.is_in(paths, some).to_numpy(zero_copy_only=False) for paths in files], axis=0)
+        return result
+
+    return Presence(
+        gone=mask(checked.gone),
+        resized=mask(checked.resized),
+        unknown=mask(checked.unknown),
+        without=without,
+        through=through,
+        lacking=lacking,
+        unchecked=unchecked,
+    )
 
 
 def _differs(size: int | None, recorded: int | None) -> bool:

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from snapshot_explorer import open_table
 from snapshot_explorer.engines import local
 from snapshot_explorer.engines.scan import scan_of
-from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan import planning
 
 sys.path.append(str(Path(__file__).parents[2]))

@@ -22,6 +22,7 @@ from snapshot_explorer.formats.delta.metadata.batches import check_size, first_b
 from snapshot_explorer.formats.delta.metadata.checkpoints import read_adds
 from snapshot_explorer.formats.delta.metadata.layout import DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
 from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.metadata.replay import (
     ADD_RANK,
@@ -35,7 +36,6 @@ from snapshot_explorer.formats.delta.metadata.replay import (
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.delta.metadata.times import ListedTimes
 from snapshot_explorer.formats.delta.scan import statistics as values
-from snapshot_explorer.formats.delta.scan.partitions import partition_texts
 from snapshot_explorer.formats.metadata_tasks import (
     PREFETCHED,
     MetadataTask,

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, SnapshotNotFoundError, TableNotFoundError
 from snapshot_explorer.formats.delta import metadata_tasks
-from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN
+from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
 from snapshot_explorer.formats.delta.expiry.orphans import named_files
-from snapshot_explorer.formats.delta.expiry.vacuum import Vacuum
+from snapshot_explorer.formats.delta.expiry.presence import presence
+from snapshot_explorer.formats.delta.expiry.retention import Vacuum
 from snapshot_explorer.formats.delta.frames.commits import DeltaHistory
 from snapshot_explorer.formats.delta.frames.recorded_times import copied_note, with_recorded_times
 from snapshot_explorer.formats.delta.inspect.inspections import INSPECTIONS, DeltaInspector
@@ -162,7 +163,7 @@ class Delta(TableFormat):
         return self._vacuum.expiry(rule, lifetimes, newest)
 
     def presence(self, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:  # noqa: ARG002 - the log always exists
-        return self._vacuum.presence(lifetimes)
+        return presence(self._storage, lifetimes)
 
     def named_files(self, listed: pa.Array) -> NamedFiles:
         return named_files(self._storage, self._log, listed)

@@ -9,24 +9,25 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
-from snapshot_explorer.formats.delta.changes.change_data import ChangeData
 from snapshot_explorer.formats.delta.changes.events import HIDDEN, DeltaEvents, DeltaVectorDifference, read_events
+from snapshot_explorer.formats.delta.changes.row_changes import ChangeData
 from snapshot_explorer.formats.delta.expiry.settings import settings_of
 from snapshot_explorer.formats.delta.files import deletion_vectors
 from snapshot_explorer.formats.delta.files.missing_files import Removals
-from snapshot_explorer.formats.delta.frames.entries import entries_of
-from snapshot_explorer.formats.delta.frames.files import files_frame, manifests_frame
+from snapshot_explorer.formats.delta.frames.files import files_frame
+from snapshot_explorer.formats.delta.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.delta.inspect.inspections import DeltaInspector
 from snapshot_explorer.formats.delta.metadata import schema as schemas
 from snapshot_explorer.formats.delta.metadata.data_types import field_ids
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
+from snapshot_explorer.formats.delta.metadata.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import DeltaState, Metadata, Protocol
 from snapshot_explorer.formats.delta.metadata.times import Times
 from snapshot_explorer.formats.delta.scan import planning
 from snapshot_explorer.formats.delta.scan import read as rows
 from snapshot_explorer.formats.delta.scan import statistics as values
+from snapshot_explorer.formats.delta.scan.metadata_columns import metadata_schema
 from snapshot_explorer.formats.delta.scan.native_files import native_files, split_by_file
-from snapshot_explorer.formats.delta.scan.partitions import partition_texts, partitions_of
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
 from snapshot_explorer.formats.delta.scan.removals import removed_in
 from snapshot_explorer.formats.interface import RowChanges, TableVersion
@@ -111,7 +112,7 @@ class DeltaVersion(TableVersion):
         return f"Delta computes the values of the generated or identity columns {', '.join(computed)} itself."
 
     def metadata_columns(self, names: Sequence[str]) -> pa.Schema:
-        return rows.metadata_columns(names, self._definition[1])
+        return metadata_schema(names, self._definition[1])
 
     def validate(self) -> Validation:
         """Return the table's id, and the differences of the version's checksum file from the log.

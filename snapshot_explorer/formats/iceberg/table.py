@@ -19,7 +19,8 @@ from snapshot_explorer.formats.iceberg import metadata_tasks
 from snapshot_explorer.formats.iceberg.changes.events import HIDDEN
 from snapshot_explorer.formats.iceberg.changes.row_changes import splits_between
 from snapshot_explorer.formats.iceberg.expiry.orphans import clean_up, named_files
-from snapshot_explorer.formats.iceberg.expiry.retention import expiry, presence
+from snapshot_explorer.formats.iceberg.expiry.presence import presence
+from snapshot_explorer.formats.iceberg.expiry.retention import expiry
 from snapshot_explorer.formats.iceberg.frames.commits import commits_frame
 from snapshot_explorer.formats.iceberg.frames.files import changes_frame, files_frame
 from snapshot_explorer.formats.iceberg.inspect.inspections import INSPECTIONS, inspect_table
@@ -45,7 +46,7 @@ from snapshot_explorer.formats.iceberg.metadata.metadata_files import (
     has_metadata,
     is_metadata_file,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import MAIN, TableMetadata
 from snapshot_explorer.formats.iceberg.version import IcebergVersion
 from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableFormat

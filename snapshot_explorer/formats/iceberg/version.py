@@ -13,8 +13,8 @@ from snapshot_explorer.formats.iceberg.changes.events import IcebergEvents, Part
 from snapshot_explorer.formats.iceberg.changes.row_changes import covers, no_changelog
 from snapshot_explorer.formats.iceberg.deletes.index import NO_DELETES
 from snapshot_explorer.formats.iceberg.expiry.settings import settings_of
-from snapshot_explorer.formats.iceberg.frames.commits import manifests_frame
-from snapshot_explorer.formats.iceberg.frames.files import entries_frame, files_frame, in_partitions
+from snapshot_explorer.formats.iceberg.frames.files import files_frame, in_partitions
+from snapshot_explorer.formats.iceberg.frames.manifests import entries_frame, manifests_frame
 from snapshot_explorer.formats.iceberg.inspect.inspections import inspect_version
 from snapshot_explorer.formats.iceberg.metadata.contents import (
     Source,
@@ -24,11 +24,11 @@ from snapshot_explorer.formats.iceberg.metadata.contents import (
     manifests_of,
     version_metadata,
 )
+from snapshot_explorer.formats.iceberg.metadata.data_types import field_ids, walk
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DATA
-from snapshot_explorer.formats.iceberg.metadata.partitioning import PartitionField, parse_spec
-from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema, table_schema
+from snapshot_explorer.formats.iceberg.metadata.partitions import PartitionField, parse_spec
+from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema, table_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
-from snapshot_explorer.formats.iceberg.metadata.types import field_ids, walk
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import metadata_schema
 from snapshot_explorer.formats.iceberg.scan.native_files import files_by_names, native_files

@@ -17,7 +17,7 @@ from snapshot_explorer.formats.interface import RepairSyntax, RowChanges, TableF
 from snapshot_explorer.formats.metadata_tasks import MetadataTask, Prefetch, Reader, StateTasks
 from snapshot_explorer.formats.named_files import CleanUp, NamedFiles
 from snapshot_explorer.formats.paimon import fallback, metadata_tasks
-from snapshot_explorer.formats.paimon.changes.incremental import splits_between
+from snapshot_explorer.formats.paimon.changes.row_changes import splits_between
 from snapshot_explorer.formats.paimon.expiry.orphans import branch_histories, clean_up, named_files
 from snapshot_explorer.formats.paimon.expiry.presence import presence
 from snapshot_explorer.formats.paimon.expiry.retention import (
@@ -27,8 +27,7 @@ from snapshot_explorer.formats.paimon.expiry.retention import (
 )
 from snapshot_explorer.formats.paimon.expiry.settings import sql_name
 from snapshot_explorer.formats.paimon.frames.commits import commit_details, read_commits, with_tags
-from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
-from snapshot_explorer.formats.paimon.inspect.types import INSPECTIONS
+from snapshot_explorer.formats.paimon.inspect.inspections import INSPECTIONS, PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.branches import (
     branch_names,
     check_field_ids,
@@ -39,8 +38,8 @@ from snapshot_explorer.formats.paimon.metadata.contents import delta_manifests, 
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import Schemas, table_schema
+from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan.scans import changes_of, changes_with_statistics
-from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.formats.paimon.version import PaimonVersion
 from snapshot_explorer.model import (
     Branch,
@@ -295,7 +294,7 @@ class Paimon(TableFormat):
     def row_changes(self, first: int, last: int, mode: ChangeMode) -> RowChanges:
         """Return the rows that changed after `first` up to `last`, under the newest schema.
 
-        Planning reads the lists and manifests of all versions concurrently; see `incremental.splits_between`.
+        Planning reads the lists and manifests of all versions concurrently; see `row_changes.splits_between`.
         """
         versions = [first, last] if mode == "diff" else range(first + 1, last + 1)
         schemas = self._schemas.pinned()

@@ -21,16 +21,14 @@ from snapshot_explorer.formats.paimon.changes.events import (
     read_difference,
     read_events,
 )
-from snapshot_explorer.formats.paimon.changes.incremental import changelog_splits
+from snapshot_explorer.formats.paimon.changes.row_changes import changelog_splits
 from snapshot_explorer.formats.paimon.expiry.settings import features_in_use, settings_of, sql_name
 from snapshot_explorer.formats.paimon.files import blobs, deletion_vectors
-from snapshot_explorer.formats.paimon.files.row_tracking import metadata_fields
-from snapshot_explorer.formats.paimon.frames.commits import manifests_frame
 from snapshot_explorer.formats.paimon.frames.files import files_frame
+from snapshot_explorer.formats.paimon.frames.manifests import entries_of, manifests_frame
 from snapshot_explorer.formats.paimon.inspect.inspections import PaimonInspector
 from snapshot_explorer.formats.paimon.metadata.contents import (
     ManifestLists,
-    entries_of,
     read_lists_of,
     state_lists,
 )
@@ -40,8 +38,9 @@ from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
+from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan.metadata_columns import metadata_fields
 from snapshot_explorer.formats.paimon.scan.native_files import native_files, split_by_file
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import (
@@ -52,7 +51,7 @@ from snapshot_explorer.formats.paimon.scan.scans import (
     scan_pair,
     vectors_in,
 )
-from snapshot_explorer.formats.paimon.supported import flag
+from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
 from snapshot_explorer.model import (
     FieldIds,
     MaintenanceSettings,
@@ -311,7 +310,7 @@ class PaimonVersion(TableVersion):
     def changelog(self) -> RowChanges:
         """Return the row changes in the version's changelog, also in a long-lived one.
 
-        Planning reads the changelog manifest list and its manifests; see `incremental.changelog_splits`.
+        Planning reads the changelog manifest list and its manifests; see `row_changes.changelog_splits`.
         """
         snapshot = self._existing()
         return RowChanges(

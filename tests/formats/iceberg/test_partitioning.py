@@ -8,15 +8,15 @@ import pytest
 
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.errors import CorruptTableError
+from snapshot_explorer.formats.iceberg.metadata.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.iceberg.metadata.hashing import bucket, murmur3
-from snapshot_explorer.formats.iceberg.metadata.partitioning import (
+from snapshot_explorer.formats.iceberg.metadata.partitions import (
     matching,
     parse_spec,
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
-from snapshot_explorer.formats.iceberg.metadata.types import arrow_type, parse_type
+from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 
 
 def columns_of(source, transform, values, *, kind=None):

@@ -11,7 +11,7 @@ from snapshot_explorer.engines import local
 from snapshot_explorer.engines.conditions import condition
 from snapshot_explorer.engines.scan import scan_of
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles, VersionMetadata
-from snapshot_explorer.formats.iceberg.metadata.schemas import arrow_schema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan import planning
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import METADATA_COLUMNS, metadata_schema
 from snapshot_explorer.formats.iceberg.scan.read import RowReader

@@ -11,13 +11,19 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow import int96, variants
 from snapshot_explorer.arrow.nesting import TEXTS, as_list, plain, with_entries, with_fields, with_items
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.files.calendars import Calendar, rebased
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, Mode, arrow_type, type_text
+from snapshot_explorer.formats.delta.metadata.data_types import (
+    DeltaDataType,
+    DeltaField,
+    Mode,
+    arrow_type,
+    padded,
+    type_text,
+)
 from snapshot_explorer.formats.features import refusal
 
 _FIELD_ID = b"PARQUET:field_id"
@@ -124,14 +130,6 @@ def is_exact(stored: pa.Field, field: DeltaField, origin: Origin) -> bool:
     data_type = field.type
     is_same = data_type.root in _ATOMIC and stored.type == arrow_type(data_type) and origin.calendar == _TODAYS
     return bool(is_same) and data_type.char_length is None
-
-
-def padded(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
-    """Return values of a type, those of a char(n) padded with spaces.
-
-    Writers may omit the spaces, and Delta's own reader adds them.
-    """
-    return values if data_type.char_length is None else pc.utf8_rpad(values, data_type.char_length)
 
 
 def _unsupported_type(values: pa.Array, data_type: DeltaDataType) -> UnsupportedFeatureError:

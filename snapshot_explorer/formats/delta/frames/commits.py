@@ -10,9 +10,9 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.delta.expiry.readability import Readability
 from snapshot_explorer.formats.delta.frames.counts import Counts, DeltaLiveFiles, counts_of
 from snapshot_explorer.formats.delta.frames.operations import Effect, kind_of
+from snapshot_explorer.formats.delta.frames.readability import Readability
 from snapshot_explorer.formats.delta.metadata.json_columns import json_text
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.formats.delta.metadata.records import Actions, Transaction

@@ -1,4 +1,4 @@
-"""The frames FILES, CHANGES, MANIFESTS and ENTRIES of Delta versions."""
+"""The frames FILES and CHANGES of Delta versions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,8 +8,6 @@ import pyarrow as pa
 from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.delta.metadata.checkpoints import CheckpointFile
-from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
 from snapshot_explorer.formats.delta.metadata.records import Actions
 
 
@@ -23,7 +21,7 @@ def files_frame(adds: pa.Table, *, partitions: pa.Array, rows: pa.Array) -> pa.T
         partitions: Their partitions, by logical name.
         rows: The rows of each file before deletions; null where its statistics omit them.
     """
-    columns = _file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
+    columns = file_columns(adds, partitions, rows) | {"added_version": adds.column("version")}
     return frames.table_of(frames.FILES, columns)
 
 
@@ -56,56 +54,6 @@ def changes_frame(
     return together.take(pa.array(np.argsort(indices, kind="stable")))
 
 
-def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
-    """Return the ENTRIES of file actions of one kind, in order.
-
-    Args:
-        files: ADDS or REMOVES.
-        change: Which of them: add or remove.
-        partitions: Their partitions, by logical name.
-        rows: The rows of each file before deletions; null where its statistics omit them.
-    """
-    columns = _file_columns(files, partitions, rows) | {"change": change}
-    return frames.table_of(frames.ENTRIES, columns)
-
-
-def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
-    """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
-
-    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are those of the add
-    and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
-
-    Args:
-        actions: The actions of its commits after the checkpoint.
-    """
-    counted = [_counts(files) for files in (actions.adds, actions.removes)]
-    base: list[dict[str, object]] = [
-        {
-            "list": "base",
-            "list_path": file.list_path,
-            "position": position,
-            "path": file.path,
-            "size_bytes": file.size_bytes,
-            "added_files": file.adds,
-            "removed_files": 0,
-        }
-        for position, file in enumerate(checkpoint)
-    ]
-    delta: list[dict[str, object]] = [
-        {
-            "list": "delta",
-            "position": position,
-            "path": commit.path,
-            "size_bytes": commit.size_bytes,
-            "added_files": counted[0].get(commit.version, 0),
-            "removed_files": counted[1].get(commit.version, 0),
-        }
-        for position, commit in enumerate(segment.commits)
-    ]
-    rows = [{"version": segment.version} | row for row in (*base, *delta)]
-    return pa.Table.from_pylist(rows, frames.MANIFESTS)
-
-
 def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return deletion vectors as text: kind, `:`, its location, and `@` with the offset in a file; null without one.
 
@@ -123,7 +71,7 @@ def vector_texts(vectors: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def _changes(files: pa.Table, change: str, list_kind: str, partitions: pa.Array, rows: pa.Array) -> pa.Table:
-    columns = _file_columns(files, partitions, rows) | {
+    columns = file_columns(files, partitions, rows) | {
         "version": files.column("version"),
         "change": change,
         "list": list_kind,
@@ -131,7 +79,8 @@ def _changes(files: pa.Table, change: str, list_kind: str, partitions: pa.Array,
     return frames.table_of(frames.CHANGES, columns)
 
 
-def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, object]:
+def file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict[str, object]:
+    """Return the columns that FILES, CHANGES and ENTRIES share."""
     has_vectors = "deletion_vector" in files.column_names
     vectors = single_chunk(files.column("deletion_vector")) if has_vectors else None
     return {
@@ -143,8 +92,3 @@ def _file_columns(files: pa.Table, partitions: pa.Array, rows: pa.Array) -> dict
         "deleted_rows": None if vectors is None else pc.struct_field(vectors, ["cardinality"]),
         "data_change": files.column("data_change"),
     }
-
-
-def _counts(files: pa.Table) -> dict[int, int]:
-    counts = pc.value_counts(files.column("version"))
-    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))

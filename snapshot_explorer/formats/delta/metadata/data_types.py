@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.delta import features
 from snapshot_explorer.formats.delta.metadata.json_columns import integer
 from snapshot_explorer.formats.features import refusal
@@ -316,6 +317,14 @@ def type_text(data_type: DeltaDataType) -> str:
     if data_type.root in ("array", "map"):
         return f"{data_type.root}<{','.join(type_text(part) for part in (data_type.key, data_type.element) if part)}>"
     return data_type.root
+
+
+def padded(values: pa.Array, data_type: DeltaDataType) -> pa.Array:
+    """Return values of a type, those of a char(n) padded with spaces.
+
+    Writers may omit the spaces, and Delta's own reader adds them.
+    """
+    return values if data_type.char_length is None else pc.utf8_rpad(values, data_type.char_length)
 
 
 _INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}

@@ -14,13 +14,13 @@ from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
 from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType
 from snapshot_explorer.formats.delta.metadata.locations import is_absolute
+from snapshot_explorer.formats.delta.metadata.partitions import DeltaPartitions, partitions_of
 from snapshot_explorer.formats.delta.metadata.records import DeltaState
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema
 from snapshot_explorer.formats.delta.metadata.supported import check_readable
 from snapshot_explorer.formats.delta.scan import statistics
-from snapshot_explorer.formats.delta.scan.partitions import DeltaPartitions, partitions_of
+from snapshot_explorer.formats.delta.scan.metadata_columns import row_tracking
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan, RowTracking
-from snapshot_explorer.formats.delta.scan.row_tracking import row_tracking
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split
 from snapshot_explorer.storage import Storage

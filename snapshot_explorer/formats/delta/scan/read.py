@@ -15,21 +15,11 @@ from snapshot_explorer.formats.delta.files.data_files import DeltaColumns, Delta
 from snapshot_explorer.formats.delta.files.deletion_vectors import deleted
 from snapshot_explorer.formats.delta.files.missing_files import Removals
 from snapshot_explorer.formats.delta.metadata.data_types import DeltaField, arrow_field
-from snapshot_explorer.formats.delta.metadata.records import Metadata
-from snapshot_explorer.formats.delta.metadata.schema import schema_of
-from snapshot_explorer.formats.delta.scan import row_tracking
+from snapshot_explorer.formats.delta.scan import metadata_columns
+from snapshot_explorer.formats.delta.scan.metadata_columns import HIDDEN
 from snapshot_explorer.formats.delta.scan.plans import DeltaPlan
-from snapshot_explorer.formats.delta.scan.row_tracking import HIDDEN
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
-
-
-def metadata_columns(names: Sequence[str], metadata: Metadata) -> pa.Schema:
-    """Return the metadata columns among the names, such as `_row_id`."""
-    known = {field.name for field in schema_of(metadata).fields}
-    requested = [name for name in names if name not in known]
-    fields = row_tracking.metadata_fields(requested, row_tracking.row_tracking(metadata))
-    return pa.schema([arrow_field(field) for field in fields])
 
 
 def read(
@@ -106,7 +96,7 @@ def _read(
 def _fields(plan: DeltaPlan, columns: Sequence[str]) -> list[DeltaField]:
     known = {field.name: field for field in plan.schema.fields}
     unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, plan.row_tracking)}
+    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
             raise InvalidArgumentError(f"Unknown column {name!r}. Columns: {', '.join(known)}.")
@@ -148,7 +138,7 @@ def _target(plan: DeltaPlan, fields: Sequence[DeltaField]) -> _Target:
         {} if plan.partition is None else {name: plan.partition.column(name)[0] for name in plan.partition.column_names}
     )
     stored = [field for field in fields if field.name not in constants and field not in HIDDEN]
-    tracked = row_tracking.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
+    tracked = metadata_columns.stored([field for field in fields if field in HIDDEN], plan.row_tracking)
     return _Target(
         fields=fields,
         schema=pa.schema([arrow_field(field) for field in fields]),
@@ -176,7 +166,7 @@ def _batches(
         columns = dict(zip(target.stored, batch.columns, strict=False))
         own = dict(zip(target.tracked, batch.columns[count:], strict=True))
         arrays = [
-            row_tracking.values(field, own.get(field.name), source.file, start, rows)
+            metadata_columns.values(field, own.get(field.name), source.file, start, rows)
             if field in HIDDEN
             else pa.repeat(constants[field.name], rows)
             if field.name in constants

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow.positions import bare
 from snapshot_explorer.formats.iceberg.changes.row_codes import row_codes
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import ROW_ID
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan
 from snapshot_explorer.formats.iceberg.scan.read import RowReader, fields_of

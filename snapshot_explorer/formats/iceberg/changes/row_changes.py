@@ -19,7 +19,7 @@ from snapshot_explorer.formats.iceberg.metadata.contents import Source, changed_
 from snapshot_explorer.formats.iceberg.metadata.entries import LIVE, STATISTICS, IcebergLiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
 from snapshot_explorer.formats.iceberg.metadata.manifests import ADDED
-from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.iceberg.scan.planning import plan
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, IcebergPlan

@@ -20,7 +20,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.data_files import File, opened, read
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested
 from snapshot_explorer.storage import Storage
 
 Codes = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from snapshot_explorer.formats.iceberg.files.data_files import (
     opened,
 )
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules, MappedField
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField
 from snapshot_explorer.storage import Storage
 
 FILE_PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545

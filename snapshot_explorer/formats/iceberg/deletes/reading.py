@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.deletes import vectors
+from snapshot_explorer.formats.iceberg.deletes import deletion_vectors
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, read_equality_deletes
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes, EqualitySet
 from snapshot_explorer.formats.iceberg.deletes.positions import PositionDeletes, merged, read_position_deletes
@@ -42,7 +42,7 @@ class DeleteReader:
     def positions(self, deletes: Deletes, path: str, rows: int) -> Positions:
         """Return the deleted positions of a data file, ascending, each once, without those of equality deletes."""
         if deletes.vector is not None:
-            return vectors.deleted(self._storage, deletes.vector, path, rows)
+            return deletion_vectors.deleted(self._storage, deletes.vector, path, rows)
         if not deletes.positions:
             return NOTHING
         result = merged([self._position_deletes(file).of(path) for file in deletes.positions])

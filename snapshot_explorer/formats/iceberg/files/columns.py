@@ -16,7 +16,7 @@ from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 from snapshot_explorer.formats.iceberg.metadata.values import default_value, single_values, uuid_texts
 
 Constants = Mapping[int, pa.Scalar]

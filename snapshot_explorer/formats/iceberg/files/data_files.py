@@ -21,7 +21,7 @@ from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetFile, ParquetOpener
 from snapshot_explorer.formats.iceberg.files.columns import Constants, Projection, projected, projection
 from snapshot_explorer.formats.iceberg.files.field_ids import FileField, IdRules, file_fields, stores_ids
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type
 from snapshot_explorer.model import Predicate
 from snapshot_explorer.storage import Storage, load_of
 from snapshot_explorer.visible import logger_of

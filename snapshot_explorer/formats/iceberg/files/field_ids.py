@@ -13,8 +13,8 @@ import pyarrow as pa
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.iceberg import features
-from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField
+from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 
 NAME_MAPPING = "schema.name-mapping.default"
 _KEYS = (b"PARQUET:field_id", b"iceberg.id")

@@ -1,4 +1,4 @@
-"""The frames FILES, CHANGES and ENTRIES of Iceberg versions."""
+"""The frames FILES and CHANGES of Iceberg versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,18 +13,18 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.iceberg.frames.deleted_rows import applying
 from snapshot_explorer.formats.iceberg.metadata.contents import CommitChanges
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.entries import IcebergLiveFiles
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
-from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED, EXISTING, Entries
-from snapshot_explorer.formats.iceberg.metadata.partitioning import (
+from snapshot_explorer.formats.iceberg.metadata.manifests import DELETED
+from snapshot_explorer.formats.iceberg.metadata.partitions import (
     matching,
     parse_spec,
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot, TableMetadata
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.model import Predicate
 
@@ -192,30 +192,7 @@ def _deletions(metadata: TableMetadata, live: IcebergLiveFiles) -> tuple[pa.Arra
     return pc.if_else(pa.array(counts > 0), texts, None), pa.array(rows, mask=~known)
 
 
-def entries_frame(
-    metadata: TableMetadata, snapshot: IcebergSnapshot, entries: Entries, *, writer: int | None, is_own: bool
-) -> pa.Table:
-    """Return the ENTRIES of a manifest of data files, as a version has them.
-
-    Args:
-        writer: The id of the snapshot that wrote the manifest.
-        is_own: Whether the snapshot's commit wrote the manifest. If so, files that it carried over from other manifests
-            are `existing`. Otherwise all live files in it count as added, and what an earlier commit removed is left
-            out.
-    """
-    rows = entries.rows
-    is_deleted = pc.equal(rows.column("status"), DELETED)
-    is_new = pc.fill_null(pc.equal(rows.column("snapshot_id"), writer), fill_value=False)
-    rows = rows.filter(pc.or_(pc.invert(is_deleted), pc.and_(is_new, pa.scalar(is_own))))
-    columns = file_columns(rows, partition_maps(metadata, entries.partitions.arrays()))
-    words = change_words(rows)
-    is_existing = pc.and_(single_chunk(pc.equal(rows.column("status"), EXISTING)), pa.scalar(is_own))
-    columns["change"] = pc.if_else(is_existing, "existing", words)
-    columns["data_change"] = pc.if_else(is_existing, False, _data_change(snapshot) if is_own else None)  # noqa: FBT003
-    return frames.table_of(frames.ENTRIES, columns)
-
-
-def _data_change(snapshot: IcebergSnapshot) -> bool:
+def changes_data(snapshot: IcebergSnapshot) -> bool:
     """Return whether a commit changes rows: a replacement only rearranges them."""
     return snapshot.summary.get("operation") != "replace"
 
@@ -227,7 +204,7 @@ def changes_frame(history: IcebergHistory, changed: CommitChanges) -> pa.Table:
     ids = pc.unique(rows.column("owner")).to_pylist()
     indices = single_chunk(pc.index_in(rows.column("owner"), pa.array(ids, pa.int64())))
     versions = pa.array([by_id[item][0] for item in ids], pa.int64())
-    data_change = pa.array([_data_change(by_id[item][1]) for item in ids], pa.bool_())
+    data_change = pa.array([changes_data(by_id[item][1]) for item in ids], pa.bool_())
     columns = file_columns(rows, partition_maps(history.metadata, changed.partitions.arrays())) | {
         "version": versions.take(indices),
         "change": change_words(rows),

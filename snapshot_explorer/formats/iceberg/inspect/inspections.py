@@ -24,7 +24,7 @@ from snapshot_explorer.formats.iceberg.metadata.entries import BOUNDS, COUNTS
 from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory, time_of
 from snapshot_explorer.formats.iceberg.metadata.manifest_lists import SUMMARIES
 from snapshot_explorer.formats.iceberg.metadata.manifests import live
-from snapshot_explorer.formats.iceberg.metadata.schemas import parse_schema
+from snapshot_explorer.formats.iceberg.metadata.schema import parse_schema
 from snapshot_explorer.formats.iceberg.metadata.table_metadata import IcebergSnapshot
 from snapshot_explorer.formats.interface import inspection_schema, unknown_inspection
 from snapshot_explorer.model import Inspection

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType
 
 _MASK = 0xFFFF_FFFF
 _FIRST, _SECOND = 0xCC9E_2D51, 0x1B87_3593

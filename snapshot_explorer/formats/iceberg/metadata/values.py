@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_type, type_text
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_type, type_text
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergDataType, IcebergField, arrow_field
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergDataType, IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan.plans import IcebergPlan
 
 FILE = IcebergField(id=2_147_483_646, name="_file", type=IcebergDataType(root="string"), required=True)

@@ -16,8 +16,9 @@ from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn, c
 from snapshot_explorer.formats.iceberg.deletes.index import PUFFIN, DeleteIndex, Deletes
 from snapshot_explorer.formats.iceberg.files.data_files import FORMATS, File, FileFormat
 from snapshot_explorer.formats.iceberg.files.field_ids import id_rules, maps_names
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, walk
 from snapshot_explorer.formats.iceberg.metadata.entries import POSITION_DELETES, IcebergLiveFiles, VersionMetadata
-from snapshot_explorer.formats.iceberg.metadata.partitioning import (
+from snapshot_explorer.formats.iceberg.metadata.partitions import (
     PartitionColumn,
     Spec,
     matching,
@@ -25,8 +26,7 @@ from snapshot_explorer.formats.iceberg.metadata.partitioning import (
     partition_columns,
     partition_texts,
 )
-from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema, arrow_schema, parse_schema
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, walk
+from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema, arrow_schema, parse_schema
 from snapshot_explorer.formats.iceberg.scan.plans import FIRST_WITH_ROW_IDS, Context, IcebergPlan, context_key
 from snapshot_explorer.formats.iceberg.scan.statistics import bounds
 from snapshot_explorer.formats.skipped import skipped_frame

@@ -10,7 +10,7 @@ from snapshot_explorer.formats.iceberg.deletes.equality import EqualityColumn
 from snapshot_explorer.formats.iceberg.deletes.index import Deletes
 from snapshot_explorer.formats.iceberg.files.data_files import File
 from snapshot_explorer.formats.iceberg.files.field_ids import IdRules
-from snapshot_explorer.formats.iceberg.metadata.schemas import IcebergSchema
+from snapshot_explorer.formats.iceberg.metadata.schema import IcebergSchema
 
 FIRST_WITH_ROW_IDS = 3
 """The first format version with row ids."""

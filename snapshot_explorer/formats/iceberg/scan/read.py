@@ -16,7 +16,7 @@ from snapshot_explorer.errors import InvalidArgumentError
 from snapshot_explorer.formats.iceberg.deletes.equality import DeletedRows, EqualityColumn, comparable, leaf
 from snapshot_explorer.formats.iceberg.deletes.reading import DeleteReader
 from snapshot_explorer.formats.iceberg.files.data_files import Layouts, Rows, opened, read
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_field
 from snapshot_explorer.formats.iceberg.scan import metadata_columns
 from snapshot_explorer.formats.iceberg.scan.metadata_columns import LINEAGE, POSITION
 from snapshot_explorer.formats.iceberg.scan.plans import Context, IcebergPlan

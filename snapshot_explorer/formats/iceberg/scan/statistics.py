@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_type, is_nested, is_read
+from snapshot_explorer.formats.iceberg.metadata.data_types import IcebergField, arrow_type, is_nested, is_read
 from snapshot_explorer.formats.iceberg.metadata.values import single_values
 from snapshot_explorer.formats.statistics import bounds_from, with_bounds
 from snapshot_explorer.model import Bounds

@@ -13,9 +13,9 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files import deletion_vectors
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
-from snapshot_explorer.formats.paimon.files.row_tracking import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.merge.key_codes import equality_codes, key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.key_groups import DELETE, RETRACTS, Rules
+from snapshot_explorer.formats.paimon.scan.metadata_columns import SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.read import last_events, read, read_only, unmerged
 from snapshot_explorer.model import AFTER, BEFORE, DELETED, INSERTED, ROW_KIND, Split

@@ -9,7 +9,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError, LimitError, UnsupportedFeatureError
-from snapshot_explorer.formats.expiry import Presence, check_gone, checked_files
+from snapshot_explorer.formats.expiry import Presence, check_gone, checked_files, presence_from
 from snapshot_explorer.formats.paimon.metadata.contents import read_index_manifests
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, Layout, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import INDEX_ENTRIES, read_lists
@@ -42,10 +42,9 @@ def presence(
     metadata.check_gone()
     indexed = [snapshot for snapshot in snapshots if snapshot.index_manifest is not None and snapshot.id not in without]
     damaged, lacking, unchecked = _check_indexes(storage, schemas, indexed)
-    return Presence(
-        gone=pc.is_in(paths, checked.gone).to_numpy(zero_copy_only=False),
-        resized=pc.is_in(paths, checked.resized).to_numpy(zero_copy_only=False),
-        unknown=pc.is_in(paths, checked.unknown).to_numpy(zero_copy_only=False),
+    return presence_from(
+        checked,
+        [paths],
         without=without | damaged,
         through={
             snapshot.id: "through its tag; the snapshot has expired"

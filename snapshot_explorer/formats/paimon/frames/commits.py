@@ -1,4 +1,4 @@
-"""The frames COMMITS, MANIFESTS and CHANGES of Paimon versions."""
+"""The COMMITS frame of Paimon versions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,13 +16,10 @@ from snapshot_explorer.formats.paimon.frames.deleted_rows import (
     read_index_states,
     row_counts,
 )
-from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.contents import Changes, ManifestLists, read_changes
+from snapshot_explorer.formats.paimon.metadata.contents import Changes, read_changes
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
-from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS
 from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
-from snapshot_explorer.formats.paimon.metadata.partitions import sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.milliseconds import from_millis
 from snapshot_explorer.model import Kind, Readable
@@ -172,44 +169,3 @@ def _watermark(millis: int | None) -> datetime | None:
     if millis is None or not _FIRST_TIME <= millis <= _LAST_TIME:
         return None
     return from_millis(millis)
-
-
-def manifests_frame(snapshot: PaimonSnapshot, lists: ManifestLists, schema: PaimonSchema) -> pa.Table:
-    """Return the MANIFESTS frame of a version. Its index manifest comes last, with unknown size."""
-    rows = lists.manifests
-    kinds = np.repeat(np.array(lists.names, object), lists.counts)
-    list_paths = np.repeat(np.array(lists.paths, object), lists.counts)
-    positions = [position for count in lists.counts for position in range(count)]
-    names = rows.column("name").to_pylist()
-    columns = {
-        "version": snapshot.id,
-        "list": kinds.tolist(),
-        "list_path": list_paths.tolist(),
-        "position": positions,
-        "path": [f"{MANIFESTS}/{name}" for name in names],
-        "size_bytes": rows.column("size_bytes"),
-        "added_files": rows.column("added"),
-        "removed_files": rows.column("deleted"),
-        "schema_id": rows.column("schema_id"),
-        "partition_min": _bounds(rows.column("partition_min"), schema),
-        "partition_max": _bounds(rows.column("partition_max"), schema),
-    }
-    table = frames.table_of(frames.MANIFESTS, columns)
-    if snapshot.index_manifest is None:
-        return table
-    index = {"version": snapshot.id, "list": "index", "position": 0, "path": f"{MANIFESTS}/{snapshot.index_manifest}"}
-    return pa.concat_tables([table, pa.Table.from_pylist([index], frames.MANIFESTS)])
-
-
-def _bounds(rows: pa.ChunkedArray, schema: PaimonSchema) -> pa.Array:
-    fields = [schema.field(name) for name in schema.partition_keys]
-    values = binary_row.decode(rows, fields, lenient=True)
-    columns = [sql_text(values.column(index), field.type) for index, field in enumerate(fields)]
-    names = [field.name for field in fields]
-    maps = (
-        [list(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)] if fields else [[]] * len(rows)
-    )
-    present = rows.is_valid().to_pylist()
-    return pa.array(
-        [item if is_present else None for item, is_present in zip(maps, present, strict=True)], frames.PARTITION
-    )

@@ -11,8 +11,8 @@ from snapshot_explorer.errors import CorruptTableError, MissingFileError
 from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
+from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import braced
-from snapshot_explorer.formats.paimon.inspect.types import schema_of
 from snapshot_explorer.formats.paimon.metadata.layout import safe_name
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.storage import Storage

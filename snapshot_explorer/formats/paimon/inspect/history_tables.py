@@ -1,6 +1,6 @@
 """Paimon's system tables of a whole table: snapshots, schemas, options, tags, branches, consumers, aggregates.
 
-Each function returns the result of `SELECT * FROM t$NAME`, without Paimon. The columns are in `types`.
+Each function returns the result of `SELECT * FROM t$NAME`, without Paimon. The columns are in `schemas`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,8 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError, StorageError
+from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import iso_duration, java_type
-from snapshot_explorer.formats.paimon.inspect.types import schema_of
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, checked_schema, parse_schema

@@ -8,7 +8,7 @@ from snapshot_explorer.formats.paimon.inspect import history_tables
 from snapshot_explorer.formats.paimon.inspect import version_tables as system_files
 from snapshot_explorer.formats.paimon.inspect.file_indexes import file_indexes
 from snapshot_explorer.formats.paimon.inspect.row_tables import system_rows
-from snapshot_explorer.formats.paimon.inspect.types import INSPECTIONS, schema_of
+from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.metadata.contents import PaimonState, guarded, read_lists_of, read_written
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, manifest_path, safe_name
@@ -16,7 +16,30 @@ from snapshot_explorer.formats.paimon.metadata.manifests import live
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.model import Inspection
 from snapshot_explorer.storage import Storage
+
+INSPECTIONS = (
+    Inspection(name="snapshots", at_version=False, meaning="every snapshot file that exists"),
+    Inspection(name="schemas", at_version=False, meaning="every schema, as JSON"),
+    Inspection(name="options", at_version=False, meaning="the newest options, which apply to every version"),
+    Inspection(name="manifests", at_version=True, meaning="the manifests of the base, delta and changelog lists"),
+    Inspection(name="files", at_version=True, meaning="the live data files, with statistics as text"),
+    Inspection(name="file_key_ranges", at_version=True, meaning="the live data files, with their key ranges"),
+    Inspection(name="partitions", at_version=True, meaning="rows, files and bytes of each partition"),
+    Inspection(name="buckets", at_version=True, meaning="rows, files and bytes of each bucket"),
+    Inspection(name="tags", at_version=False, meaning="tags, their snapshots, and how long they are kept"),
+    Inspection(name="branches", at_version=False, meaning="branches other than the main one"),
+    Inspection(name="consumers", at_version=False, meaning="streaming readers and their next snapshots"),
+    Inspection(name="statistics", at_version=True, meaning="the statistics of the last ANALYZE"),
+    Inspection(name="aggregation_fields", at_version=False, meaning="the columns with their aggregate functions"),
+    Inspection(name="table_indexes", at_version=True, meaning="index files, such as those of deletion vectors"),
+    Inspection(name="file_indexes", at_version=True, meaning="the indexes of data files, such as bloom filters"),
+    Inspection(name="audit_log", at_version=True, meaning="the last event of each key, with its kind", of_rows=True),
+    Inspection(name="binlog", at_version=True, meaning="as audit_log, each value in a list", of_rows=True),
+    Inspection(name="ro", at_version=True, meaning="the rows of fully compacted files", of_rows=True),
+    Inspection(name="row_tracking", at_version=True, meaning="the rows with their ids", of_rows=True),
+)
 
 _STATISTICS = "statistics"
 _LISTS = ("base", "delta", "changelog")

@@ -13,12 +13,12 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_events
-from snapshot_explorer.formats.paimon.files.row_tracking import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan.metadata_columns import HIDDEN, SEQUENCE_NUMBER
 from snapshot_explorer.formats.paimon.scan.scans import scan
-from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.model import ROW_KIND, Split
 from snapshot_explorer.storage import Storage
 

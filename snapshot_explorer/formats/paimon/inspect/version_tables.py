@@ -1,6 +1,6 @@
 """Paimon's system tables of one version: manifests, files, key ranges, partitions, buckets, statistics, indexes.
 
-Each function returns the result of `SELECT * FROM t$NAME` at that version, without Paimon. The columns are in `types`.
+Each function returns the result of `SELECT * FROM t$NAME` at that version, without Paimon; `schemas` has the columns.
 """
 
 import json
@@ -14,6 +14,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
 from snapshot_explorer.formats.paimon.files.deletion_vectors import DELETION_VECTORS
 from snapshot_explorer.formats.paimon.inspect.history_tables import parsed
+from snapshot_explorer.formats.paimon.inspect.schemas import schema_of
 from snapshot_explorer.formats.paimon.inspect.texts import (
     braced,
     format_of,
@@ -23,13 +24,12 @@ from snapshot_explorer.formats.paimon.inspect.texts import (
     partition_paths,
     row_texts,
 )
-from snapshot_explorer.formats.paimon.inspect.types import schema_of
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.contents import ManifestLists, PaimonState
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, arrow_type
-from snapshot_explorer.formats.paimon.metadata.statistics import with_statistics
+from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
 
 _SOURCES = {0: "APPEND", 1: "COMPACT"}
 _INDEX = pa.schema(

@@ -16,7 +16,7 @@ from snapshot_explorer.formats.paimon.merge.engines import (
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, PaimonDataType
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, type_text
-from snapshot_explorer.formats.paimon.supported import flag
+from snapshot_explorer.formats.paimon.metadata.supported import flag
 
 _IGNORE_DELETE = (
     "ignore-delete",

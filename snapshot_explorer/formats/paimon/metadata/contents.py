@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import (
     CorruptTableError,
-    InvalidArgumentError,
     MissingFileError,
     SnapshotExplorerError,
     SnapshotNotFoundError,
@@ -23,7 +21,6 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.layout import MANIFESTS, manifest_path
 from snapshot_explorer.formats.paimon.metadata.manifests import (
-    DELETE,
     FILE_COLUMNS,
     INDEX_ENTRIES,
     live,
@@ -31,8 +28,6 @@ from snapshot_explorer.formats.paimon.metadata.manifests import (
     read_indexes,
     read_lists,
 )
-from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of
@@ -423,48 +418,6 @@ def _vanished(storage: Storage, snapshot: PaimonSnapshot, error: MissingFileErro
         f"Version {snapshot.id} cannot be read: a file that {snapshot.path} needs is gone ({missing}). The snapshot "
         f"probably expired during the read, otherwise the table has lost the file; {_KEEP_LONGER}"
     )
-
-
-_ELSEWHERE = ("deletion_vector", "deleted_rows", "data_change")
-
-
-def entries_of(
-    storage: Storage, snapshot: PaimonSnapshot, path: str, *, schema: PaimonSchema, options: Mapping[str, str]
-) -> pa.Table:
-    """Return the ENTRIES of a manifest of a version. Reads the version's manifest lists and the manifest.
-
-    Args:
-        path: The manifest, as in the column `path` of MANIFESTS.
-        options: The newest options, which define the names of folders.
-    """
-    if snapshot.index_manifest and path == manifest_path(snapshot.index_manifest, snapshot.path):
-        raise InvalidArgumentError(
-            f"{path} is the index manifest of version {snapshot.id}: it lists index files, not data files. "
-            "Deletion vectors are in the column deletion_vector of files()."
-        )
-    lists = read_lists_of(storage, snapshot, ("base", "delta", "changelog"))
-    listed = lists.manifests.filter(pc.equal(lists.manifests.column("name"), path.removeprefix(f"{MANIFESTS}/")))
-    if not len(listed):
-        raise InvalidArgumentError(
-            f"Version {snapshot.id} has no manifest {path!r}. It has {len(lists.manifests):,} manifests: "
-            "see the column path of manifests()."
-        )
-    content = guarded(storage, snapshot, lambda: storage.read(path))
-    files = [(path, content)]
-    check_sizes(listed.slice(0, 1), files)
-    entries, counts = read_entries(files, limits=storage.limits)
-    check_counts(listed.slice(0, 1), files, counts)
-    partitions = partitions_of(entries.column("partition"), schema)
-    folders = folders_of(partitions, entries.column("bucket"), schema, options)
-    words = pc.if_else(pc.equal(entries.column("kind"), DELETE), "remove", "add")
-    columns = {
-        "change": words,
-        "path": data_paths(entries, folders, storage, strict=False),
-        "partition": partitions.column(),
-    }
-    # Deletion vectors are in index manifests, and data_change depends on the commit: both are null here.
-    names = [name for name in frames.ENTRIES.names if name not in (*columns, *_ELSEWHERE)]
-    return frames.table_of(frames.ENTRIES, columns | {name: entries.column(name) for name in names})
 
 
 def delta_manifests(storage: Storage, snapshots: Sequence[PaimonSnapshot]) -> frozenset[str] | None:

@@ -17,13 +17,13 @@ from snapshot_explorer import frames
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.paimon.metadata import binary_row, statistics
+from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
-from snapshot_explorer.formats.paimon.scan import buckets
+from snapshot_explorer.formats.paimon.metadata.supported import flag
+from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
-from snapshot_explorer.formats.paimon.supported import flag
 from snapshot_explorer.formats.skipped import skipped_frame
 from snapshot_explorer.model import Bounds, Predicate, Split
 from snapshot_explorer.visible import logger_of

@@ -25,16 +25,16 @@ from snapshot_explorer.formats.paimon.merge.key_groups import Rules
 from snapshot_explorer.formats.paimon.merge.rules import merge_rules
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
-from snapshot_explorer.formats.paimon.scan.sections import sections
-from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
-from snapshot_explorer.formats.paimon.supported import (
+from snapshot_explorer.formats.paimon.metadata.supported import (
     check_no_blobs,
     check_table,
     check_write_columns,
     file_format,
     flag,
 )
+from snapshot_explorer.formats.paimon.scan.plans import DataFiles, PaimonPlan, has_plain_columns
+from snapshot_explorer.formats.paimon.scan.sections import sections
+from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, has_vectors, visible
 from snapshot_explorer.model import Split
 
 _TARGET_BYTES = 128 * 2**20

@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.arrow.positions import bare, kept, masked, without
 from snapshot_explorer.arrow.roaring import NOTHING, Positions
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
-from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution, row_tracking
+from snapshot_explorer.formats.paimon.files import blobs, column_groups, data_files, evolution
 from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
@@ -31,6 +31,7 @@ from snapshot_explorer.formats.paimon.merge.key_groups import (
     takes_newest,
 )
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.scan import metadata_columns
 from snapshot_explorer.formats.paimon.scan.planning import splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.model import Predicate, Split
@@ -89,7 +90,7 @@ def _fields(plan: PaimonPlan, columns: Sequence[str]) -> list[PaimonField]:
     known = {field.name: field for field in plan.schema.fields}
     known |= {field.name: field for field in blobs.descriptor_fields(columns, plan.schema)}
     unknown = [name for name in columns if name not in known]
-    hidden = {field.name: field for field in row_tracking.metadata_fields(unknown, tracked=plan.row_tracking)}
+    hidden = {field.name: field for field in metadata_columns.metadata_fields(unknown, tracked=plan.row_tracking)}
     for name in unknown:
         if name not in hidden:
             names = ", ".join(field.name for field in plan.schema.fields)
@@ -111,7 +112,7 @@ class _Target:
         self.system = [field.name for field in system]
         self.schema = _schema(fields)
         self.constants = {} if values is None else {name: values.column(name)[0] for name in values.column_names}
-        self.hidden = frozenset(field.name for field in fields if field in row_tracking.HIDDEN)
+        self.hidden = frozenset(field.name for field in fields if field in metadata_columns.HIDDEN)
         self.stored = [field for field in fields if field.name not in self.constants and field.name not in self.hidden]
         self._system = system
         self._known_sources: dict[tuple[int, tuple[str, ...] | None], _Sources] = {}
@@ -121,7 +122,7 @@ class _Target:
         result = self._known_sources.get(key)
         if result is None:
             how = evolution.mapping(self.stored, self.plan.file_schemas[file.schema_id].fields, file.write_columns)
-            physical = [*how.sources, *self._system, *row_tracking.stored(self.fields, file)]
+            physical = [*how.sources, *self._system, *metadata_columns.stored(self.fields, file)]
             is_exact = evolution.is_exact(how)
             are_requested = is_exact and not self._system and len(self.stored) == len(self.fields)
             result = self._known_sources[key] = _Sources(
@@ -256,7 +257,7 @@ def _requested(batch: pa.RecordBatch, file: PaimonDataFile, target: _Target, sta
     sources = target.sources(file)
     stored = iter((batch if sources.is_exact else evolution.evolve(batch, sources.how, file.path)).columns)
     arrays = [
-        row_tracking.values(field, batch, file, start)
+        metadata_columns.values(field, batch, file, start)
         if field.name in target.hidden
         else pa.repeat(target.constants[field.name], batch.num_rows)
         if field.name in target.constants

@@ -26,7 +26,6 @@ from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PL
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.metadata.statistics import bounds
 from snapshot_explorer.formats.paimon.scan import read as rows
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
@@ -38,6 +37,7 @@ from snapshot_explorer.formats.paimon.scan.data_skipping import (
     skipped_files,
     without_partitions,
 )
+from snapshot_explorer.formats.paimon.scan.statistics import bounds
 from snapshot_explorer.formats.paimon.scan.visibility import visible
 from snapshot_explorer.formats.statistics import with_bounds
 from snapshot_explorer.model import PlannedPair, Predicate, ReadPlan, Split

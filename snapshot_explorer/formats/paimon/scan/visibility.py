@@ -9,7 +9,7 @@ from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import Vectors
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
-from snapshot_explorer.formats.paimon.supported import flag
+from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.visible import logger_of
 
 log = logger_of(__name__)

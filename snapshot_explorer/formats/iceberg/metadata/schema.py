@@ -7,7 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
-from snapshot_explorer.formats.iceberg.metadata.types import IcebergField, arrow_field, parse_fields, type_text, walk
+from snapshot_explorer.formats.iceberg.metadata.data_types import (
+    IcebergField,
+    arrow_field,
+    parse_fields,
+    type_text,
+    walk,
+)
 from snapshot_explorer.model import Column, TableSchema
 
 
@@ -66,7 +72,7 @@ def parse_schema(raw: Mapping[str, Any]) -> IcebergSchema:
 
 
 def arrow_schema(schema: IcebergSchema) -> pa.Schema:
-    """Return the Arrow schema of a table's rows; `types.arrow_type` documents the types."""
+    """Return the Arrow schema of a table's rows; `data_types.arrow_type` documents the types."""
     return pa.schema([arrow_field(field) for field in schema.fields])
 
 

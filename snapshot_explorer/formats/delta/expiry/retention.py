@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from snapshot_explorer import frames
-from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.arrow.chunks import single_chunk
-from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError, UnsupportedFeatureError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.files.deletion_vectors import relative_file, vector_of
+from snapshot_explorer.formats.delta.expiry.presence import vector_files
+from snapshot_explorer.formats.delta.files.deletion_vectors import vector_of
 from snapshot_explorer.formats.delta.metadata.layout import LOG, DeltaLogFile
 from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
@@ -27,10 +25,8 @@ from snapshot_explorer.formats.delta.metadata.records import DeltaState
 from snapshot_explorer.formats.expiry import (
     Expiry,
     Mask,
-    Presence,
     RetentionRule,
     check_age,
-    checked_files,
     format_duration,
     holder,
     live_at,
@@ -51,7 +47,6 @@ _MARGIN = timedelta(hours=1)
 """The tolerated difference between the clocks of the storage and the writers."""
 _VISIBLE = ("_delta_index", "_change_data")
 _ICEBERG = "delta.universalFormat.enabledFormats"
-_OFFSET = re.compile(r"@\d+$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,27 +135,6 @@ class Vacuum:
             commands=(
                 ("Spark SQL, dry run", "VACUUM delta.`{}` DRY RUN".format(self._storage.root.replace("`", "``"))),
             ),
-        )
-
-    def presence(self, lifetimes: pa.Table) -> Presence:
-        """Return which data files and deletion vectors exist, and the data files that have another size."""
-        paths, vectors = single_chunk(lifetimes.column("path")), pa.array(vector_files(lifetimes), pa.string())
-        sizes = single_chunk(lifetimes.column("size_bytes"))
-        # The log does not record the size of a file with deletion vectors.
-        sizes = pa.concat_arrays([sizes, pa.nulls(len(vectors), sizes.type)])
-        checked = checked_files(self._storage, pa.concat_arrays([paths, vectors]), sizes)
-
-        def among(files: pa.Array) -> Mask:
-            either = pc.or_(pc.is_in(paths, files), pc.is_in(vectors, files))
-            mask: Mask = either.to_numpy(zero_copy_only=False)
-            return mask
-
-        return Presence(
-            gone=among(checked.gone),
-            resized=among(checked.resized),
-            unknown=among(checked.unknown),
-            without={},
-            through={},
         )
 
     def _keep(self, rule: RetentionRule, own: timedelta) -> tuple[timedelta, Sequence[_RemovedFiles]]:
@@ -315,27 +289,6 @@ def duration_of(settings: Mapping[str, str], name: str) -> timedelta:
             "of VACUUM is unknown. Set the property again."
         )
     return span
-
-
-def vector_files(lifetimes: pa.Table) -> list[str | None]:
-    """Return the file below the root of the deletion vector of each of the LIFETIMES; None where there is none."""
-    column = lifetimes.column("deletion_vector")
-    if column.null_count == len(column):
-        return [None] * len(column)
-    texts = column.to_pylist()
-    return [_vector_file(text) for text in texts]
-
-
-def _vector_file(text: str | None) -> str | None:
-    if text is None or not text.startswith("u:"):
-        return None
-    try:
-        return relative_file(_OFFSET.sub("", text.removeprefix("u:")))
-    except CorruptBytesError as error:
-        raise CorruptTableError(
-            f"The log describes a deletion vector that cannot be: {error}. It may be damaged; compare it with a copy "
-            "of the table."
-        ) from error
 
 
 def _lacking(lifetimes: pa.Table, versions: Sequence[int], lacks: Sequence[bool]) -> Sequence[int]:

@@ -24,6 +24,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import DELETE
 from snapshot_explorer.formats.paimon.metadata.partitions import data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
+from snapshot_explorer.formats.paimon.metadata.supported import check_table, flag
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
     keys_might_match,
@@ -35,7 +36,6 @@ from snapshot_explorer.formats.paimon.scan.planning import unmerged_splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.scans import file_schemas, vectors_in
 from snapshot_explorer.formats.paimon.scan.visibility import applied_vectors, visible
-from snapshot_explorer.formats.paimon.supported import check_table, flag
 from snapshot_explorer.model import ROW_KIND, ChangeMode, Predicate, Split
 from snapshot_explorer.storage import Storage
 from snapshot_explorer.visible import logger_of

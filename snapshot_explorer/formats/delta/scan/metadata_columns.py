@@ -11,8 +11,9 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.delta.files.data_files import DeltaDataFile
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_field
 from snapshot_explorer.formats.delta.metadata.records import Metadata
+from snapshot_explorer.formats.delta.metadata.schema import schema_of
 from snapshot_explorer.formats.delta.scan.plans import RowTracking
 
 ROW_ID = DeltaField(name="_row_id", type=DeltaDataType(root="long"), stored="_row_id")
@@ -42,6 +43,13 @@ def metadata_fields(names: Sequence[str], tracking: RowTracking | None) -> list[
             "property delta.enableRowTracking. Leave the column out."
         )
     return result
+
+
+def metadata_schema(names: Sequence[str], metadata: Metadata) -> pa.Schema:
+    """Return the Arrow schema of the metadata columns among the names."""
+    known = {field.name for field in schema_of(metadata).fields}
+    requested = [name for name in names if name not in known]
+    return pa.schema([arrow_field(field) for field in metadata_fields(requested, row_tracking(metadata))])
 
 
 def stored(fields: Sequence[DeltaField], tracking: RowTracking | None) -> list[tuple[DeltaField, DeltaField]]:

@@ -19,8 +19,7 @@ from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.delta import features
-from snapshot_explorer.formats.delta.files.columns import padded
-from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_type, type_text
+from snapshot_explorer.formats.delta.metadata.data_types import DeltaDataType, DeltaField, arrow_type, padded, type_text
 from snapshot_explorer.formats.delta.metadata.records import Metadata
 from snapshot_explorer.formats.delta.metadata.schema import DeltaSchema, schema_of
 from snapshot_explorer.formats.features import refusal

@@ -1,4 +1,4 @@
-"""Single files of the log: which data files they add and remove, the frame ENTRIES.
+"""The frames MANIFESTS and ENTRIES of Delta versions: the files of the log, and the data files in each of them.
 
 Source: delta PROTOCOL.md, "Add File and Remove File", "Checkpoints", "Sidecar Files".
 """
@@ -10,16 +10,60 @@ import orjson
 import pyarrow as pa
 
 from snapshot_explorer import frames
+from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import InvalidArgumentError
-from snapshot_explorer.formats.delta.frames.files import entries_frame
+from snapshot_explorer.formats.delta.frames.files import file_columns
 from snapshot_explorer.formats.delta.metadata.actions import Parser
 from snapshot_explorer.formats.delta.metadata.batches import check_size
-from snapshot_explorer.formats.delta.metadata.checkpoints import FileActions, file_actions
+from snapshot_explorer.formats.delta.metadata.checkpoints import CheckpointFile, FileActions, file_actions
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
-from snapshot_explorer.formats.delta.metadata.records import Metadata
-from snapshot_explorer.formats.delta.scan.partitions import partition_texts
+from snapshot_explorer.formats.delta.metadata.log_segment import LogSegment
+from snapshot_explorer.formats.delta.metadata.partitions import partition_texts
+from snapshot_explorer.formats.delta.metadata.records import Actions, Metadata
 from snapshot_explorer.formats.delta.scan.statistics import rows_of
 from snapshot_explorer.storage import Storage
+
+
+def manifests_frame(segment: LogSegment, checkpoint: Sequence[CheckpointFile], actions: Actions) -> pa.Table:
+    """Return the MANIFESTS frame of a version: base, the files of its checkpoint, and delta, the commits after it.
+
+    For a sidecar, `list_path` is the checkpoint file that names it; otherwise null. The counts are those of the add
+    and remove actions in the file, without the tombstones of a checkpoint, which remove nothing.
+
+    Args:
+        actions: The actions of its commits after the checkpoint.
+    """
+    counted = [_counts(files) for files in (actions.adds, actions.removes)]
+    base: list[dict[str, object]] = [
+        {
+            "list": "base",
+            "list_path": file.list_path,
+            "position": position,
+            "path": file.path,
+            "size_bytes": file.size_bytes,
+            "added_files": file.adds,
+            "removed_files": 0,
+        }
+        for position, file in enumerate(checkpoint)
+    ]
+    delta: list[dict[str, object]] = [
+        {
+            "list": "delta",
+            "position": position,
+            "path": commit.path,
+            "size_bytes": commit.size_bytes,
+            "added_files": counted[0].get(commit.version, 0),
+            "removed_files": counted[1].get(commit.version, 0),
+        }
+        for position, commit in enumerate(segment.commits)
+    ]
+    rows = [{"version": segment.version} | row for row in (*base, *delta)]
+    return pa.Table.from_pylist(rows, frames.MANIFESTS)
+
+
+def _counts(files: pa.Table) -> dict[int, int]:
+    counts = pc.value_counts(files.column("version"))
+    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
 
 
 def entries_of(storage: Storage, log: DeltaLog, version: int, path: str) -> pa.Table:
@@ -88,3 +132,16 @@ def _in_order(actions: Sequence[FileActions], metadata: Metadata) -> pa.Table:
         return together
     order = np.argsort(np.concatenate([action.row_numbers for action in actions]), kind="stable")
     return together.take(pa.array(order))
+
+
+def entries_frame(files: pa.Table, change: str, *, partitions: pa.Array, rows: pa.Array) -> pa.Table:
+    """Return the ENTRIES of file actions of one kind, in order.
+
+    Args:
+        files: ADDS or REMOVES.
+        change: Which of them: add or remove.
+        partitions: Their partitions, by logical name.
+        rows: The rows of each file before deletions; null where its statistics omit them.
+    """
+    columns = file_columns(files, partitions, rows) | {"change": change}
+    return frames.table_of(frames.ENTRIES, columns)

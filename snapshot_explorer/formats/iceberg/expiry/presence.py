@@ -1,0 +1,67 @@
+"""Which of the files that versions need exist, with the recorded sizes: data files, delete files and manifests."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from snapshot_explorer.arrow import compute as pc
+from snapshot_explorer.arrow.chunks import single_chunk
+from snapshot_explorer.formats.expiry import Presence, checked_files, presence_from
+from snapshot_explorer.formats.iceberg.metadata.contents import Source, entries_of, manifests_of
+from snapshot_explorer.formats.iceberg.metadata.history import IcebergHistory
+from snapshot_explorer.formats.iceberg.metadata.manifest_lists import DELETES
+from snapshot_explorer.formats.iceberg.metadata.manifests import live, needed
+
+
+def presence(source: Source, history: IcebergHistory, lifetimes: pa.Table, versions: Sequence[int]) -> Presence:
+    """Return which data files, delete files, manifest lists and manifests of versions exist.
+
+    Reads the manifest lists, and each manifest of delete files. A listing for each folder.
+    """
+    paths = single_chunk(lifetimes.column("path"))
+    checked = checked_files(source.storage, paths, single_chunk(lifetimes.column("size_bytes")))
+    lists = manifests_of(source, [history.snapshots[version] for version in versions])
+    locations = lists.column("location")
+    manifests = checked_files(source.storage, single_chunk(locations), single_chunk(lists.column("length")))
+    without: dict[int, str] = {}
+    unchecked: dict[int, str] = {}
+    for files, problem, versions_of in (
+        (manifests.unknown, "is on another storage", unchecked),
+        # Releases of Iceberg that copied tables left the old sizes in manifest lists.
+        (manifests.resized, "has another size than recorded, and was not read", unchecked),
+        (manifests.gone, "is missing", without),
+    ):
+        for row in lists.filter(pc.is_in(locations, files)).select(["snapshot_id", "location"]).to_pylist():
+            versions_of[history.numbers[row["snapshot_id"]]] = f"its manifest {row['location']} {problem}"
+    is_bad = pc.is_in(locations, pa.concat_arrays([manifests.gone, manifests.resized, manifests.unknown]))
+    lacking, elsewhere = _check_deletes(source, history, lists.filter(pc.invert(is_bad)))
+    return presence_from(checked, [paths], without=without, lacking=lacking, unchecked=elsewhere | unchecked)
+
+
+def _check_deletes(source: Source, history: IcebergHistory, lists: pa.Table) -> tuple[dict[int, str], dict[int, str]]:
+    """Return for versions how many of their delete files are missing or resized, and how many were not looked for.
+
+    Reads each manifest of delete files once.
+    """
+    of_deletes = needed(lists.filter(pc.equal(lists.column("content"), DELETES)), "added_files", "existing_files")
+    encoded = single_chunk(of_deletes.column("location")).dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    manifests = of_deletes.take(pa.array(np.unique(codes, return_index=True)[1]))
+    entries = live(entries_of(source, manifests, statistics=False).rows)
+    locations, sizes = (single_chunk(entries.column(name)) for name in ("location", "size_bytes"))
+    checked = checked_files(source.storage, locations, sizes)
+    versions = [history.numbers[item] for item in of_deletes.column("snapshot_id").to_pylist()]
+
+    def with_any_of(files: pa.Array, problem: str) -> dict[int, str]:
+        manifests_of = entries.filter(pc.is_in(locations, files)).column("manifest").to_numpy()
+        counts: Counter[int] = Counter()
+        for version, count in zip(versions, np.bincount(manifests_of, minlength=len(manifests))[codes], strict=True):
+            counts[version] += int(count)
+        return {version: f"{count:,} of its delete files are {problem}" for version, count in counts.items() if count}
+
+    return (
+        with_any_of(pa.concat_arrays([checked.gone, checked.resized]), "missing or have another size than recorded"),
+        with_any_of(checked.unknown, "on another storage"),
+    )
