@@ -64,7 +64,6 @@ class SnapshotManagement:
         self._clock = clock
         self._lock = threading.RLock()
         self._async_lock = threading.Lock()
-        self._async_task: Future[Snapshot] | None = None
         if not isinstance(staleness_limit, timedelta):
             raise InvalidArgumentError(f"staleness_limit must be a timedelta, got {type(staleness_limit).__name__}.")
         self.staleness_limit = staleness_limit
@@ -72,6 +71,8 @@ class SnapshotManagement:
         """When the last successful update ended, in milliseconds since 1970; -1 before the first."""
         self.current_snapshot = self.snapshot_at_init()
         """The most recently loaded snapshot."""
+        self.background_update: Future[Snapshot] | None = None
+        """The last update in the background, which may still run; None before the first."""
 
     def snapshot_at_init(self) -> Snapshot:
         """Return the newest snapshot, found by the format's hint; without a version for a table without versions."""
@@ -140,7 +141,7 @@ class SnapshotManagement:
     @property
     def last_background_error(self) -> SnapshotExplorerError | None:
         """The error of the last background refresh, if it failed."""
-        task = self._async_task
+        task = self.background_update
         if task is None or not task.done():
             return None
         error = task.exception()
@@ -148,10 +149,10 @@ class SnapshotManagement:
 
     def _update_in_background(self) -> None:
         with self._async_lock:
-            if self._async_task is not None and not self._async_task.done():
+            if self.background_update is not None and not self.background_update.done():
                 return
             task: Future[Snapshot] = Future()
-            self._async_task = task
+            self.background_update = task
         threading.Thread(target=self._refresh, args=(task,), name="snapshot-update", daemon=True).start()
 
     def _refresh(self, task: Future[Snapshot]) -> None:

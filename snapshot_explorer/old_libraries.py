@@ -52,13 +52,13 @@ class OldLibraryCase:
 
     def applies(self) -> bool:
         """Return whether the installed version has the problem."""
-        version = _installed(self.library)
-        return _is_older(version, self.fixed_in) and not _is_older(version, self.since)
+        version = installed_version(self.library)
+        return is_older(version, self.fixed_in) and not is_older(version, self.since)
 
     def remedy(self) -> str:
         """Return the sentence for a message: the installed version, and the command that installs one that works."""
         return (
-            f"{self.library} {_installed(self.library)} is too old for it. "
+            f"{self.library} {installed_version(self.library)} is too old for it. "
             f"Run: pip install '{self.library}>={self.fixed_in}'"
         )
 
@@ -314,7 +314,7 @@ CASES = (
 
 def check_floors(floors: Mapping[str, str] = FLOORS) -> None:
     """Raise an error that names each library that is installed in a version older than its floor."""
-    old = {name: version for name in floors if _is_older(version := _installed(name), floors[name])}
+    old = {name: version for name in floors if is_older(version := installed_version(name), floors[name])}
     if old:
         named = " and ".join(f"{name} {version} is older than {floors[name]}" for name, version in old.items())
         command = " ".join(f"'{name}>={floors[name]}'" for name in old)
@@ -324,7 +324,7 @@ def check_floors(floors: Mapping[str, str] = FLOORS) -> None:
 
 
 @cache
-def _installed(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
     """Return the installed version; None for a library without metadata, which imports report if it is missing."""
     try:
         return metadata.version(name)
@@ -332,7 +332,8 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _is_older(version: str | None, floor: str) -> bool:
+def is_older(version: str | None, floor: str) -> bool:
+    """Return whether a version precedes another one; False for a library that is not installed."""
     return version is not None and _release(version) < _release(floor)
 
 

@@ -15,9 +15,9 @@ from threading import Lock
 from time import monotonic
 from typing import Protocol, TextIO
 
-_PATIENCE = 1.0
+PATIENCE = 1.0
 """Seconds before the first update: most work is done by then."""
-_EVERY = 0.25
+EVERY = 0.25
 """Seconds between two updates."""
 _BAR_WIDTH = 24
 
@@ -69,7 +69,7 @@ class Step:
         self._listener = listener
         self._lock = Lock()
         self._began = monotonic()
-        self._due = self._began + _PATIENCE
+        self._due = self._began + PATIENCE
         self._done = 0
         self._shown = False
 
@@ -81,7 +81,7 @@ class Step:
             self._done += count
             now = monotonic()
             if now >= self._due and self._listener is not None:
-                self._due = now + _EVERY
+                self._due = now + EVERY
                 # Set before it is shown, so that an interrupt during `show` clears it too.
                 self._shown = True
                 self._listener.show(

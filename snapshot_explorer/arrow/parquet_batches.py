@@ -22,7 +22,7 @@ _PART_BYTES = 16 * 2**20
 """Estimated decoded bytes of small row groups that are decoded together."""
 _AHEAD_BYTES = 64 * 2**20
 """Estimated decoded bytes of row groups that are decoded ahead."""
-_FREE = BoundedSemaphore(pa.cpu_count())
+FREE_THREADS = BoundedSemaphore(pa.cpu_count())
 """How many parts may be decoded and not yet used, in all files. Taking one never waits."""
 _SAMPLED = 8
 """Row groups by which bytes are estimated."""
@@ -127,19 +127,19 @@ def _decoded_ahead(
     with ThreadPoolExecutor(pa.cpu_count(), "snapshot-row-groups") as pool:
         try:
             while waiting or pending:
-                while waiting and waiting[0].rows * width <= _AHEAD_BYTES and _FREE.acquire(blocking=False):
+                while waiting and waiting[0].rows * width <= _AHEAD_BYTES and FREE_THREADS.acquire(blocking=False):
                     pending.append(pool.submit(decode, waiting.popleft()))
                 if pending:
                     rows = pending[0].result()
                     pending.popleft()
-                    _FREE.release()
+                    FREE_THREADS.release()
                     yield from rows.to_batches()
                 else:
                     yield from _decoded(another(), names, waiting.popleft(), width)
         finally:
             for future in pending:
                 future.cancel()
-                _FREE.release()
+                FREE_THREADS.release()
 
 
 def _decoded(reader: "pq.ParquetFile", names: Sequence[str], part: _Part, width: float) -> Iterator[pa.RecordBatch]:

@@ -25,7 +25,7 @@ from snapshot_explorer.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from snapshot_explorer.formats import formats_by_name, split_metadata_path, titles
+from snapshot_explorer.formats import formats_by_name, metadata_file_format, titles
 from snapshot_explorer.limits import DEFAULT, Limits, check_limits
 from snapshot_explorer.storage.failures import Mask, error_chain, error_text
 from snapshot_explorer.storage.location import parse_location, shortened
@@ -64,7 +64,7 @@ _ADVICE = (
 """What to check after an error, by the names of its class and bases. The first match counts."""
 _UNITY_SCHEME = re.compile(r"(uc|unity):")
 _ONLY_ICEBERG = ' If it is a Paimon REST catalog, add format="paimon".'
-_MAX_SECONDS = 60
+MAX_SECONDS = 60
 """The time in which a catalog must answer."""
 _WILDCARD = re.compile(r"[*?\[]")
 _PLAIN = re.compile(r"[\w-]+")
@@ -77,9 +77,9 @@ class CatalogTable:
     """A table as a catalog describes it."""
 
     path: str
-    """Its folder or, of an Iceberg table, its current metadata file."""
+    """Its folder or, where its format has one, its current metadata file."""
     format: str
-    """paimon, delta or iceberg."""
+    """The name of its format."""
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     """The credentials that the catalog returned, as options of fsspec; None if it returned none."""
 
@@ -131,7 +131,7 @@ def locate(
         catalog: The URI of a REST catalog, or the name of a catalog in pyiceberg's configuration.
         name: Namespace and name, such as `shop.orders`, with backticks around odd parts.
         options: Properties of the catalog, such as `token` and `warehouse`, as its client names them. Never shown.
-        table_format: `paimon` for a Paimon REST catalog. Otherwise the table must be an Iceberg table.
+        table_format: A format with REST catalogs of its own, for one of these; otherwise it is not used.
         limits: The maximum size of an answer of an Iceberg REST catalog (`value_bytes`).
         with_storage: Whether to return the catalog's credentials and settings of the storage.
 
@@ -146,13 +146,10 @@ def locate(
     parts = name_parts(name, "With catalog=, give namespace and name, such as shop.orders; without, the table's path.")
     if len(parts) == 1:
         raise InvalidArgumentError(f"{name} has no namespace. Give it with the name, such as shop.{name}.")
-    if not isinstance(catalog, str):
-        raise InvalidArgumentError(
-            f"{paimon_rest.EXPECTED_URI if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
-        )
+    is_paimon_rest = _is_paimon_rest(catalog, table_format)
     check_limits(limits)
-    if table_format == "paimon":
-        return _in_paimon(catalog, name, parts, options or {})
+    if table_format is not None and is_paimon_rest:
+        return _in_paimon_rest(catalog, name, parts, options or {}, table_format)
     if is_unity(catalog):
         return _in_unity(catalog, name, parts, options or {}, limits, with_storage=with_storage)
     settings = _rest(catalog, options or {}) if "://" in catalog else _configured(catalog, options or {})
@@ -166,8 +163,9 @@ def locate(
         failure = _failure(error, settings.shown, name, _mask(settings, secrets))
     else:
         mask = _mask(settings, secrets)
-        if location and split_metadata_path(location):
-            return CatalogTable(path=location, format="iceberg", storage_options=options_of_table)
+        named_format = None if location is None else metadata_file_format(location)
+        if location is not None and named_format is not None:
+            return CatalogTable(path=location, format=named_format, storage_options=options_of_table)
         metadata_file = f"{shortened(mask(location))} as the metadata file" if location else "no metadata file"
         failure = UnsupportedFeatureError(
             f"The catalog {settings.shown} names {metadata_file} of {name}. Files named *.metadata.json are read."
@@ -190,33 +188,37 @@ def table_names(
     Args:
         pattern: A namespace such as `shop`, a pattern such as `shop.*`, or `*` for all namespaces.
     """
-    if not isinstance(catalog, str):
-        raise InvalidArgumentError(
-            f"{paimon_rest.EXPECTED_URI if table_format == 'paimon' else _CATALOG} Got {type(catalog).__name__}."
-        )
+    is_paimon_rest = _is_paimon_rest(catalog, table_format)
     check_limits(limits)
     namespace, glob = split_pattern(pattern)
     secrets: list[str] = []
     failure: SnapshotExplorerError
-    is_paimon = table_format == "paimon"
-    settings = _settings(catalog, options or {}, is_paimon=is_paimon)
+    settings = _settings(catalog, options or {}, is_paimon_rest=is_paimon_rest)
     try:
-        names = _within_limit(lambda: _listed(settings, namespace, secrets.append, limits, is_paimon=is_paimon))
+        names = _within_limit(
+            lambda: _listed(settings, namespace, secrets.append, limits, is_paimon_rest=is_paimon_rest)
+        )
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         mask = _mask(settings, secrets)
-        if is_paimon and not isinstance(error, ImportError):
-            failure = paimon_rest.failure(error, settings.shown, glob, mask)
-        elif is_paimon:
-            failure = MissingDependencyError(paimon_rest.NO_CLIENT)
-        else:
-            failure = _failure(error, settings.shown, glob, mask)
+        to_error = paimon_rest.failure if is_paimon_rest else _failure
+        failure = to_error(error, settings.shown, glob, mask)
     else:
         return sorted(name for name in map(quoted_name, names) if fnmatchcase(name, glob))
     raise failure  # not above, as in locate
 
 
-def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon: bool) -> _Settings:
-    if is_paimon:
+def _is_paimon_rest(catalog: object, table_format: str | None) -> bool:
+    """Return whether a catalog is read by `paimon_rest`. Raises InvalidArgumentError if it is not text."""
+    chosen = formats_by_name().get(table_format or "")
+    is_paimon_rest = chosen is not None and chosen.rest_catalog_client == paimon_rest.PACKAGE
+    if not isinstance(catalog, str):
+        expected = paimon_rest.EXPECTED_URI if is_paimon_rest else _CATALOG
+        raise InvalidArgumentError(f"{expected} Got {type(catalog).__name__}.")
+    return is_paimon_rest
+
+
+def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon_rest: bool) -> _Settings:
+    if is_paimon_rest:
         return _paimon_rest(catalog, options)
     if is_unity(catalog):
         return _unity(catalog, options)
@@ -224,10 +226,10 @@ def _settings(catalog: str, options: Mapping[str, Any], *, is_paimon: bool) -> _
 
 
 def _listed(
-    settings: _Settings, namespace: str | None, secret: Callable[[str], object], limits: Limits, *, is_paimon: bool
+    settings: _Settings, namespace: str | None, secret: Callable[[str], object], limits: Limits, *, is_paimon_rest: bool
 ) -> list[tuple[str, ...]]:
     """Return the names of the tables in a namespace; None for all."""
-    if is_paimon:
+    if is_paimon_rest:
         return paimon_rest.table_names(settings.properties, namespace)
     if is_unity(settings.shown):
         parts = name_parts(namespace, "Give a catalog and a schema, such as main.shop.") if namespace else ()
@@ -300,9 +302,9 @@ def _within_limit(work: Callable[[], _Result]) -> _Result:
             future.set_exception(error)
 
     Thread(target=run, name="snapshot-catalog", daemon=True).start()
-    wait([future], _MAX_SECONDS)
+    wait([future], MAX_SECONDS)
     if not future.done():
-        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {_MAX_SECONDS} seconds")
+        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {MAX_SECONDS} seconds")
     return future.result()
 
 
@@ -480,7 +482,9 @@ def _failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExp
     )
 
 
-def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping[str, Any]) -> CatalogTable:
+def _in_paimon_rest(
+    catalog: str, name: str, parts: tuple[str, ...], options: Mapping[str, Any], table_format: str
+) -> CatalogTable:
     settings = _paimon_rest(catalog, options)
     if len(parts) != 2:  # noqa: PLR2004 - database and table
         raise InvalidArgumentError(f"{name} has {len(parts)} parts. In a Paimon catalog, give database and table.")
@@ -492,13 +496,11 @@ def _in_paimon(catalog: str, name: str, parts: tuple[str, ...], options: Mapping
     failure: SnapshotExplorerError
     try:
         path, properties = _within_limit(lambda: paimon_rest.table(settings.properties, parts))
-    except ImportError:
-        failure = MissingDependencyError(paimon_rest.NO_CLIENT)
     except Exception as error:  # noqa: BLE001 - a catalog's client may raise anything
         failure = paimon_rest.failure(error, settings.shown, name, mask)
     else:
         paimon_rest.check_table(name, properties)
-        return CatalogTable(path=path, format="paimon")
+        return CatalogTable(path=path, format=table_format)
     raise failure  # not above, as in locate
 
 

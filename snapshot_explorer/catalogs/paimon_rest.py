@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from snapshot_explorer.errors import (
+    MissingDependencyError,
     SnapshotExplorerError,
     StorageError,
     TableNotFoundError,
@@ -12,8 +13,9 @@ from snapshot_explorer.errors import (
 from snapshot_explorer.storage.failures import Mask
 from snapshot_explorer.storage.location import shortened
 
+PACKAGE = "pypaimon-rust"
 EXPECTED_URI = 'With format="paimon", catalog must be the URI of a Paimon REST catalog, such as http://host:8080.'
-NO_CLIENT = (
+_NO_CLIENT = (
     "A Paimon REST catalog needs pypaimon-rust, which is not installed. Install it with: pip install "
     "'snapshot-explorer[paimon-catalogs]'."
 )
@@ -57,6 +59,8 @@ def check_table(name: str, properties: Mapping[str, str]) -> None:
 
 def failure(error: Exception, shown: str, name: str, mask: Mask) -> SnapshotExplorerError:
     """Return the error for one of the client, without what the server returned."""
+    if isinstance(error, ImportError):
+        return MissingDependencyError(_NO_CLIENT)
     text = str(error)
     match = _SYSTEM_REASON.search(text)
     system = match[1] if match else error.strerror if isinstance(error, TimeoutError) else None

@@ -43,18 +43,18 @@ def check_nanoseconds(columns: Iterable[str], schema: pa.Schema) -> None:
     if not DUCKDB_NANOSECONDS.applies():
         return
     for name in columns:
-        if schema.names.count(name) == 1 and _is_cut(schema.field(name).type):
+        if schema.names.count(name) == 1 and is_cut(schema.field(name).type):
             raise UnsupportedFeatureError(
                 f"Conditions and SQL do not read the nanoseconds of column {name!r}: {DUCKDB_NANOSECONDS.remedy()}"
             )
 
 
-def _is_cut(dtype: pa.DataType) -> bool:
+def is_cut(dtype: pa.DataType) -> bool:
     """Return whether a type is, or contains, a time or a timestamp with a zone that has nanoseconds."""
     is_zoned = pa.types.is_timestamp(dtype) and dtype.tz is not None
     if is_zoned or pa.types.is_time(dtype):
         return bool(dtype.unit == "ns")
-    return any(_is_cut(dtype.field(index).type) for index in range(dtype.num_fields))
+    return any(is_cut(dtype.field(index).type) for index in range(dtype.num_fields))
 
 
 @contextmanager
@@ -164,13 +164,13 @@ def opened(settings: Mapping[str, str], *more: str, memory_share: float = 1.0) -
 
     connection = duckdb.connect(":memory:", config=dict(settings))
     if memory_share < 1:
-        more = (f"SET memory_limit = '{_memory_limit(connection, memory_share)}'", *more)
+        more = (f"SET memory_limit = '{memory_limit_of(connection, memory_share)}'", *more)
     for statement in ("SET GLOBAL TimeZone = 'UTC'", *more, "SET lock_configuration = true"):
         connection.execute(statement)
     return connection
 
 
-def _memory_limit(connection: duckdb.DuckDBPyConnection, share: float) -> str:
+def memory_limit_of(connection: duckdb.DuckDBPyConnection, share: float) -> str:
     """Return a share of an instance's limit of memory. DuckDB before 2.0 does not accept a percentage."""
     size, unit = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
     if unit == "PiB":  # DuckDB 1.3 takes a control group without a limit for this much memory

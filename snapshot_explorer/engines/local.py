@@ -21,11 +21,11 @@ from snapshot_explorer.progress import step
 
 _THREADS = 8
 """Splits read at once. This bounds the rows in memory beyond the result."""
-_REMOTE_THREADS = 64
-"""Splits of a remote table read at once, within `_REMOTE_BYTES`: most of them wait for a response."""
-_REMOTE_BYTES = 128 * 2**20
+REMOTE_THREADS = 64
+"""Splits of a remote table read at once, within `REMOTE_BYTES`: most of them wait for a response."""
+REMOTE_BYTES = 128 * 2**20
 """Total size of the splits of a remote table that are read at once beyond the first `_THREADS`."""
-_BYTES_AT_ONCE = 512 * 2**20
+BYTES_AT_ONCE = 512 * 2**20
 """Total size of splits read at once, except those that stream. A larger split is read alone."""
 _LARGE_FILE_BYTES = 2**20
 """Average size of local files from which each is read by a thread of its own. Smaller ones gain less than it costs."""
@@ -77,7 +77,7 @@ def to_arrow(reader: TableVersion, splits: Sequence[Split], scan: Scan) -> pa.Ta
         planned, at_once = _spread(reader, splits, needed, limit=limit)
     else:
         planned, at_once = _spread(reader, _first(splits, limit), needed, limit=limit)
-        planned, at_once = _first(planned, limit), at_once if reader.storage.is_local else _REMOTE_THREADS
+        planned, at_once = _first(planned, limit), at_once if reader.storage.is_local else REMOTE_THREADS
     # The files of a remote group would wait for each other.
     groups = _small_together(planned) if limit is None and at_once <= _THREADS else [(split,) for split in planned]
     with (
@@ -143,7 +143,7 @@ def _spread(
     is_local = reader.storage.is_local
     if largest is None or (is_local and not _is_large(largest)):
         return splits, _THREADS
-    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else _REMOTE_THREADS if limit is None else _THREADS
+    at_once = min(_THREADS, pa.cpu_count() + 1) if is_local else REMOTE_THREADS if limit is None else _THREADS
     if limit is not None and is_local:
         return splits, at_once
     names = frozenset(columns)
@@ -270,7 +270,7 @@ def for_each_batch_of(
         chain.from_iterable(_parts(source, reader, splits) for source, (reader, splits, _) in enumerate(sources)),
         key=lambda item: item.begin,
     )
-    at_once = _THREADS if is_local else _REMOTE_THREADS
+    at_once = _THREADS if is_local else REMOTE_THREADS
     with (
         step("Reading splits", total=len(items)) as reading,
         closing(_in_order(items, read, stop, weight=weight, size=weight, at_once=at_once)) as parts,
@@ -353,9 +353,9 @@ def _in_order(
         if not ahead:
             return True
         items = [item for item, _ in ahead] + [waiting[0]]
-        if len(items) > at_once or sum(map(weight, items)) > _BYTES_AT_ONCE:
+        if len(items) > at_once or sum(map(weight, items)) > BYTES_AT_ONCE:
             return False
-        return len(items) <= _THREADS or sum(map(size, items)) <= _REMOTE_BYTES
+        return len(items) <= _THREADS or sum(map(size, items)) <= REMOTE_BYTES
 
     try:
         while waiting or ahead:

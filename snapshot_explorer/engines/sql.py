@@ -106,7 +106,7 @@ def run(
     """
     import duckdb
 
-    views = [_RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
+    views = [RelationView(number, name, relation) for number, (name, relation) in enumerate(relations.items())]
     with _translated(query, failure):
         if explain:
             with query_cursor() as connection:
@@ -131,7 +131,7 @@ def run(
 
 def _result_of(
     query: str,
-    views: Sequence[_RelationView],
+    views: Sequence[RelationView],
     plan: Sequence[pushdown.Scan] | None,
     before: Callable[[Mapping[str, RequiredRows]], object] | None,
 ) -> pa.Table:
@@ -154,7 +154,7 @@ def _result_of(
 
 def _result_from_files(
     query: str,
-    views: Sequence[_RelationView],
+    views: Sequence[RelationView],
     required: Sequence[RequiredRows | None],
     files: Sequence[Sequence[File] | None],
 ) -> pa.Table | None:
@@ -184,7 +184,7 @@ def _translated(query: str, failure: Failure) -> Iterator[None]:
 
 
 def _planned(
-    connection: duckdb.DuckDBPyConnection, query: str, failure: Failure, views: Sequence[_RelationView]
+    connection: duckdb.DuckDBPyConnection, query: str, failure: Failure, views: Sequence[RelationView]
 ) -> Sequence[pushdown.Scan] | None:
     """Return the scans of a query's plan; None if the columns of a scan are unknown."""
     with _translated(_PLAN + query, lambda sentence, at: failure(sentence, None if at is None else at - len(_PLAN))):
@@ -198,7 +198,7 @@ def _planned(
     return result if all(scan.columns for scan in result) else None
 
 
-class _RelationView:
+class RelationView:
     """A relation as a view in a connection. Its columns have generated names in the plan; variants are JSON text."""
 
     def __init__(self, number: int, name: str, relation: Relation) -> None:

@@ -85,6 +85,14 @@ def split_metadata_path(path: object) -> tuple[str, str] | None:
     return (root or "/", f"{inner}/{name}") if slash and not root.endswith(":/") else None
 
 
+def metadata_file_format(path: str) -> str | None:
+    """Return the name of the format whose metadata file a path names; None if it names none."""
+    if split_metadata_path(path) is None:
+        return None
+    name = path.rpartition("/")[2]
+    return next(candidate.name for candidate in FORMATS if candidate.is_metadata_file(name))
+
+
 def titles(last_word: str = "and") -> str:
     """Return the names of the formats, such as `Paimon, Delta Lake, Iceberg and Hudi`."""
     *names, last = (table_format.title for table_format in FORMATS)

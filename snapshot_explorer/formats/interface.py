@@ -88,6 +88,8 @@ class TableFormat(ABC):
     """The query for the metadata `file` that Spark's catalog names, with the field `table`; None without such files."""
     catalog_branch_sign: ClassVar[str | None] = None
     """The sign between table and branch in a name in Spark's catalog; None if such names contain no branch."""
+    rest_catalog_client: ClassVar[str | None] = None
+    """The package that reads REST catalogs of the format's own protocol; None if there is no such protocol."""
     has_file_times: ClassVar[bool] = False
     """Whether commit times may be those of files, which change when a table is copied, beside recorded ones."""
     has_exact_row_counts: ClassVar[bool] = False

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-_SHOW_SECONDS = 0.5
+SHOW_SECONDS = 0.5
 
 
 class Lake:
@@ -130,7 +130,7 @@ class Lake:
             shown = monotonic()
             for _, row in self.rows(request):
                 rows.append(row)
-                if show is not None and monotonic() > shown + _SHOW_SECONDS:
+                if show is not None and monotonic() > shown + SHOW_SECONDS:
                     search = f"{len(rows):,} of {len(self.tables):,} tables read"
                     show(LakeOverview(rows, name=self.name, request=request, search=search))
                     shown = monotonic()

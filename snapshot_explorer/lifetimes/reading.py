@@ -32,11 +32,11 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 T = TypeVar("T")
 
-_FIRST = 2_000
+FIRST_COMMITS = 2_000
 """The number of versions in the first read. The number of changes in them determines the size of the next read."""
 _FASTER = 8
 """The maximum growth factor from one read to the next: later versions may have more changes."""
-_AT_ONCE = 100_000
+COMMITS_AT_ONCE = 100_000
 """The approximate number of changes in memory, or the number of the table's files if that is greater."""
 _TRIES = 5
 
@@ -108,7 +108,7 @@ def _listing(table_format: TableFormat) -> Listing:
     """Return a listing of all versions. Where requests take long, the newest commits are read at the same time."""
     if table_format.storage.is_local:
         return table_format.listing(0)
-    early = partial(table_format.read_newest, _FIRST, counts=False)
+    early = partial(table_format.read_newest, FIRST_COMMITS, counts=False)
     return table_format.storage.together(early, partial(table_format.listing, 0))[1]
 
 
@@ -208,7 +208,7 @@ def _with_first_state_and_changes(
     source: FileSource, base: FileLifetimes, run: Sequence[int], commitless: Collection[int]
 ) -> tuple[FileLifetimes, Sequence[int], _Changes | None]:
     """Return what `_with_first_state` returns, and the changes of the next versions if both are read at once."""
-    later = run[1 : 1 + _FIRST]
+    later = run[1 : 1 + FIRST_COMMITS]
     if not later:
         return *_with_first_state(source, base, run, commitless), None
 
@@ -232,7 +232,7 @@ def _with_later_changes(
     source: FileSource, lifetimes: FileLifetimes, rest: Sequence[int], reading: Step, read: _Changes | None
 ) -> FileLifetimes:
     """Return lifetimes extended by the versions after the known ones, from their changes."""
-    number = _FIRST
+    number = FIRST_COMMITS
     while rest:
         some, rest = rest[:number], rest[number:]
         _, times, changes = _changes(source, some) if read is None else read
@@ -240,7 +240,7 @@ def _with_later_changes(
         lifetimes = lifetimes.extended(some, times, changes)
         reading.advance(len(some))
         # Each step also takes time for the live files. With this many changes, it is small in proportion.
-        count = max(_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
+        count = max(COMMITS_AT_ONCE, len(lifetimes)) * len(some) // max(1, len(changes))
         number = min(max(1, count), _FASTER * len(some))
     return lifetimes
 

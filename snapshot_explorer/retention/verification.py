@@ -34,7 +34,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 """What is looked at, each level with those before it."""
 VerifiedFiles = dict[tuple[str, int | None], int]
 """By path and recorded size, the index of the level at which a file was in order."""
-_THREADS = 8
+THREADS = 8
 _REMOTE_THREADS = 32
 _BATCH_ROWS = 65_536
 _READERS = {".parquet": "parquet", ".orc": "orc"}
@@ -200,11 +200,11 @@ def _opened(
     storage: Storage, files: Sequence[_DataFile], level: Level, opened: VerifiedFiles
 ) -> dict[str, tuple[str | None, str | None]]:
     states: dict[str, tuple[str | None, str | None]] = {}
-    at_once = _THREADS if storage.is_local else _REMOTE_THREADS
+    at_once = THREADS if storage.is_local else _REMOTE_THREADS
     pool = ThreadPoolExecutor(at_once)
     try:
         with step("Verifying files", total=len(files)) as verifying:
-            results = pool.map(lambda file: _state_of(storage, file, is_whole=level == "bytes"), files)
+            results = pool.map(lambda file: file_state(storage, file, is_whole=level == "bytes"), files)
             for file, state in zip(files, results, strict=True):
                 states[file.path] = state
                 if state[0] == "ok":
@@ -216,7 +216,8 @@ def _opened(
     return states
 
 
-def _state_of(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:
+def file_state(storage: Storage, file: _DataFile, *, is_whole: bool) -> tuple[str | None, str | None]:
+    """Return the state of a file in VERIFIED_FILES and the detail of a problem. Reads its footer, or all of it."""
     file_format = next((file_format for ending, file_format in _READERS.items() if file.path.endswith(ending)), None)
     if file_format is None:
         return None, "only parquet and ORC files are opened"

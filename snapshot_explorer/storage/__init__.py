@@ -67,7 +67,7 @@ D = TypeVar("D")
 _NAME = attrgetter("name")
 _MAX_LISTED = 32
 """The most folders of a table that are listed one by one where a store lists a tree like a folder."""
-_AHEAD_BYTES = 64 * 2**20
+AHEAD_BYTES = 64 * 2**20
 """Bytes of remote files that are fetched before the row groups are needed which they belong to, over all open files."""
 _MAX_REMOTE_CHECKS = 256
 """The most files that are checked one by one: on remote storage in all, on the local disk per folder."""
@@ -520,7 +520,7 @@ class Storage:
                 return replace(shared, base=shared.files.base(location))
             files = _files(location, self._options)
             pool = ThreadPoolExecutor(files.workers, "snapshot-explorer") if files.workers > 1 else None
-            return _Connection(files, files.base(location), pool, ByteBudget(_AHEAD_BYTES))
+            return _Connection(files, files.base(location), pool, ByteBudget(AHEAD_BYTES))
         except (SnapshotExplorerError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote the options

@@ -62,6 +62,6 @@ def test_row_groups_that_are_decoded_ahead_are_let_go_if_the_consumer_stops() ->
         assert len(next(reading)) == ROWS // 2
         reading.close()
 
-    assert parquet_batches._FREE.acquire(blocking=False)
-    parquet_batches._FREE.release()
+    assert parquet_batches.FREE_THREADS.acquire(blocking=False)
+    parquet_batches.FREE_THREADS.release()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("snapshot-row-groups")]

@@ -266,8 +266,8 @@ class _Iceberg(IcebergTable):
 class _Paimon(PaimonTable):
     """A table whose manifests have all columns that pypaimon reads."""
 
-    def _manifest(self, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        record: dict[str, Any] = super()._manifest(name, entries)
+    def manifest_record(self, name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        record: dict[str, Any] = super().manifest_record(name, entries)
         content = avro(newest_manifest(), entries)
         self.write(f"manifest/{name}", content)
         return record | {"_FILE_SIZE": len(content)}

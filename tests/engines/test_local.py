@@ -151,7 +151,7 @@ def test_an_error_in_a_split_ends_the_reading():
     with pytest.raises(CorruptTableError, match="file 2"):
         read(table_format, splits(500))
     # Two splits were returned before the error, and so many were read ahead.
-    assert max(number for number, _ in table_format.reads) < 2 + local._REMOTE_THREADS
+    assert max(number for number, _ in table_format.reads) < 2 + local.REMOTE_THREADS
 
 
 class Meeting:
@@ -185,7 +185,7 @@ def test_splits_too_large_to_be_held_together_are_read_one_after_another():
                 yield from super().read(split, columns)
 
     small, large, raw = Counting(2), Counting(2, 0.05), Counting(2)
-    heavy = [replace(split, size_bytes=local._BYTES_AT_ONCE) for split in splits(5, raw=False)]
+    heavy = [replace(split, size_bytes=local.BYTES_AT_ONCE) for split in splits(5, raw=False)]
 
     found = [read(small, splits(5, raw=False)), read(large, heavy), read(raw, [replace(s, raw=True) for s in heavy])]
 

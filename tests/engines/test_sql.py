@@ -131,7 +131,7 @@ def test_what_a_query_does_not_need_is_not_read(query, asked):
 )
 def test_rows_that_a_plan_does_not_name_are_an_error_and_never_missing(query, plan):
     connection = duckdb.connect()
-    bound = sql._RelationView(0, "t", Read().relation())
+    bound = sql.RelationView(0, "t", Read().relation())
     bound.show(connection, as_it_is=False)
     bound.fill(connection, bound.required(plan))
 
@@ -267,7 +267,7 @@ def test_values_come_back_exactly(kind, value):
         "select x from t where true order by y is null desc",
         "select any_value(x) x from t",
     ):
-        if DUCKDB_NANOSECONDS.applies() and duckdb_sessions._is_cut(kind):
+        if DUCKDB_NANOSECONDS.applies() and duckdb_sessions.is_cut(kind):
             with refused_if(DUCKDB_NANOSECONDS):
                 ran(query, rows)
             continue
@@ -354,7 +354,7 @@ def test_memory_is_bounded_and_nothing_is_spilled():
 
 
 def test_too_little_memory_is_reported_without_advice_that_cannot_be_followed(monkeypatch):
-    monkeypatch.setattr(duckdb_sessions, "_memory_limit", lambda connection, share: "50MB")
+    monkeypatch.setattr(duckdb_sessions, "memory_limit_of", lambda connection, share: "50MB")
     monkeypatch.setattr("os.getpid", lambda: -1)  # no instance of it is open
 
     with pytest.raises(InvalidArgumentError) as raised:

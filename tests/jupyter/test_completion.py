@@ -14,6 +14,7 @@ from snapshot_explorer import open_table
 from snapshot_explorer.jupyter.commands import COMMANDS
 from snapshot_explorer.jupyter.completion import matcher, suggestions
 from snapshot_explorer.jupyter.tables import OpenTables
+from snapshot_explorer.model import Listing
 from tests.support.delta.table_builder import DeltaTable, metadata
 from tests.support.effort import at_most_steps
 
@@ -185,7 +186,9 @@ def test_completion_asks_the_storage_nothing(counted, shell, written):
 
 def test_completion_of_a_long_history_makes_no_suggestion_of_each_version(shell, memory_root, monkeypatch, path):
     shell.ok(f"%snapshot open {path} as orders")
-    shell["orders"]._versions = tuple(range(1, 100_001))
+    listing = Listing(versions=tuple(range(1, 100_001)), identity=())
+    monkeypatch.setattr(shell["orders"].bound, "listing", lambda start: listing)
+    shell["orders"].versions()
     tables = OpenTables(shell.ip.user_ns)
 
     tracemalloc.start()

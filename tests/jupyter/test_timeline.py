@@ -67,8 +67,8 @@ def test_measures_are_completed(orders):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
 
 
 def test_progress_is_an_output_that_is_moved_on_and_taken_away(shell):
@@ -107,7 +107,7 @@ def test_in_a_notebook_progress_leaves_nothing_behind(path_of_sample, tmp_path, 
     cells = (
         "%load_ext snapshot_explorer",
         f"%config SnapshotMagics.progress = {wanted}",
-        "from snapshot_explorer import progress\nprogress._PATIENCE = progress._EVERY = 0.0",
+        "from snapshot_explorer import progress\nprogress.PATIENCE = progress.EVERY = 0.0",
         f"%snapshot open {path_of_sample} as orders\nNone",
         "print(len(orders.history(kind='compact')))",
         "progress._LISTENER.get() is None",

@@ -128,7 +128,7 @@ def test_tables_that_no_other_process_can_read_are_read_in_this_one(root, overvi
 
 
 def test_tables_are_shown_as_they_are_read(root, overview, monkeypatch):
-    monkeypatch.setattr("snapshot_explorer.lake.lake._SHOW_SECONDS", -1)
+    monkeypatch.setattr("snapshot_explorer.lake.lake.SHOW_SECONDS", -1)
     shown = []
 
     open_lake(root, at=lakes.NOW).overview("1d", show=shown.append)

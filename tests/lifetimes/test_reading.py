@@ -213,8 +213,8 @@ def test_an_open_delta_table_tells_its_lifetimes_without_reading_a_commit_twice(
 @pytest.mark.parametrize("at_once", [1, 2, 7, 100])
 def test_however_many_versions_are_read_at_once_lifetimes_are_the_same(tmp_path, at_once, monkeypatch):
     delta_of(tmp_path)
-    monkeypatch.setattr("snapshot_explorer.lifetimes.reading._FIRST", at_once)
-    monkeypatch.setattr("snapshot_explorer.lifetimes.reading._AT_ONCE", at_once)
+    monkeypatch.setattr("snapshot_explorer.lifetimes.reading.FIRST_COMMITS", at_once)
+    monkeypatch.setattr("snapshot_explorer.lifetimes.reading.COMMITS_AT_ONCE", at_once)
 
     lifetimes = lifetimes_of(Delta(Storage(str(tmp_path))))
 

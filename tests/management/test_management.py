@@ -22,11 +22,13 @@ class Log:
     now: int = 1_000
     broken: bool = False
     wait_for: threading.Event = field(default_factory=threading.Event)
+    entered: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self):
         self.wait_for.set()
 
     def list_log(self, start=None):
+        self.entered.set()
         assert self.wait_for.wait(60)
         self.listed += 1
         if self.broken:
@@ -158,7 +160,7 @@ def test_a_fresh_snapshot_is_returned_at_once_and_refreshed_in_the_background():
     at_once = management.update(staleness_acceptable=True)
     again = management.update(staleness_acceptable=True)
     log.wait_for.set()
-    management._async_task.result(10)
+    management.background_update.result(10)
 
     assert (at_once.version, again.version) == (1, 1)
     assert management.current_snapshot.version == 2
@@ -171,7 +173,7 @@ def test_an_error_in_the_background_is_kept_and_logged(caplog):
     log.broken = True
 
     management.update(staleness_acceptable=True)
-    management._async_task.exception(10)
+    management.background_update.exception(10)
 
     assert isinstance(management.last_background_error, StorageError)
     assert "could not be refreshed in the background: the storage does not answer" in caplog.text
@@ -182,10 +184,10 @@ def test_try_update_returns_the_current_snapshot_while_another_thread_updates():
     management = manage(log)
     log.versions = (1, 2)
     log.wait_for.clear()
+    log.entered.clear()
     updating = threading.Thread(target=management.update)
     updating.start()
-    while management._lock.acquire(blocking=False):
-        management._lock.release()
+    assert log.entered.wait(60)
 
     seen = management.try_update()
     log.wait_for.set()

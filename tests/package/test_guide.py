@@ -48,7 +48,7 @@ def test_the_environments_of_the_guide_are_those_of_the_last_runs():
 def test_every_environment_has_a_python_and_versions_that_the_package_allows():
     for image in environments.images().values():
         allowed = [
-            not old_libraries._is_older(version, old_libraries.FLOORS.get(name, "0"))
+            not old_libraries.is_older(version, old_libraries.FLOORS.get(name, "0"))
             for name, version in image.pins.items()
         ]
         assert image.python in {"3.11", "3.12", "3.13"}

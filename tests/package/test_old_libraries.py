@@ -23,7 +23,7 @@ def installed(monkeypatch):
     """A function that makes the given versions the installed ones."""
 
     def install(**versions):
-        monkeypatch.setattr(old_libraries, "_installed", lambda name: versions.get(name, "9999"))
+        monkeypatch.setattr(old_libraries, "installed_version", lambda name: versions.get(name, "9999"))
 
     return install
 
@@ -39,7 +39,7 @@ def test_every_case_is_listed():
 
 @pytest.mark.parametrize("case", old_libraries.CASES, ids=lambda case: NAMES[id(case)])
 def test_a_case_is_above_the_floor_and_can_be_reproduced_where_it_applies(case):
-    assert old_libraries._is_older((old_libraries.FLOORS | old_libraries.SPARK_FLOORS)[case.library], case.fixed_in)
+    assert old_libraries.is_older((old_libraries.FLOORS | old_libraries.SPARK_FLOORS)[case.library], case.fixed_in)
     if importlib.util.find_spec(case.library) is None:
         pytest.skip(f"{case.library} is not installed: pip install {case.library}")
 

@@ -24,8 +24,8 @@ class Heard:
 @pytest.fixture
 def impatient(monkeypatch):
     """Have work shown at once."""
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_work_that_is_done_soon_is_not_reported(heard):
 
 
 def test_work_is_not_reported_more_often_than_anybody_can_read(impatient, heard, monkeypatch):
-    monkeypatch.setattr(progress, "_EVERY", 60.0)
+    monkeypatch.setattr(progress, "EVERY", 60.0)
 
     with step("Counting sheep") as counting:
         for _ in range(100):

@@ -37,7 +37,7 @@ def table(tmp_path):
 def checkpoint(table, actions, **options):
     """Replace the table's commits by a checkpoint of these actions, written with options of pyarrow."""
     kinds = table_builder.ACTIONS
-    rows = [{kind: table_builder._as_arrow(one.get(kind), kinds[kind]) for kind in kinds} for one in actions]
+    rows = [{kind: table_builder.as_arrow(one.get(kind), kinds[kind]) for kind in kinds} for one in actions]
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(kinds.items()))), out, **options)
     table.write(f"_delta_log/{table.version:020d}.checkpoint.parquet", out.getvalue())

@@ -43,7 +43,7 @@ def test_a_bit_flipped_in_a_page_of_a_delta_table_is_refused(tmp_path, options):
 def test_a_bit_flipped_in_a_page_of_a_paimon_table_is_refused(memory_root):
     table = PaimonTable(*memory_root)
     rows = [(1, VALUE.decode())]
-    table.commit(rows, content=flipped(table._parquet(rows), VALUE))
+    table.commit(rows, content=flipped(table.parquet(rows), VALUE))
 
     with pytest.raises(CorruptTableError, match="data-.*parquet .*CRC"):
         open_table(f"memory://{table.root}").current.to_arrow()

@@ -20,7 +20,7 @@ from snapshot_explorer.errors import (
 )
 from tests.support.delta.table_builder import DeltaTable, add
 from tests.support.iceberg.table_builder import IcebergTable
-from tests.support.pair_tables import _DOUBLE, _INT, _LONG, _STRING, Kind, _struct, write
+from tests.support.pair_tables import DOUBLE, INT, LONG, STRING, Kind, struct_type, write
 
 DATA = Path(__file__).parents[1] / "data"
 FIELDS = [("id", "long"), ("name", "string"), ("amount", "double")]
@@ -178,7 +178,7 @@ def test_a_tolerance_is_exact_for_integers_and_decimals(tmp_path):
                 "d": pa.array([Decimal(f"{10**35}.00"), Decimal(f"{10**35}.0{shift}")], kind.arrow),
             }
         )
-        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", _LONG), ("n", _LONG), ("d", kind)], [rows])
+        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", LONG), ("n", LONG), ("d", kind)], [rows])
     a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")
 
     assert sx.diff(a, b, key="id", tolerance={"n": 1, "d": Decimal("0.01")}).is_empty
@@ -238,10 +238,10 @@ def test_all_types_that_are_not_equivalent_are_named_before_rows_are_read(tmp_pa
 def test_structs_with_other_fields_are_not_equivalent(tmp_path):
     filesystem = fsspec.filesystem("memory")
     words = ("long", "BIGINT", "long", "long")
-    kinds = _struct(pa.int64(), words, "xy"), _struct(pa.int64(), words, "x")
+    kinds = struct_type(pa.int64(), words, "xy"), struct_type(pa.int64(), words, "x")
     for name, kind in zip("ab", kinds, strict=True):
         rows = pa.table({"id": pa.array([1], pa.int64()), "part": pa.array([{"x": 1}], kind.arrow)})
-        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", _LONG), ("part", kind)], [rows])
+        write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", LONG), ("part", kind)], [rows])
     a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")
 
     for one, other in ((a, b), (b, a)):
@@ -324,7 +324,7 @@ def test_a_file_with_columns_of_other_names_or_types_is_read(tmp_path):
 
 def test_an_iceberg_table_over_the_files_of_a_delta_table_is_proven_by_their_footers(tmp_path):
     local = fsspec.filesystem("file", auto_mkdir=True)
-    columns = [("id", _LONG), ("name", _STRING), ("amount", _DOUBLE)]
+    columns = [("id", LONG), ("name", STRING), ("amount", DOUBLE)]
     rows = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", None], "amount": [1.0, 2.0]})
     root = tmp_path / "twin"
     write("iceberg", local, str(root), columns, [rows])
@@ -455,7 +455,7 @@ def test_only_snapshots_are_compared(pair):
 
 def test_integers_of_other_widths_are_equal(tmp_path):
     filesystem = fsspec.filesystem("memory")
-    for name, kind in (("a", _LONG), ("b", _INT)):
+    for name, kind in (("a", LONG), ("b", INT)):
         rows = pa.table({"id": pa.array([1, 2], kind.arrow)})
         write("delta", filesystem, f"/{tmp_path.name}/{name}", [("id", kind)], [rows])
     a, b = (open_table(f"memory:///{tmp_path.name}/{name}").at("latest") for name in "ab")

@@ -123,7 +123,7 @@ _PAYMENTS = (
 
 def write(out: Path, jars: Path) -> None:
     """Write the table `payments` below `out`, statement by statement, each at its own time."""
-    make_samples._CLOCK_C += _STAMPED_C
+    make_samples.CLOCK_C += _STAMPED_C
     with tempfile.TemporaryDirectory() as folder:
         clock = make_samples.Clock(Path(folder))
         clock.set("2026-11-01T00:00:00")

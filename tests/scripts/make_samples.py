@@ -27,7 +27,7 @@ from tests.support.oracles import sessions
 PACKAGE = "org.apache.paimon:paimon-spark-3.5:0.9.0"
 WRITER = "Apache Paimon 0.9.0 (Spark connector, PySpark 3.5.9)"
 
-_CLOCK_C = r"""
+CLOCK_C = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ class Clock:
         compiler = shutil.which("cc")
         if compiler:
             source = folder / "clock.c"
-            source.write_text(_CLOCK_C)
+            source.write_text(CLOCK_C)
             subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", self._library, source], check=True)
 
     def environment(self) -> dict[str, str]:

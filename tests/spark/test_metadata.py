@@ -445,7 +445,7 @@ def test_settings_are_reported_with_the_lines_that_they_are_on(tmp_path):
     log = open_table(tmp_path).bound._log
 
     found = delta_units._of_settings(
-        open_table(tmp_path).bound._storage, delta_units.SettingsTask(version=0, commits=tuple(log.commits()))
+        open_table(tmp_path).bound.storage, delta_units.SettingsTask(version=0, commits=tuple(log.commits()))
     )
 
     assert found.schema.equals(PREFETCHED)

@@ -431,7 +431,7 @@ def test_a_damaged_vector_is_reported_before_any_job(spark, deleted):
 
 
 def test_scans_past_the_most_are_left_to_the_formats_own_reader(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(native, "_MAX_GROUPS", 1)
+    monkeypatch.setattr(native, "MAX_GROUPS", 1)
     table = DeltaTable(None, tmp_path / "t", fields=[("id", "long"), ("part", "date")], partition_by=("part",))
     for number in range(3):
         append(table, pa.table({"id": pa.array([number], pa.int64())}), partition={"part": f"2026-01-0{number + 1}"})
@@ -446,10 +446,10 @@ def test_scans_past_the_most_are_left_to_the_formats_own_reader(spark, tmp_path,
 def test_sparks_readers_get_few_files_or_large_ones():
     mega = 2**20
 
-    assert native._is_worthwhile([part(32, files=32)])
-    assert not native._is_worthwhile([part(33 * mega, files=33)])
-    assert native._is_worthwhile([part(128 * mega)] * 5000)
-    assert not native._is_worthwhile([part(128 * mega)] * 20_001)
+    assert native.is_worthwhile([part(32, files=32)])
+    assert not native.is_worthwhile([part(33 * mega, files=33)])
+    assert native.is_worthwhile([part(128 * mega)] * 5000)
+    assert not native.is_worthwhile([part(128 * mega)] * 20_001)
 
 
 def test_a_missing_file_is_reported_before_any_job(spark, numbers):
@@ -486,7 +486,7 @@ def test_storage_options_show_nowhere(spark, numbers):
 
 def test_executors_without_the_package_say_how_to_ship_it(tmp_path):
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    work = cloudpickle.dumps(tasks._work(b"", [b""], tasks.NOT_ON_EXECUTOR))
+    work = cloudpickle.dumps(tasks.task_function(b"", [b""], tasks.NOT_ON_EXECUTOR))
     (tmp_path / "work").write_bytes(work)
     code = (
         "import pickle, sys, pyarrow as pa; sys.modules['snapshot_explorer'] = None\n"

@@ -227,7 +227,7 @@ def test_row_groups_are_fetched_ahead_within_a_budget_of_bytes(register, memory_
     filesystem.pipe_file(f"{root}/a", content)
     most = {}
     for budget in (0, 30_000_000):
-        monkeypatch.setattr(storage_package, "_AHEAD_BYTES", budget)
+        monkeypatch.setattr(storage_package, "AHEAD_BYTES", budget)
         counted = register(filesystems.counting(latency=0.01))
         storage = Storage(f"counted://{root}")
         with storage.open("a", size_bytes=len(content)) as opened:
@@ -250,9 +250,9 @@ def test_what_was_fetched_ahead_is_given_back_when_a_file_is_closed(table):
 
     with storage.open("a", size_bytes=len(content)) as opened:
         load_of(opened)([(0, 1000)], [(500_000, 600_000)])
-        assert not budget.take(storage_package._AHEAD_BYTES)
+        assert not budget.take(storage_package.AHEAD_BYTES)
 
-    assert budget.take(storage_package._AHEAD_BYTES)
+    assert budget.take(storage_package.AHEAD_BYTES)
 
 
 @pytest.mark.parametrize("recorded", [1 << 20, (2 << 20) + 7, 3 << 20])

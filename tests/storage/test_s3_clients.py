@@ -170,7 +170,7 @@ def test_an_answer_that_quotes_secrets_is_not_shown(proxied, s3):
     storage, _, proxy = proxied
     secret = s3[2]["secret"]
     body = f"<Error><Code>AccessDenied</Code><Message>{secret}</Message><Canary>{secret}</Canary></Error>".encode()
-    proxy.answer = lambda request: proxy._send(request, 403, {"Content-Type": "application/xml"}, body)
+    proxy.answer = lambda request: proxy.send(request, 403, {"Content-Type": "application/xml"}, body)
 
     with pytest.raises(StorageError, match=r"PermissionError: AccessDenied: \*\*\*. Check the keys") as caught:
         storage.read("a")

@@ -282,7 +282,7 @@ class Bench:
 
     def _not_listed(self, folder, kind):
         try:
-            before = FaultyFileSystem(store=self.store)._listed(folder)
+            before = FaultyFileSystem(store=self.store).listed_files(folder)
         except FileNotFoundError:
             return []
         after = LISTINGS.get(kind, lambda _: [])(before)

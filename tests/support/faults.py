@@ -205,11 +205,11 @@ class FaultyFileSystem(AbstractFileSystem):
 
     def ls(self, path, detail=True, **_):  # noqa: FBT002 - fsspec's
         kind = self.store.met("list", path)
-        found = self._listed(path.strip("/"))
+        found = self.listed_files(path.strip("/"))
         found = LISTINGS[kind](found) if kind else found
         return found if detail else [entry["name"] for entry in found]
 
-    def _listed(self, path):
+    def listed_files(self, path):
         files, folders = [], set()
         for name in self.store.files:
             if name == path:

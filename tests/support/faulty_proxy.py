@@ -86,12 +86,12 @@ class FaultyProxy:
         if isinstance(kind, int):
             code = ERRORS[kind]
             body = f"<Error><Code>{code}</Code><Message>Please try again</Message></Error>".encode()
-            self._send(request, kind, {"Content-Type": "application/xml"}, body)
+            self.send(request, kind, {"Content-Type": "application/xml"}, body)
         elif kind in ("page", "xhtml", "plain"):
             body = {"page": PAGE, "xhtml": XHTML, "plain": PLAIN}[kind]
-            self._send(request, 200, {"Content-Type": "text/html; charset=utf-8"}, body)
+            self.send(request, 200, {"Content-Type": "text/html; charset=utf-8"}, body)
         elif kind == "circle":
-            self._send(request, 307, {"Location": self.url + request.path}, b"")
+            self.send(request, 307, {"Location": self.url + request.path}, b"")
         elif kind == "reset":
             request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             request.close_connection = True
@@ -117,9 +117,9 @@ class FaultyProxy:
             if name.lower() not in ("connection", "transfer-encoding", "content-length", "date", "server")
         }
         length = response.getheader("Content-Length") if request.command == "HEAD" else str(len(body))
-        self._send(request, response.status, kept, body, length=length, is_cut=is_cut)
+        self.send(request, response.status, kept, body, length=length, is_cut=is_cut)
 
-    def _send(self, request, status, headers, body, *, length=None, is_cut=False):
+    def send(self, request, status, headers, body, *, length=None, is_cut=False):
         try:
             request.send_response(status)
             for name, value in headers.items():

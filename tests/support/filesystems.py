@@ -123,7 +123,7 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
         most_bytes_at_once = 0
         lock = threading.Lock()
 
-        def _asked(self, kind, path, content=b""):
+        def record_request(self, kind, path, content=b""):
             kept = type(self)
             with kept.lock:
                 kept.requests.append(Request(kind, path.strip("/"), len(content)))
@@ -144,11 +144,11 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
             return fsspec.filesystem("memory")
 
         def ls(self, path, detail=True, **_):  # noqa: FBT002 - fsspec's
-            self._asked("list", path)
+            self.record_request("list", path)
             return self.memory.ls(path, detail=detail)
 
         def info(self, path, **_):
-            self._asked("info", path)
+            self.record_request("info", path)
             found = self.memory.info(path)
             return {"name": path, "size": found["size"], "type": found["type"]}
 
@@ -156,9 +156,9 @@ def counting(protocol="counted", *, latency=0.0, in_rounds=False):
             try:
                 content = self.memory.cat_file(path, start=start, end=end)
             except FileNotFoundError:
-                self._asked("get", path)
+                self.record_request("get", path)
                 raise
-            self._asked("get", path, content)
+            self.record_request("get", path, content)
             return content
 
         def _open(self, path, mode="rb", block_size=None, cache_options=None, **kwargs):

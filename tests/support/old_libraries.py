@@ -11,7 +11,7 @@ from snapshot_explorer.errors import MissingDependencyError, UnsupportedFeatureE
 
 def is_older(library, version):
     """Return whether the installed version of a library is older."""
-    return old_libraries._is_older(old_libraries._installed(library), version)
+    return old_libraries.is_older(old_libraries.installed_version(library), version)
 
 
 def since_duckdb(version, reason):

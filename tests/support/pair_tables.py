@@ -46,7 +46,7 @@ def _decimal(precision, scale):
     return Kind(pa.decimal128(precision, scale), text, text.upper(), f"decimal({precision}, {scale})", avro)
 
 
-def _struct(kind, words, order):
+def struct_type(kind, words, order):
     """Return a struct of a number x and a text y."""
     fields = {"x": (kind, *words), "y": (pa.string(), "string", "STRING", "string", "string")}
     named = [(name, fields[name]) for name in order]
@@ -72,9 +72,9 @@ def _struct(kind, words, order):
     )
 
 
-_LONG, _INT = Kind(pa.int64(), "long", "BIGINT", "long", "long"), Kind(pa.int32(), "integer", "INT", "int", "int")
-_DOUBLE = Kind(pa.float64(), "double", "DOUBLE", "double", "double")
-_STRING = Kind(pa.string(), "string", "STRING", "string", "string")
+LONG, INT = Kind(pa.int64(), "long", "BIGINT", "long", "long"), Kind(pa.int32(), "integer", "INT", "int", "int")
+DOUBLE = Kind(pa.float64(), "double", "DOUBLE", "double", "double")
+STRING = Kind(pa.string(), "string", "STRING", "string", "string")
 _UTC = Kind(
     pa.timestamp("us", "UTC"),
     "timestamp",
@@ -106,13 +106,13 @@ _MAP = Kind(
 _LONG_WORDS, _INT_WORDS = ("long", "BIGINT", "long", "long"), ("integer", "INT", "int", "int")
 _MOMENTS = [None, datetime(2026, 3, 29, 1, 30, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)]
 COLUMNS = {
-    "whole": ((_LONG, _INT, _decimal(20, 2)), [None, 0, 1, -1, 2**31 - 1]),
+    "whole": ((LONG, INT, _decimal(20, 2)), [None, 0, 1, -1, 2**31 - 1]),
     "price": ((_decimal(10, 2), _decimal(18, 4), _decimal(38, 10)), [None, Decimal("1.50"), Decimal("-0.01")]),
     "ratio": (
-        (_DOUBLE, Kind(pa.float32(), "float", "FLOAT", "float", "float")),
+        (DOUBLE, Kind(pa.float32(), "float", "FLOAT", "float", "float")),
         [None, 0.0, -0.0, math.nan, math.inf, 1.5],
     ),
-    "name": ((_STRING, Kind(pa.binary(), "binary", "BYTES", "binary", "bytes")), [None, "", "a", "A ", "é", "<b>"]),
+    "name": ((STRING, Kind(pa.binary(), "binary", "BYTES", "binary", "bytes")), [None, "", "a", "A ", "é", "<b>"]),
     "day": (
         (Kind(pa.date32(), "date", "DATE", "date", {"type": "int", "logicalType": "date"}),),
         [None, date(1, 1, 1), date(2026, 1, 2)],
@@ -120,7 +120,7 @@ COLUMNS = {
     "moment": ((_UTC, _NO_ZONE), _MOMENTS),
     "flag": ((Kind(pa.bool_(), "boolean", "BOOLEAN", "boolean", "boolean"),), [None, True, False]),
     "part": (
-        (_struct(pa.int64(), _LONG_WORDS, "xy"), _struct(pa.int32(), _INT_WORDS, "yx")),
+        (struct_type(pa.int64(), _LONG_WORDS, "xy"), struct_type(pa.int32(), _INT_WORDS, "yx")),
         [None, {"x": None, "y": None}, {"x": 1, "y": "a"}, {"x": 1, "y": None}],
     ),
     "items": ((_ITEMS,), [None, [], [None], [0.0, math.nan], [-0.0, math.nan]]),
@@ -154,7 +154,7 @@ def random_pair(seed, folder, filesystem):
     for side, (kind, some) in enumerate(zip(formats, (rows, other), strict=True)):
         names = ["id", *chosen, *(["extra"] if choose.random() < 0.2 else [])]
         choose.shuffle(names)
-        types = {name: choose.choice(COLUMNS.get(name, ((_LONG, _INT), ()))[0]) for name in names}
+        types = {name: choose.choice(COLUMNS.get(name, ((LONG, INT), ()))[0]) for name in names}
         shown = {name: renames.get(name, name) if side else name for name in names}
         if "extra" in shown:
             shown["extra"] = f"only_{'ab'[side]}"
@@ -219,7 +219,7 @@ def _paimon(filesystem, root, columns, tables):
     schema = json.loads(filesystem.cat_file(f"{root}/schema/schema-0"))
     table.write("schema/schema-0", json.dumps(schema | {"fields": fields, "highestFieldId": 9_999}).encode())
     nothing = [None] * len(columns)
-    table._statistics = lambda rows: {
+    table.statistics_of = lambda rows: {
         "_MIN_VALUES": binary_row(*nothing),
         "_MAX_VALUES": binary_row(*nothing),
         "_NULL_COUNTS": nothing,

@@ -346,8 +346,8 @@ def test_a_folder_that_is_empty_is_not_suggested_itself(tmp_path):
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../b", "/etc/passwd"])
 def test_a_file_name_that_leaves_the_table_is_not_followed(written, url, name):
-    entry = written._entry(0, name, 1)
-    written.base = [written._manifest("manifest-evil", [entry])]
+    entry = written.file_entry(0, name, 1)
+    written.base = [written.manifest_record("manifest-evil", [entry])]
     written.commit([])
 
     with pytest.raises(CorruptTableError, match="manifest"):

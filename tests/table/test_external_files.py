@@ -56,7 +56,7 @@ def test_a_table_without_files_outside_says_nothing(tmp_path, caplog):
     opened = open_table(table.root, external_files="refuse")
 
     assert opened.current.to_arrow().num_rows == 1
-    assert opened._storage.outside is None
+    assert opened.bound.storage.outside is None
     assert warnings_of(caplog) == []
 
 
@@ -92,14 +92,14 @@ def test_an_external_path_of_paimon_is_refused_and_shown(memory_root, caplog, mo
     monkeypatch.setattr(table_builder, "MANIFEST", newest_manifest())
     filesystem, root = memory_root
     table = PaimonTable(filesystem, f"{root}/t")
-    entry = table._entry
+    entry = table.file_entry
 
     def elsewhere(kind, name, rows):
         made = entry(kind, name, rows)
         made["_FILE"]["_EXTERNAL_PATH"] = f"memory://{root}/elsewhere/{name}"
         return made
 
-    table._entry = elsewhere
+    table.file_entry = elsewhere
     table.commit([(1, "a")])
     filesystem.copy(f"{table.root}/bucket-0/data-1.parquet", f"{root}/elsewhere/data-1.parquet")
     opened = open_table(f"memory://{table.root}")

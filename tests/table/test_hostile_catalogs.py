@@ -301,7 +301,7 @@ def test_an_answer_with_very_many_properties_is_refused():
 @pytest.mark.parametrize("table_format", ["iceberg", "paimon"])
 def test_a_catalog_that_sends_its_answer_byte_by_byte_is_not_waited_for(monkeypatch, head, table_format):
     pytest.importorskip("pyiceberg" if table_format == "iceberg" else "pypaimon_rust")
-    monkeypatch.setattr(catalogs, "_MAX_SECONDS", 0.5)
+    monkeypatch.setattr(catalogs, "MAX_SECONDS", 0.5)
     ended = threading.Event()
 
     def slowly(output):

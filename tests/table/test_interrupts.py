@@ -57,8 +57,8 @@ def stopping(register):
         at = float("inf")
         once = threading.Lock()
 
-        def _asked(self, kind, path, content=b""):
-            super()._asked(kind, path, content)
+        def record_request(self, kind, path, content=b""):
+            super().record_request(kind, path, content)
             with self.once:  # threads ask: two of them would interrupt twice, the second time after the call
                 if len(type(self).requests) < type(self).at:
                     return

@@ -142,7 +142,7 @@ def test_unknown_types_are_refused_before_reading(orders):
 @pytest.mark.parametrize("types", ["numpy", "nullable"])
 @pytest.mark.parametrize("values", [[date(3000, 1, 1), None], [datetime(1, 1, 1)]])  # noqa: DTZ001 - without a zone
 def test_times_that_an_old_pandas_makes_others_are_refused(monkeypatch, types, values):
-    monkeypatch.setattr(old_libraries, "_installed", lambda _: "1.5.3")
+    monkeypatch.setattr(old_libraries, "installed_version", lambda _: "1.5.3")
     rows = pa.table({"t": values})
 
     with pytest.raises(UnsupportedFeatureError, match="'t' has times outside of 1677 to 2262.* types='arrow'"):

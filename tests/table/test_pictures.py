@@ -66,8 +66,8 @@ def test_samples_have_every_figure(name):
 
 
 def test_long_work_tells_how_far_it_has_come(orders, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     said = []
 
     class Heard:

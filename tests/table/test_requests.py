@@ -395,7 +395,7 @@ def test_files_are_fetched_many_at_once_on_any_machine(register, memory_root, qu
 def test_the_bytes_that_are_fetched_at_once_are_bounded(register, memory_root, monkeypatch):
     counted = register(filesystems.counting(latency=0.02))
     written, size = many_files(memory_root, 48)
-    monkeypatch.setattr(local, "_REMOTE_BYTES", 12 * size)
+    monkeypatch.setattr(local, "REMOTE_BYTES", 12 * size)
     now = open_table(f"counted://{written.root}").at("latest")
     now.files()
     counted.most_bytes_at_once = 0

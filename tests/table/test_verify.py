@@ -149,7 +149,7 @@ def test_a_table_without_versions_has_nothing_to_verify():
 
 
 def test_an_interrupted_verification_goes_on_where_it_stopped(table, monkeypatch):
-    opened, read, state_of = open_table(table.root), [], verification._state_of
+    opened, read, state_of = open_table(table.root), [], verification.file_state
 
     def state_until_the_second(storage, file, **level):
         read.append(file.path)
@@ -157,8 +157,8 @@ def test_an_interrupted_verification_goes_on_where_it_stopped(table, monkeypatch
             raise KeyboardInterrupt
         return state_of(storage, file, **level)
 
-    monkeypatch.setattr(verification, "_THREADS", 1)
-    monkeypatch.setattr(verification, "_state_of", state_until_the_second)
+    monkeypatch.setattr(verification, "THREADS", 1)
+    monkeypatch.setattr(verification, "file_state", state_until_the_second)
     with pytest.raises(KeyboardInterrupt):
         opened.verify("bytes")
 

@@ -59,7 +59,7 @@ _MAX_FILES = 20_000
 _LARGE_BYTES = 4 * 2**20
 """The average file size above which Spark's readers save more than its listing costs
 (spark.sql.files.openCostInBytes)."""
-_MAX_GROUPS = 32
+MAX_GROUPS = 32
 """The maximum number of scans in a union. Spark plans each one."""
 _MAX_DELETED = 2**23
 """The maximum number of deleted rows that Spark leaves out. Their positions are decoded here, 8 bytes each."""
@@ -135,13 +135,13 @@ def frames(
         needed: These columns and those of the condition.
     """
     passes = None if condition is None else translated(condition, needed)
-    if not schema.names or not _is_worthwhile(splits) or (condition is not None and passes is None):
+    if not schema.names or not is_worthwhile(splits) or (condition is not None and passes is None):
         return [], list(splits)
-    groups, rest = _groups(version, splits, needed)
+    groups, rest = native_groups(version, splits, needed)
     groups.sort(key=lambda group: -sum(group.sizes))
-    for group in groups[_MAX_GROUPS:]:
+    for group in groups[MAX_GROUPS:]:
         rest += group.splits
-    del groups[_MAX_GROUPS:]
+    del groups[MAX_GROUPS:]
     parts: list[DataFrame] = []
     for group in groups:
         frame = _scanned(spark, group, needed, schema, passes)
@@ -152,7 +152,7 @@ def frames(
     return parts, rest
 
 
-def _is_worthwhile(splits: Sequence[Split]) -> bool:
+def is_worthwhile(splits: Sequence[Split]) -> bool:
     """Return whether Spark's readers may save more than inspecting the files costs."""
     files = sum(len(split.files) for split in splits)
     return files <= _FEW_FILES or (
@@ -172,7 +172,9 @@ class _VerifiedFile:
     sources: tuple[_Source, ...]
 
 
-def _groups(version: TableVersion, splits: Sequence[Split], schema: pa.Schema) -> tuple[list[_Group], list[Split]]:
+def native_groups(
+    version: TableVersion, splits: Sequence[Split], schema: pa.Schema
+) -> tuple[list[_Group], list[Split]]:
     """Return the files that Spark's readers may read, and the splits of the others."""
     verified, rest = _verified_files(version, splits, schema)
     groups: dict[object, _Group] = {}
@@ -430,7 +432,7 @@ METADATA = "_metadata"
 MOST_ROWS = 2**31
 MOST_BYTES = 2**32
 """Limits for files whose deleted rows are left out: the product of both fits a long."""
-_CHUNKS = (6, 8, 10, 12, 14, 16)
+CHUNK_WIDTHS = (6, 8, 10, 12, 14, 16)
 """Sizes of a chunk, as powers of two: small chunks suit few deleted rows that are far apart."""
 _WORD = 6
 """Bits of a long, as a power of two."""
@@ -440,11 +442,12 @@ _ENTRY_BYTES = 64
 
 def bitmap_bytes(gone: Sequence[Positions]) -> int:
     """Return an estimate of the memory that leaving out these rows needs on each executor."""
-    return _bitmap_bytes(gone, _chunk(gone))
+    return _bitmap_bytes(gone, chunk_width(gone))
 
 
-def _chunk(gone: Sequence[Positions]) -> int:
-    return min(_CHUNKS, key=lambda chunk: _bitmap_bytes(gone, chunk))
+def chunk_width(gone: Sequence[Positions]) -> int:
+    """Return the binary logarithm of the chunk size with the smallest bitmaps for these deleted rows."""
+    return min(CHUNK_WIDTHS, key=lambda chunk: _bitmap_bytes(gone, chunk))
 
 
 def _bitmap_bytes(gone: Sequence[Positions], chunk: int) -> int:
@@ -467,7 +470,7 @@ def without_deleted_rows(
 
     stem = "_" * max(map(len, rows.columns), default=0)
     index, chunk, words = (f"{stem}_{name}" for name in ("place", "chunk", "words"))
-    width = _chunk(gone)
+    width = chunk_width(gone)
     bitmaps = spark.createDataFrame(_bitmaps(sizes, gone, width).rename_columns([chunk, words]))
     size = f.col(f"{METADATA}.file_size")
     changed = f.raise_error(
@@ -486,13 +489,13 @@ def without_deleted_rows(
 def _bitmaps(sizes: Sequence[int], gone: Sequence[Positions], width: int) -> pa.Table:
     """Return the number of each chunk with deleted rows, and its bits as longs, lowest bit first."""
     indices = (positions + size * MOST_ROWS for size, positions in zip(sizes, gone, strict=True))
-    chunks, words = zip(*starmap(_bits, ((each, width) for each in indices)), strict=True)
+    chunks, words = zip(*starmap(chunk_bits, ((each, width) for each in indices)), strict=True)
     flat = np.concatenate(words)
     offsets = np.arange(0, len(flat) + 1, 1 << width - _WORD, dtype=np.int32)
     return pa.table([np.concatenate(chunks), pa.ListArray.from_arrays(offsets, flat)], names=["chunk", "words"])
 
 
-def _bits(indices: Positions, width: int) -> tuple[Positions, Positions]:
+def chunk_bits(indices: Positions, width: int) -> tuple[Positions, Positions]:
     """Return the chunks of ascending addresses, and the words of all chunks, concatenated."""
     chunks, at = np.unique(indices >> width, return_inverse=True)
     words = np.zeros(len(chunks) << width - _WORD, np.int64)

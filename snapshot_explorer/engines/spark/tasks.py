@@ -54,7 +54,7 @@ def on_executors(
         return spark.createDataFrame([], schema)
     with quiet():
         return spark.range(0, len(parts), 1, len(parts)).mapInArrow(
-            _work(packed(function), parts, NOT_ON_EXECUTOR), schema
+            task_function(packed(function), parts, NOT_ON_EXECUTOR), schema
         )
 
 
@@ -91,9 +91,11 @@ def collected(spark: SparkSession, rows: DataFrame) -> list[Row]:
             raise
 
 
-def _work(
+def task_function(
     function: bytes, parts: Sequence[bytes], missing_message: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what executors run: the function over the parts whose numbers the batches contain."""
+
     # Spark ships an inner function by value: it must use nothing of this module, which an executor may lack.
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:

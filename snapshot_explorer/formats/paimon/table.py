@@ -62,6 +62,7 @@ class Paimon(TableFormat):
     name: ClassVar[str] = "paimon"
     title: ClassVar[str] = "Paimon"
     catalog_branch_sign: ClassVar[str | None] = "$"
+    rest_catalog_client: ClassVar[str | None] = "pypaimon-rust"
     restore_command: ClassVar[str] = "CALL sys.rollback(table => '{name}', version => '{version}')"
     repairs: ClassVar[RepairSyntax | None] = RepairSyntax(
         time_travel="VERSION AS OF {version}",

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from snapshot_explorer.snapshot import Snapshot
     from snapshot_explorer.table import Table
 
-_PLAY_SECONDS = 1.0
+PLAY_SECONDS = 1.0
 _SOON = 0.2
 """Seconds that a cell waits for reads before the explorer is shown."""
 _LATER = ("older", "totals")
@@ -553,7 +553,7 @@ class Explorer(_Unsent, anywidget.AnyWidget):
             case "follow" | "interval":
                 self._tick(self._follow, self.state.interval, on=self.state.follow)
             case "playing":
-                self._tick(self._play, _PLAY_SECONDS, on=change.new)
+                self._tick(self._play, PLAY_SECONDS, on=change.new)
             case "zone":
                 self.zone = "" if change.new == "local" else change.new
             case "measure":

@@ -85,7 +85,7 @@ def test_entries_of_every_file_of_the_log_are_those_of_plain_reading(name):
     table_format = opened(TABLES / name)
     seen = 0
 
-    for version in sorted(table_format._log.listing().loadable):
+    for version in sorted(table_format.listing(0).reachable):
         for path in table_format.version(version).manifests()["path"].to_pylist():
             entries = table_format.version(version).entries(path)
             expected = plain(TABLES / name / path)
@@ -105,7 +105,7 @@ def test_entries_of_every_file_of_the_log_are_those_of_plain_reading(name):
 def test_manifests_count_the_entries_of_their_files(name):
     table_format = opened(TABLES / name)
 
-    for version in sorted(table_format._log.listing().loadable):
+    for version in sorted(table_format.listing(0).reachable):
         for row in table_format.version(version).manifests().to_pylist():
             changes = table_format.version(version).entries(row["path"])["change"].to_pylist()
             assert changes.count("add") == row["added_files"]
@@ -250,7 +250,7 @@ def test_a_large_checkpoint_is_read_a_row_group_at_a_time(tmp_path, monkeypatch)
     (path,) = table.checkpoint()
     table_format = opened(tmp_path)
     whole = table_format.version(1).entries(path)
-    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.checkpoints._WHOLE", 1_000)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.checkpoints.WHOLE_FILE_BYTES", 1_000)
 
     assert opened(tmp_path).version(1).entries(path).equals(whole)
     assert pq.ParquetFile(tmp_path / path).num_row_groups == 4

@@ -40,7 +40,7 @@ def test_a_version_whose_file_was_vacuumed_has_expired(table):
 
 
 def test_a_file_that_was_removed_before_the_commits_that_are_read_is_not_in_the_newest_version(table, monkeypatch):
-    monkeypatch.setattr(removals, "_MAX_COMMITS", 1)
+    monkeypatch.setattr(removals, "MAX_COMMITS", 1)
     table.append([(3, "c")], name="d.parquet")
     table.remove_file("a.parquet")
 
@@ -59,7 +59,7 @@ def test_a_file_that_a_commit_removed_after_the_table_was_opened_has_expired(tab
 
 @pytest.mark.parametrize("max_commits", [0, 1000])
 def test_a_file_that_the_newest_version_needs_was_lost(table, monkeypatch, max_commits):
-    monkeypatch.setattr(removals, "_MAX_COMMITS", max_commits)
+    monkeypatch.setattr(removals, "MAX_COMMITS", max_commits)
     table.remove_file("b.parquet")
     opened = open_table(table.url)
 

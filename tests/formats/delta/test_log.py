@@ -57,7 +57,7 @@ def test_states_come_the_same_from_those_that_are_kept_and_from_nothing(table):
 def test_small_batches_change_nothing(table, monkeypatch):
     whole = paths(log_of(table).state(5))
     monkeypatch.setattr(batches, "BYTES_AT_ONCE", 1)
-    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.log._REPLAYED_AT_ONCE", 1)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.log.REPLAYED_BYTES", 1)
 
     assert paths(log_of(table).state(5)) == whole
     assert log_of(table).actions(range(6)).adds.num_rows == 5
@@ -279,7 +279,7 @@ def test_memory_is_in_proportion_to_the_live_files_and_to_what_may_be_kept(tmp_p
     import pyarrow as pa
 
     monkeypatch.setattr(batches, "BYTES_KEPT", 2_000)
-    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.log._REPLAYED_AT_ONCE", at_once)
+    monkeypatch.setattr("snapshot_explorer.formats.delta.metadata.log.REPLAYED_BYTES", at_once)
     table = grown(DeltaTable(None, tmp_path), 300)
     log = log_of(table)
     before = pa.total_allocated_bytes()

@@ -45,7 +45,7 @@ def test_an_operation_has_a_kind(operation, parameters, kind):
 
 
 def test_every_kind_that_is_given_is_one_of_the_known():
-    assert set(operations._KINDS.values()) <= set(get_args(Kind))
+    assert set(operations.KINDS.values()) <= set(get_args(Kind))
 
 
 @pytest.mark.parametrize("operation", ["CREATE OR REPLACE TABLE", "CREATE OR REPLACE TABLE AS SELECT", "CLONE"])

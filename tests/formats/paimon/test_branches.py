@@ -101,14 +101,14 @@ def test_a_broken_branch_is_listed_with_its_name_alone(table, content):
 def test_a_branch_without_read_permission_is_listed_with_its_name_alone(table, counted, forbidden, monkeypatch):
     fork(table, "dev", 2)
     fork(table, "lost", 3)
-    asked = counted._asked
+    asked = counted.record_request
 
     def refuse(self, kind, path, content=b""):
         asked(self, kind, path, content)
         if path.endswith(forbidden):
             raise PermissionError(path)
 
-    monkeypatch.setattr(counted, "_asked", refuse)
+    monkeypatch.setattr(counted, "record_request", refuse)
     rows = open_table(f"counted://{table.root}").branches().to_dict()
 
     assert [row["branch"] for row in rows] == ["dev", "lost"]

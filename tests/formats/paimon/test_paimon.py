@@ -544,7 +544,7 @@ def test_files_elsewhere_are_shown_but_their_rows_are_not_followed(table):
     moved = entries.set_column(entries.column_names.index("external_path"), "external_path", pa.array([where]))
     from snapshot_explorer.formats.paimon.metadata.partitions import data_paths
 
-    storage = paimon._storage
+    storage = paimon.storage
     folders = pa.array(["bucket-0"])
     assert data_paths(moved, folders, storage, strict=False).to_pylist() == [where]
     with pytest.raises(UnsupportedFeatureError):

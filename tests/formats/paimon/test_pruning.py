@@ -98,7 +98,7 @@ def keyed_states():
         listing = table.listing(0)
         for version in listing.versions[-1:]:
             snapshot = table.version(version)._snapshot
-            yield folder.name, table.version(snapshot.id)._schema, read_state(table._storage, snapshot).entries
+            yield folder.name, table.version(snapshot.id)._schema, read_state(table.storage, snapshot).entries
 
 
 def test_keys_are_written_as_paimon_writes_them_and_lie_in_the_bucket_of_their_hash():
@@ -128,7 +128,7 @@ def test_rows_of_a_table_with_a_bucket_key_lie_in_the_bucket_of_their_hash():
     table = Paimon(Storage(str(DATA / "append_bucketed")))
     version = table.listing().latest
     key = buckets.bucket_key(table.version(version)._schema)
-    total = read_state(table._storage, table.version(version)._snapshot).entries["total_buckets"][0].as_py()
+    total = read_state(table.storage, table.version(version)._snapshot).entries["total_buckets"][0].as_py()
     checked = 0
 
     for split in table.version(version).plan().splits:
@@ -209,7 +209,7 @@ def test_a_table_without_statistics_is_read_whole(memory_root):
 def test_statistics_that_do_not_fit_the_schema_skip_nothing(memory_root, caplog):
     filesystem, root = memory_root
     written = PaimonTable(filesystem, root, statistics=True)
-    written._statistics = lambda rows: {"_MIN_VALUES": b"\0\0\0\7xx", "_MAX_VALUES": b"", "_NULL_COUNTS": None}
+    written.statistics_of = lambda rows: {"_MIN_VALUES": b"\0\0\0\7xx", "_MAX_VALUES": b"", "_NULL_COUNTS": None}
     written.commit([(1, "a")])
 
     rows = snapshot_explorer.open_table(f"memory://{root}").at(1).to_arrow(where="id = 1")

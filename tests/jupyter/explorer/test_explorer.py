@@ -512,7 +512,7 @@ def test_what_another_action_could_not_do_stays_while_the_table_is_followed(grow
 
 def test_play_moves_b_on_and_ends(growing, monkeypatch):
     _, explorer = growing
-    monkeypatch.setattr("snapshot_explorer.jupyter.explorer.explorer._PLAY_SECONDS", 0.05)
+    monkeypatch.setattr("snapshot_explorer.jupyter.explorer.explorer.PLAY_SECONDS", 0.05)
     explorer.state.b = 1
 
     async def main():

@@ -217,7 +217,7 @@ def test_many_changed_rows_come_in_pages_and_what_is_left_out_is_said(memory_roo
 @pytest.fixture
 def many(tmp_path, monkeypatch):
     """An explorer of 3,000 rows in three files, more than are held: it reads parts of 960."""
-    monkeypatch.setattr(version_rows, "_HELD_VALUES", 1_000)
+    monkeypatch.setattr(version_rows, "HELD_VALUES", 1_000)
     table = DeltaTable(None, tmp_path, fields=[("id", "long"), ("name", "string"), ("amount", "double")])
     for file in range(3):
         values = [(at, [None, "-", "b", "c"][at % 4], at / 2) for at in range(file * 1_000, file * 1_000 + 1_000)]
@@ -292,7 +292,7 @@ def test_columns_are_chosen_by_their_places(many):
 
 
 def test_what_is_too_large_is_neither_counted_nor_sorted(many, monkeypatch):
-    monkeypatch.setattr(version_rows, "_COUNTED", Limits(rows=100, size_bytes=10))
+    monkeypatch.setattr(version_rows, "COUNTED", Limits(rows=100, size_bytes=10))
 
     typed(many, where="amount >= 0")
     assert many.view["title"] == "The first 960 rows that match at version 3"

@@ -126,8 +126,8 @@ def test_what_is_cancelled_is_never_heard_of(work):
 
 
 def test_work_that_tells_how_far_it_is_ends_when_it_is_cancelled(work, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     begun, counted = threading.Event(), []
 
     def count():
@@ -146,7 +146,7 @@ def test_work_that_tells_how_far_it_is_ends_when_it_is_cancelled(work, monkeypat
 
 
 def test_how_far_work_has_come_is_reported(work, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     shown = []
 
     def count():

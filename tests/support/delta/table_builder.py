@@ -541,18 +541,18 @@ def _key(content):
 
 def _parquet(actions, columns=None):
     kinds = {name: kind for name, kind in (ACTIONS | (columns or {})).items() if kind is not None}
-    rows = [{name: _as_arrow(action.get(name), kind) for name, kind in kinds.items()} for action in actions]
+    rows = [{name: as_arrow(action.get(name), kind) for name, kind in kinds.items()} for action in actions]
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(kinds.items()))), out, row_group_size=1000)
     return out.getvalue()
 
 
-def _as_arrow(value, kind):
+def as_arrow(value, kind):
     """Return what from_pylist takes: a dict for a struct, pairs for a map."""
     if value is None:
         return None
     if pa.types.is_map(kind):
         return list(value.items())
     if pa.types.is_struct(kind):
-        return {field.name: _as_arrow(value.get(field.name), field.type) for field in kind}
+        return {field.name: as_arrow(value.get(field.name), field.type) for field in kind}
     return value

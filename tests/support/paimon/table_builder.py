@@ -94,16 +94,16 @@ class PaimonTable:
         """Add one file with these rows, or this content, remove files by name, and return the new snapshot's id."""
         self.snapshots += 1
         number = self.snapshots
-        entries = [self._entry(1, name, self.live.pop(name)) for name in removed]
+        entries = [self.file_entry(1, name, self.live.pop(name)) for name in removed]
         if rows:
             name = f"data-{number}{self.suffix}.parquet"
             self.live[name] = len(rows)
-            self.known[name] = self._statistics(rows)
+            self.known[name] = self.statistics_of(rows)
             self.names[name] = rows[0][1]
             folder = f"name={rows[0][1] or '__DEFAULT_PARTITION__'}/" if self.by_name else ""
-            self.write(f"{folder}bucket-0/{name}", content or self._parquet(rows))
-            entries.append(self._entry(0, name, len(rows)))
-        delta = self._manifest(f"manifest-{number}{self.suffix}", entries)
+            self.write(f"{folder}bucket-0/{name}", content or self.parquet(rows))
+            entries.append(self.file_entry(0, name, len(rows)))
+        delta = self.manifest_record(f"manifest-{number}{self.suffix}", entries)
         lists = f"manifest-list-{number}{self.suffix}"
         self.write(f"manifest/{lists}-0", avro(MANIFEST_LIST, self.base))
         self.write(f"manifest/{lists}-1", avro(MANIFEST_LIST, [delta]))
@@ -131,8 +131,8 @@ class PaimonTable:
 
     def merge_manifests(self):
         """Write the base as one manifest from the next commit on, as Paimon's writers do now and then."""
-        entries = [self._entry(0, name, rows) for name, rows in self.live.items()]
-        self.base = [self._manifest(f"manifest-merged-{self.snapshots}", entries)]
+        entries = [self.file_entry(0, name, rows) for name, rows in self.live.items()]
+        self.base = [self.manifest_record(f"manifest-merged-{self.snapshots}", entries)]
 
     def tag(self, name, number):
         self.write(f"tag/tag-{name}", self.filesystem.cat_file(f"{self.root}/snapshot/snapshot-{number}"))
@@ -162,7 +162,7 @@ class PaimonTable:
             self.live.pop(f"data-{number}.parquet", None)
         self.snapshots, self.base = to, self.base[:to]
 
-    def _manifest(self, name, entries):
+    def manifest_record(self, name, entries):
         content = avro(MANIFEST, entries)
         self.write(f"manifest/{name}", content)
         return {
@@ -185,7 +185,7 @@ class PaimonTable:
             "_NULL_COUNTS": [len(names) - len(known)],
         }
 
-    def _entry(self, kind, name, rows):
+    def file_entry(self, kind, name, rows):
         empty = {"_MIN_VALUES": binary_row(), "_MAX_VALUES": binary_row(), "_NULL_COUNTS": []}
         return {
             "_VERSION": 2,
@@ -209,7 +209,7 @@ class PaimonTable:
             },
         }
 
-    def _statistics(self, rows):
+    def statistics_of(self, rows):
         if not self.statistics:
             return UNKNOWN
         columns = [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
@@ -219,7 +219,7 @@ class PaimonTable:
             "_NULL_COUNTS": [len(rows) - len(column) for column in columns],
         }
 
-    def _parquet(self, rows):
+    def parquet(self, rows):
         schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
         out = io.BytesIO()

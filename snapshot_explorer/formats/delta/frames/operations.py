@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from snapshot_explorer.model import Kind
 
-_KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, Kind] = {
     "WRITE": "append",
     "STREAMING UPDATE": "append",
     "COPY INTO": "append",
@@ -87,7 +87,7 @@ def kind_of(operation: str | None, parameters: Mapping[str, object], effect: Eff
     """
     if operation is None or operation in _INFERRED:
         return _inferred(effect)
-    kind = _KINDS.get(operation, "other")
+    kind = KINDS.get(operation, "other")
     if operation in ("WRITE", "STREAMING UPDATE"):
         if effect.rearranged:
             return _rearranging(effect)

@@ -31,7 +31,7 @@ from snapshot_explorer.formats.delta.metadata.replay import ReplayState, joined_
 from snapshot_explorer.limits import Limits
 from snapshot_explorer.storage import Storage
 
-_WHOLE = 8 << 20
+WHOLE_FILE_BYTES = 8 << 20
 """A checkpoint file up to this size is read whole, in one request, concurrently with others."""
 _AT_ONCE = 64 << 20
 """Bytes of a checkpoint's files that are in memory at the same time."""
@@ -235,11 +235,11 @@ def _contents(storage: Storage, files: Sequence[tuple[str, int | None]]) -> Iter
     waiting: list[str] = []
     held = 0
     for path, size in files:
-        if size is not None and size > _WHOLE:
+        if size is not None and size > WHOLE_FILE_BYTES:
             yield path, storage.open(_storage_path(storage, path))
             continue
         waiting.append(path)
-        held += _WHOLE if size is None else size
+        held += WHOLE_FILE_BYTES if size is None else size
         if held >= _AT_ONCE:
             yield from _read(storage, waiting)
             waiting, held = [], 0

@@ -62,7 +62,7 @@ from snapshot_explorer.visible import logger_of
 log = logger_of(__name__)
 
 _KEPT = 3
-_REPLAYED_AT_ONCE = 64 << 20
+REPLAYED_BYTES = 64 << 20
 """Bytes of commits whose actions are in memory, as columns, before they are reconciled."""
 _MAX_EARLY = 64
 """Commits that are read while the log is listed."""
@@ -365,7 +365,7 @@ class DeltaLog:
         """Return the replayed state after more commits. Batches keep memory in proportion to the live files."""
         left = commits
         while left:
-            some, left = first_batch(left, max(_REPLAYED_AT_ONCE, 2 * replay_state.adds.nbytes))
+            some, left = first_batch(left, max(REPLAYED_BYTES, 2 * replay_state.adds.nbytes))
             replay_state = followed_by(replay_state, self._commits.actions_to_keep(some), open_ended=open_ended)
         return replay_state
 

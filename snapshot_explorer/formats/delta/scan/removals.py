@@ -9,7 +9,7 @@ from snapshot_explorer.formats.delta.metadata.locations import is_absolute
 from snapshot_explorer.formats.delta.metadata.log import DeltaLog
 from snapshot_explorer.storage import Storage
 
-_MAX_COMMITS = 1_000
+MAX_COMMITS = 1_000
 """The maximum number of commits that are read to find the one that removed a file."""
 
 
@@ -20,7 +20,7 @@ def removed_in(storage: Storage, log: DeltaLog, path: str) -> int | None:
     """
     try:
         log.refresh()
-        actions = log.actions([commit.version for commit in log.commits()[-_MAX_COMMITS:]], infos=False)
+        actions = log.actions([commit.version for commit in log.commits()[-MAX_COMMITS:]], infos=False)
         removed, added = (
             pc.max(files.filter(pc.equal(files.column("path"), path)).column("version")).as_py()
             for files in (actions.removes, actions.adds)

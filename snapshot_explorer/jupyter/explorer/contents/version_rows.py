@@ -23,9 +23,9 @@ PART = 960
 """Rows that are read at a time: pages of a grid fit into it."""
 _PARTS = 8
 """Parts that are kept in memory."""
-_HELD_VALUES, _HELD_BYTES = 2_000_000, 20_000_000
+HELD_VALUES, _HELD_BYTES = 2_000_000, 20_000_000
 """The most values in memory and bytes of files whose rows are read at once and kept."""
-_COUNTED = Limits(rows=20_000_000, size_bytes=2_000_000_000)
+COUNTED = Limits(rows=20_000_000, size_bytes=2_000_000_000)
 """The largest files of which matching rows are counted, and of which a column is sorted."""
 
 
@@ -62,14 +62,14 @@ class VersionRows:
         self.total: int | None = None
         """The number of rows; None where it was not counted."""
         self.part = lru_cache(_PARTS)(self._part)
-        is_small = self.cost.rows is not None and self.cost.rows * len(columns) <= _HELD_VALUES
+        is_small = self.cost.rows is not None and self.cost.rows * len(columns) <= HELD_VALUES
         if is_small and self.cost.size_bytes <= _HELD_BYTES:
             self._hold()
-        elif not self.cost.exceeds(_COUNTED):
+        elif not self.cost.exceeds(COUNTED):
             self._count()
         elif sort is not None:
             raise InvalidArgumentError(
-                f"Sorting by {sort} reads the column in {self.cost}; up to {_COUNTED} are sorted here. Narrow Where."
+                f"Sorting by {sort} reads the column in {self.cost}; up to {COUNTED} are sorted here. Narrow Where."
             )
 
     @property
