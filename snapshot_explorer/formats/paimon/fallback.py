@@ -16,11 +16,11 @@ import pyarrow as pa
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.contents import read_state
-from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import MAIN, Layout
 from snapshot_explorer.formats.paimon.metadata.partitions import partitions_of
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, Schemas
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.formats.paimon.scan.visibility import visible

@@ -32,11 +32,11 @@ from snapshot_explorer.formats.paimon.metadata.contents import (
     read_lists_of,
     state_lists,
 )
-from snapshot_explorer.formats.paimon.metadata.data_types import field_ids
+from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, field_ids
 from snapshot_explorer.formats.paimon.metadata.history import PaimonHistory
 from snapshot_explorer.formats.paimon.metadata.layout import Layout
 from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, STATISTICS_COLUMNS
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, table_schema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, table_schema
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import read as rows

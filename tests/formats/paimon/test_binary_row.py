@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshot_explorer.errors import CorruptTableError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.metadata.binary_row import decode
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type, parse_type
 from tests.support.paimon.binary_rows import binary_row
 
 VALUES = {

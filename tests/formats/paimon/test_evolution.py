@@ -5,7 +5,7 @@ import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.evolution import evolve, mapping, same
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type, parse_type
 
 
 def field(number, name, kind):

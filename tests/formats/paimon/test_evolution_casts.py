@@ -12,7 +12,7 @@ import pytest
 
 from snapshot_explorer.formats.paimon.casts.text import nearest_float32
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
-from snapshot_explorer.formats.paimon.metadata.schema import arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type, parse_type
 
 PROBES = Path(__file__).parent / "probes"
 NANOS = {"ms": 1_000_000, "us": 1_000, "ns": 1}

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from snapshot_explorer.errors import UnsupportedFeatureError
+from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type, parse_type
 from snapshot_explorer.formats.paimon.metadata.partitions import legacy_text, sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import arrow_type, parse_type
 
 NOON = 1_700_000_000_000
 

@@ -82,7 +82,7 @@ def test_hashes_are_those_of_java(value, hashed):
     ],
 )
 def test_a_key_that_is_written_is_read_back(kind, values):
-    from snapshot_explorer.formats.paimon.metadata.schema import arrow_type
+    from snapshot_explorer.formats.paimon.metadata.data_types import arrow_type
 
     field = PaimonField(id=0, name="k", type=parse_type(kind))
     plain = pa.array(values, pa.int32() if kind == "DATE" else None)

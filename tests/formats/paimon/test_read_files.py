@@ -12,7 +12,7 @@ import pytest
 from snapshot_explorer.arrow.orc_tail import writer_zone
 from snapshot_explorer.errors import CorruptTableError, SnapshotExplorerError, UnsupportedFeatureError
 from snapshot_explorer.formats.paimon.files.data_files import PaimonColumns, PaimonDataFile, batches
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, arrow_type, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type, parse_type
 from tests.support.paimon.avro_bytes import container, encoded, written
 from tests.support.paimon.splits import Files, orc_file, parquet
 

@@ -13,7 +13,7 @@ from snapshot_explorer.formats.paimon.inspect.texts import (
     java_type,
     mapped,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import parse_type
 
 
 @pytest.mark.parametrize(

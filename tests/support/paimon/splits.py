@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, parse_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan import read
 from snapshot_explorer.limits import DEFAULT
 

@@ -26,7 +26,7 @@ from snapshot_explorer.formats.paimon.casts.text import (
     timestamp_of,
     timestamp_text,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import GREATEST_LENGTH, PaimonDataType, arrow_type, type_text
+from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, arrow_type, type_text
 
 
 class NotCastableError(ValueError):
@@ -202,7 +202,7 @@ def castable(source: PaimonDataType, target: PaimonDataType) -> bool:
     if families not in _RULES:
         return False
     if families in (("date", "text"), ("time", "text"), ("timestamp", "text")):
-        return target.root == "VARCHAR" and target.length == GREATEST_LENGTH
+        return target.root == "VARCHAR" and target.length == MAX_LENGTH
     if families == ("integer", "timestamp"):
         return source.root in ("INT", "BIGINT")
     if families == ("timestamp", "integer"):
@@ -317,7 +317,7 @@ def _decimal_to_float(values: pa.Array, _source: PaimonDataType, target: PaimonD
 def _shape_text(values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return text truncated to the type's length in characters. CHAR is padded with blanks."""
     length = target.length or 1
-    if target.root == "VARCHAR" and length == GREATEST_LENGTH:
+    if target.root == "VARCHAR" and length == MAX_LENGTH:
         return values
     cut = pc.utf8_slice_codeunits(values, 0, length)
     return pc.utf8_rpad(cut, length, " ") if target.root == "CHAR" else cut
@@ -330,7 +330,7 @@ def _text_to_text(values: pa.Array, _source: PaimonDataType, target: PaimonDataT
 def _shape_bytes(values: pa.Array, target: PaimonDataType) -> pa.Array:
     """Return bytes truncated to the type's length. BINARY is padded with zero bytes."""
     length = target.length or 1
-    if target.root == "VARBINARY" and length == GREATEST_LENGTH:
+    if target.root == "VARBINARY" and length == MAX_LENGTH:
         return values
     cut = pc.binary_slice(values, 0, length)
     if target.root == "VARBINARY":

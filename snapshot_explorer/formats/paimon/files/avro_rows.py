@@ -11,7 +11,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow.corruption import CorruptBytesError
 from snapshot_explorer.formats.avro.container import Container
 from snapshot_explorer.formats.avro.rows import FOREIGN_ERRORS, named_types, record_of, records, resolved
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
 
 _EXACT = Context(prec=76)
 

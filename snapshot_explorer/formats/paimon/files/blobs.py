@@ -18,8 +18,8 @@ from snapshot_explorer.formats.corrupt_files import LOADABLE
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile, opened
-from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, PaimonDataType
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, PaimonField
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.storage import Storage
 
 LIMIT_BYTES = 256 * 2**20
@@ -92,7 +92,7 @@ def descriptor_fields(names: Sequence[str], schema: PaimonSchema) -> list[Paimon
     """
     known = {field.name: field for field in schema.fields}
     return [
-        PaimonField(id=blob.id, name=name, type=PaimonDataType(root="VARBINARY", length=GREATEST_LENGTH))
+        PaimonField(id=blob.id, name=name, type=PaimonDataType(root="VARBINARY", length=MAX_LENGTH))
         for name in names
         if name not in known
         and (blob := known.get(name.removesuffix(DESCRIPTOR))) is not None

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 BLOB = "BLOB"
 BLOB_FORMAT = "blob"

@@ -25,7 +25,7 @@ from snapshot_explorer.formats.files.orc_file import OrcFile
 from snapshot_explorer.formats.files.parquet_file import ParquetOpener
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.files.deletion_vectors import PaimonVector
-from snapshot_explorer.formats.paimon.metadata.schema import (
+from snapshot_explorer.formats.paimon.metadata.data_types import (
     PaimonDataType,
     PaimonField,
     arrow_field,

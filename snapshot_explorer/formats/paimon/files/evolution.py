@@ -15,7 +15,7 @@ from snapshot_explorer.arrow.nesting import with_entries, with_fields, with_item
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.casts.values import NotCastableError, cast, castable
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type, type_text
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type, type_text
 
 _NESTED = ("ROW", "ARRAY", "MAP", "MULTISET", "VECTOR", "VARIANT", "BLOB")
 

@@ -13,7 +13,8 @@ from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.changes.events import LastEvents, read_events
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
 from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import read as rows

@@ -5,7 +5,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from snapshot_explorer.formats.paimon.metadata.schema import arrow_field, parse_type
+from snapshot_explorer.formats.paimon.metadata.data_types import arrow_field, parse_type
 
 _FILE_HEAD = (
     "`partition` STRING, bucket INT NOT NULL, file_path STRING NOT NULL, file_format STRING NOT NULL, "

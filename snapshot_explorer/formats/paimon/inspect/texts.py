@@ -6,8 +6,9 @@ from datetime import timedelta
 import pyarrow as pa
 
 from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, legacy_text, sql_text
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 _UNORDERED = ("ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB", "VECTOR")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")

@@ -26,9 +26,10 @@ from snapshot_explorer.formats.paimon.inspect.texts import (
 )
 from snapshot_explorer.formats.paimon.metadata import record_files as avro
 from snapshot_explorer.formats.paimon.metadata.contents import ManifestLists, PaimonState
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField, arrow_type
 from snapshot_explorer.formats.paimon.metadata.manifests import read_indexes
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.scan.statistics import with_statistics
 
 _SOURCES = {0: "APPEND", 1: "COMPACT"}

@@ -18,7 +18,6 @@ from snapshot_explorer.formats.paimon.merge.folding import fold_column
 from snapshot_explorer.formats.paimon.merge.key_codes import key_codes, order_codes
 from snapshot_explorer.formats.paimon.merge.steps import (
     DELETE,
-    RETRACTS,
     KeyGroups,
     Steps,
     aggregation_steps,
@@ -26,19 +25,6 @@ from snapshot_explorer.formats.paimon.merge.steps import (
     group_starts,
     partial_update_steps,
 )
-
-__all__ = [
-    "DELETE",
-    "RETRACTS",
-    "FileSequences",
-    "MergedRows",
-    "Rules",
-    "columns_needed",
-    "merge",
-    "merge_all",
-    "merge_by_files",
-    "takes_newest",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

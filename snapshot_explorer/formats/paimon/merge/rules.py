@@ -14,8 +14,8 @@ from snapshot_explorer.formats.paimon.merge.engines import (
     SequenceGroup,
 )
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
-from snapshot_explorer.formats.paimon.metadata.data_types import GREATEST_LENGTH, PaimonDataType
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, type_text
+from snapshot_explorer.formats.paimon.metadata.data_types import MAX_LENGTH, PaimonDataType, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.supported import flag
 
 _IGNORE_DELETE = (
@@ -201,7 +201,7 @@ def check_function(function: Function, column: str, data_type: PaimonDataType, v
         "min": data_type.root not in _NESTED,
         "bool_and": data_type.root == "BOOLEAN",
         "bool_or": data_type.root == "BOOLEAN",
-        "listagg": data_type.root == "VARCHAR" and data_type.length == GREATEST_LENGTH,
+        "listagg": data_type.root == "VARCHAR" and data_type.length == MAX_LENGTH,
         "collect": data_type.root == "ARRAY" and _collects(data_type.element, function),
         "merge_map": data_type.root == "MAP" and _is_key(data_type.key),
         "merge_map_with_keytime": data_type.root == "MAP"

@@ -12,7 +12,7 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
 
 _COMPACT_DECIMAL = 18
 _MILLIS = 3

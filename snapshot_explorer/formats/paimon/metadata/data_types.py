@@ -97,7 +97,7 @@ _ARROW = {
     ),
 }
 _SPATIAL = ("GEOMETRY", "GEOGRAPHY")
-GREATEST_LENGTH = 2_147_483_647
+MAX_LENGTH = 2_147_483_647
 """The length of STRING and BYTES."""
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|`[^`]*`|\d+|[<>(),])")
 
@@ -124,7 +124,7 @@ def parse_type(raw: object) -> PaimonDataType:
     if root in ("ARRAY", "MULTISET"):
         return PaimonDataType(root=root, nullable=nullable, element=parse_type(raw["element"]))
     if root == "VECTOR":
-        length = _within(int(raw["length"]), 1, GREATEST_LENGTH)
+        length = _within(int(raw["length"]), 1, MAX_LENGTH)
         return PaimonDataType(root=root, nullable=nullable, element=parse_type(raw["element"]), length=length)
     raise ValueError(f"{root!r} is not a constructed type")
 
@@ -203,7 +203,7 @@ class _TypeText:
         parsed = {
             "MAP": lambda: PaimonDataType(root=root, key=first, element=self._type()),
             "VECTOR": lambda: PaimonDataType(
-                root=root, element=first, length=_within(int(self._take()), 1, GREATEST_LENGTH)
+                root=root, element=first, length=_within(int(self._take()), 1, MAX_LENGTH)
             ),
         }.get(root, lambda: PaimonDataType(root=root, element=first))()
         self._take(">")
@@ -238,7 +238,7 @@ class _TypeText:
         numbers = self._numbers()
         name = self._zoned(_SYNONYMS.get(name, name))
         if name in ("STRING", "BYTES"):
-            return PaimonDataType(root="VARCHAR" if name == "STRING" else "VARBINARY", length=GREATEST_LENGTH)
+            return PaimonDataType(root="VARCHAR" if name == "STRING" else "VARBINARY", length=MAX_LENGTH)
         if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
             return PaimonDataType(root=name, length=(numbers or [1])[0])
         if name == "DECIMAL":
@@ -309,7 +309,7 @@ def field_ids(data_type: PaimonDataType, number: int | None = None) -> FieldIds:
 def type_text(data_type: PaimonDataType) -> str:
     """Return the SQL text of a type, without the outer NOT NULL."""
     if data_type.root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
-        if data_type.length == GREATEST_LENGTH:
+        if data_type.length == MAX_LENGTH:
             return "STRING" if data_type.root == "VARCHAR" else "BYTES"
         return f"{data_type.root}({data_type.length})"
     if data_type.root == "DECIMAL":

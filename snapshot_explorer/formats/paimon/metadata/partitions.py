@@ -16,8 +16,9 @@ from snapshot_explorer.errors import UnsupportedFeatureError
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata import binary_row
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.metadata.layout import bucket_folders, data_path
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.storage import Storage
 
 

@@ -12,32 +12,14 @@ from snapshot_explorer.formats import json_text
 from snapshot_explorer.formats.features import refusal
 from snapshot_explorer.formats.paimon import features
 from snapshot_explorer.formats.paimon.metadata.data_types import (
-    GREATEST_LENGTH,
-    PaimonDataType,
     PaimonField,
-    arrow_field,
-    arrow_type,
     parse_fields,
-    parse_type,
     type_text,
 )
 from snapshot_explorer.formats.paimon.metadata.layout import Layout, number_of
 from snapshot_explorer.limits import DEFAULT, Limits
 from snapshot_explorer.model import Column, TableSchema
 from snapshot_explorer.storage import Storage
-
-__all__ = [
-    "GREATEST_LENGTH",
-    "PaimonDataType",
-    "PaimonField",
-    "PaimonSchema",
-    "arrow_field",
-    "arrow_type",
-    "parse_schema",
-    "parse_type",
-    "table_schema",
-    "type_text",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshot_explorer.formats.features import Feature, refusal
 from snapshot_explorer.formats.paimon import features
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, type_text
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, type_text
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 FORMATS = ("parquet", "orc", "avro", "blob")
 _COMPRESSIONS = ("gz", "bz2", "deflate", "snappy", "lz4", "zst", "zstd", "lzo", "none")

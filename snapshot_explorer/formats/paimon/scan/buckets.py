@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshot_explorer.arrow import compute as pc
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_field
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.model import Predicate
 
 _MAX_KEYS = 1_000

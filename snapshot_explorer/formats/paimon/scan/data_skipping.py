@@ -19,8 +19,9 @@ from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.errors import CorruptTableError
 from snapshot_explorer.formats.paimon.metadata import binary_row
 from snapshot_explorer.formats.paimon.metadata.contents import Keep
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonField
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonField, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.paimon.metadata.supported import flag
 from snapshot_explorer.formats.paimon.scan import buckets, statistics
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan

@@ -8,7 +8,7 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.errors import CorruptTableError, InvalidArgumentError
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
 
 ROW_ID = PaimonField(id=2_147_483_642, name="_ROW_ID", type=PaimonDataType(root="BIGINT"))
 SEQUENCE_NUMBER = PaimonField(id=2_147_483_646, name="_SEQUENCE_NUMBER", type=PaimonDataType(root="BIGINT"))

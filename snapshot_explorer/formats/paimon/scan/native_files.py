@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan, differs_in_other_readers
 from snapshot_explorer.model import NativeFile, NativeRows, Split
 from snapshot_explorer.storage import Storage

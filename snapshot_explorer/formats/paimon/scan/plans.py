@@ -13,7 +13,8 @@ from snapshot_explorer.formats.paimon.files import evolution
 from snapshot_explorer.formats.paimon.files.column_groups import ColumnGroup
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.merge.key_groups import Rules
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 
 class DataFiles(Sequence[PaimonDataFile]):

@@ -20,7 +20,6 @@ from snapshot_explorer.formats.paimon.files.column_groups import BLOB, ColumnGro
 from snapshot_explorer.formats.paimon.files.data_files import PaimonDataFile
 from snapshot_explorer.formats.paimon.files.deletion_vectors import deleted
 from snapshot_explorer.formats.paimon.merge.key_groups import (
-    RETRACTS,
     FileSequences,
     MergedRows,
     Rules,
@@ -30,14 +29,12 @@ from snapshot_explorer.formats.paimon.merge.key_groups import (
     merge_by_files,
     takes_newest,
 )
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, arrow_field, arrow_type
+from snapshot_explorer.formats.paimon.merge.steps import RETRACTS
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_field, arrow_type
 from snapshot_explorer.formats.paimon.scan import metadata_columns
-from snapshot_explorer.formats.paimon.scan.planning import splits
 from snapshot_explorer.formats.paimon.scan.plans import PaimonPlan
 from snapshot_explorer.model import Predicate, Split
 from snapshot_explorer.storage import Storage
-
-__all__ = ["PaimonPlan", "read", "splits"]
 
 _BATCH_ROWS = 65_536
 _GREATEST_KIND = 3

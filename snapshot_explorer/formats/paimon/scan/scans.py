@@ -26,7 +26,7 @@ from snapshot_explorer.formats.paimon.metadata.manifests import FILE_COLUMNS, PL
 from snapshot_explorer.formats.paimon.metadata.partitions import PaimonPartitions, data_paths, folders_of, partitions_of
 from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema, Schemas
 from snapshot_explorer.formats.paimon.metadata.snapshots import PaimonSnapshot
-from snapshot_explorer.formats.paimon.scan import read as rows
+from snapshot_explorer.formats.paimon.scan import planning
 from snapshot_explorer.formats.paimon.scan.data_skipping import (
     Files,
     Reasons,
@@ -159,7 +159,7 @@ def _planned(
     *,
     chosen: npt.NDArray[np.bool_] | None = None,
 ) -> list[Split]:
-    return rows.splits(
+    return planning.splits(
         schema=files.schema,
         options=files.options,
         entries=files.entries,

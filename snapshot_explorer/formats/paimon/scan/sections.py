@@ -10,7 +10,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.formats.paimon.merge.key_codes import order_codes
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 
 Indices = npt.NDArray[np.int64]
 

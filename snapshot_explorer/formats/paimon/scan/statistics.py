@@ -10,7 +10,8 @@ import pyarrow as pa
 from snapshot_explorer.arrow import compute as pc
 from snapshot_explorer.arrow.chunks import single_chunk
 from snapshot_explorer.formats.paimon.metadata import binary_row
-from snapshot_explorer.formats.paimon.metadata.schema import PaimonDataType, PaimonField, PaimonSchema, arrow_type
+from snapshot_explorer.formats.paimon.metadata.data_types import PaimonDataType, PaimonField, arrow_type
+from snapshot_explorer.formats.paimon.metadata.schema import PaimonSchema
 from snapshot_explorer.formats.statistics import struct_of, table_of, with_bounds
 from snapshot_explorer.model import Bounds
 
